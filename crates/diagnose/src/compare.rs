@@ -12,7 +12,7 @@ mod share;
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Compared, Comparison, Difference, Explained, Random, Recording, Said, Unit, Verdict,
+    Compared, ComparedVerdict, Comparison, Difference, Explained, Random, Recording, Unit, Verdict,
 };
 
 use crate::diagnosis::judge;
@@ -204,7 +204,7 @@ fn correct(differences: &mut [Difference]) -> usize {
 fn compared(name: &str, recording: &Recording, options: &Options) -> Compared {
     let verdicts = judge(recording, options)
         .into_iter()
-        .map(|finding| Said {
+        .map(|finding| ComparedVerdict {
             verdict: finding.verdict,
             device: finding
                 .subject
@@ -225,7 +225,7 @@ fn explained(sides: &[Compared; 2], differences: &[Difference]) -> Explained {
     if !differences.iter().any(|one| one.differs) {
         return Explained::Nothing;
     }
-    let accuses = |said: &Said| {
+    let accuses = |said: &ComparedVerdict| {
         said.stands
             && !matches!(
                 said.verdict,

@@ -9,9 +9,9 @@ use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
 use crate::messages::Hinted;
-use crate::past::Past;
 pub use crate::selection::Selection;
-use crate::{commands, complete, paper};
+use crate::store_input::StoreInput;
+use crate::{commands, complete, terminal};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
 pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
@@ -64,11 +64,11 @@ pub struct Part {
 }
 
 impl Output {
-    /// The style asked for, on the paper there is.
+    /// The style asked for, on the terminal there is.
     pub fn style(&self, filter: Filter) -> Style {
-        let style = paper::style();
+        let style = terminal::style();
         Style {
-            width: self.width.unwrap_or(style.width).clamp(20, *paper::WIDTHS.end()),
+            width: self.width.unwrap_or(style.width).clamp(20, *terminal::WIDTHS.end()),
             fitted: style.fitted || self.width.is_some(),
             verbose: self.verbose,
             stage: self.stage,
@@ -104,7 +104,7 @@ pub struct Files {
     #[arg(long, value_name = "NAME", add = complete::formats())]
     pub format: Option<String>,
     #[command(flatten)]
-    pub past: Past,
+    pub past: StoreInput,
     /// Of a recorder's store, only histograms and averages
     #[arg(skip)]
     pub cells: bool,
@@ -120,7 +120,7 @@ pub struct Words {
     #[arg(long, value_name = "NAME", add = complete::formats())]
     format: Option<String>,
     #[command(flatten)]
-    past: Past,
+    past: StoreInput,
 }
 
 /// The two readings of [`Words`].

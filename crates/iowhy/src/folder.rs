@@ -17,7 +17,7 @@ use iowhy_model::{Fact, FactKey, Level, Sink, Source, key, numbers};
 use iowhy_read::{Format, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use crate::messages::{self, Hinted, Told};
+use crate::messages::{self, Hinted, ProgressReader};
 use crate::unpack::{self, Unpacked, unpacked};
 
 /// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
@@ -254,7 +254,8 @@ fn read_files(
             traces.entry(trace.to_string()).or_default().push(opened);
             continue;
         }
-        let told = Told::new(opened.take(LARGEST), file.display().to_string(), Some(size));
+        let told =
+            ProgressReader::new(opened.take(LARGEST), file.display().to_string(), Some(size));
         let reader = BufReader::with_capacity(1 << 18, told);
         read_one(Box::new(reader), &name, only, sink, outcome);
     }
@@ -423,7 +424,7 @@ fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     if facts.is_empty() {
         return 0;
     }
-    sink.begin(Source::new("surroundings", &sys.display().to_string(), Level::E));
+    sink.begin(Source::new("host-facts", &sys.display().to_string(), Level::E));
     let count = facts.len();
     for (disk, key, value, read_from) in facts {
         let device = Some(sink.device(&disk));

@@ -15,8 +15,8 @@ use rustix::fs::FileType;
 
 use crate::arguments::Files;
 use crate::folder;
-use crate::messages::{self, Hinted, Told};
-use crate::past;
+use crate::messages::{self, Hinted, ProgressReader};
+use crate::store_input;
 use crate::unpack::{Unpacked, unpacked};
 
 /// Bytes asked of the system at a time.
@@ -73,7 +73,7 @@ impl Files {
                 && folder.is_dir()
             {
                 if Store::is_one(folder) || self.past.asked() && *folder == self.past.folder() {
-                    if let Err(error) = past::pour(folder, &self.past, self.cells, sink) {
+                    if let Err(error) = store_input::pour(folder, &self.past, self.cells, sink) {
                         failed += 1;
                         messages::error(&error);
                     }
@@ -207,7 +207,7 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 
 fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
-        let told = Told::new(std::io::stdin(), "standard input".to_string(), None);
+        let told = ProgressReader::new(std::io::stdin(), "standard input".to_string(), None);
         return Ok(Box::new(BufReader::with_capacity(BUFFER, told)));
     }
     let shown = file.display();
@@ -234,7 +234,8 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
             format!("to watch it live: `iowhy why --device {shown}`"),
         ));
     }
-    let told = Told::new(opened, shown.to_string(), kind.is_file().then_some(known.len()));
+    let told =
+        ProgressReader::new(opened, shown.to_string(), kind.is_file().then_some(known.len()));
     Ok(Box::new(BufReader::with_capacity(BUFFER, told)))
 }
 

@@ -4,14 +4,14 @@
 //! command gathers a recording (from files or from this machine), has it judged if it wants to,
 //! and hands a report to one view.
 
-mod agreement;
 mod arguments;
+mod baselines;
 mod bounds;
-mod clean;
 mod command;
 mod commands;
 mod complete;
 mod confined;
+mod crosscheck;
 mod fail_on;
 mod folder;
 mod groups;
@@ -20,20 +20,20 @@ mod man;
 mod manual;
 mod messages;
 mod outputs;
-mod paper;
-mod past;
 mod plan;
 mod present;
 mod recorder;
 mod rows;
+mod sanitised;
 mod scope;
 mod selection;
 mod stop;
+mod store_input;
+mod terminal;
 mod unpack;
 mod version;
 mod watch;
 mod when;
-mod yardstick;
 
 use std::process::ExitCode;
 

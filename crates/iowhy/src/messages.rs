@@ -7,8 +7,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::clean;
 use crate::command::Status;
+use crate::sanitised;
 
 /// Prints an error and everything that caused it on one line, then its hint if it has one.
 pub fn error(error: &anyhow::Error) {
@@ -33,10 +33,10 @@ pub fn of_the_command_line(told: &clap::Error) -> Status {
     let text = told.render();
     if told.use_stderr() {
         // Nothing can be done if stderr is gone.
-        let _ = write!(std::io::stderr().lock(), "{}", clean::text(&text.to_string()));
+        let _ = write!(std::io::stderr().lock(), "{}", sanitised::text(&text.to_string()));
         return Status::Failed;
     }
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     let text =
         if std::io::stdout().is_terminal() { text.ansi().to_string() } else { text.to_string() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -60,9 +60,9 @@ fn say(text: &str, hint: Option<&str>) {
         let _ = write!(out, "\r\x1b[K");
     }
     // Nothing can be done if stderr is gone.
-    let _ = writeln!(out, "iowhy: {}", clean::text(text));
+    let _ = writeln!(out, "iowhy: {}", sanitised::text(text));
     if let Some(hint) = hint {
-        let _ = writeln!(out, "\nhint: {}", clean::text(hint));
+        let _ = writeln!(out, "\nhint: {}", sanitised::text(hint));
     }
 }
 
@@ -118,7 +118,7 @@ impl Progress {
     pub fn update(&self, text: &str) {
         if self.shown {
             DRAWN.store(!text.is_empty(), Ordering::Relaxed);
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", clean::text(text));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", sanitised::text(text));
         }
     }
 }
@@ -132,7 +132,7 @@ impl Drop for Progress {
 }
 
 /// An input that tells on a terminal how far it was read, once reading takes more than two seconds.
-pub struct Told<R> {
+pub struct ProgressReader<R> {
     inner: R,
     name: String,
     read: u64,
@@ -145,12 +145,12 @@ pub struct Told<R> {
 /// When the first input was opened.
 static READING: OnceLock<Instant> = OnceLock::new();
 
-impl<R> Told<R> {
+impl<R> ProgressReader<R> {
     /// Of an input by its name, of so many bytes.
-    pub fn new(inner: R, name: String, of: Option<u64>) -> Told<R> {
+    pub fn new(inner: R, name: String, of: Option<u64>) -> ProgressReader<R> {
         READING.get_or_init(Instant::now);
         let (progress, drawn) = (Progress::new(true), Instant::now());
-        Told { inner, name, read: 0, of: of.filter(|of| *of > 0), progress, drawn }
+        ProgressReader { inner, name, read: 0, of: of.filter(|of| *of > 0), progress, drawn }
     }
 
     fn tell(&mut self) {
@@ -171,7 +171,7 @@ impl<R> Told<R> {
     }
 }
 
-impl<R: Read> Read for Told<R> {
+impl<R: Read> Read for ProgressReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.read += read as u64;

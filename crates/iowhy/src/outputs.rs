@@ -21,8 +21,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::clean::Clean;
 use crate::messages::Hinted;
+use crate::sanitised::Sanitised;
 
 /// Whether a file that holds something may be replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -104,7 +104,7 @@ impl Output {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         self.fill(|out| {
-            let mut clean = Clean::new(out, false);
+            let mut clean = Sanitised::new(out, false);
             fill(&mut clean)?;
             clean.flush()
         })

@@ -40,7 +40,7 @@ pub struct Plan {
     /// Counters, which hold no latencies, are no answer where tracing is refused.
     pub only_latencies: bool,
     /// Look around too: kernel log, mounts, pressure, limits, temperature.
-    pub surroundings: bool,
+    pub host_facts: bool,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
     /// What the command does once it is confined.

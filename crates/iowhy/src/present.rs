@@ -9,13 +9,13 @@ use iowhy_model::{FactValue, Filter, Recording, Report, Tally, key};
 use iowhy_show::clock::{self, Clock};
 use iowhy_show::{Style, TableStream, views};
 
-use crate::agreement::{self, Agreement};
 use crate::arguments::{Files, Output, Repeat, Selection};
-use crate::clean;
 use crate::command::Status;
 use crate::confined;
+use crate::crosscheck::{self, CrossCheck};
 use crate::messages::{self, Hinted};
 use crate::rows::{Drawn, Rows};
+use crate::sanitised;
 use crate::watch::Watch;
 
 /// A view of the list.
@@ -51,7 +51,7 @@ impl View {
         timestamp: bool,
     ) -> anyhow::Result<Status> {
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
-        let mut out = clean::buffered();
+        let mut out = sanitised::buffered();
         let Some((report, filter, incomplete)) = counted(files, selection)? else {
             return Ok(Status::Failed);
         };
@@ -74,7 +74,7 @@ impl View {
         how: Rowed,
     ) -> anyhow::Result<Status> {
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
-        let out = &mut clean::buffered();
+        let out = &mut sanitised::buffered();
         let view = self.0;
         let styled = |filter| Style {
             pattern: how.pattern.then(HashMap::new),
@@ -233,7 +233,7 @@ pub fn repeated(
     // Which columns fit depends on what was seen.
     let mut table = view.is_table().then(TableStream::default);
     let mut incomplete = false;
-    let mut agreement = Agreement::default();
+    let mut agreement = CrossCheck::default();
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
         watch.quiet();
@@ -244,11 +244,11 @@ pub fn repeated(
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         agreement.state(&mut recording, plug_clock);
         if view.is_of_histograms() {
-            agreement::without_counters(&mut recording);
+            crosscheck::without_counters(&mut recording);
         }
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
-        let mut out = clean::buffered();
+        let mut out = sanitised::buffered();
         if timestamp && !output.json {
             writeln!(out, "{}", now())?;
         }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use crate::clean;
 use crate::command::Status;
+use crate::sanitised;
 
 /// Answers `--version` beside `--verbose`, in any order and nothing else; `None` if that was not
 /// asked. `--version` alone is the command line's.
@@ -18,7 +18,7 @@ pub fn asked_for() -> Option<Status> {
     if !(version && verbose && only) {
         return None;
     }
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     let written = out.write_all(text().as_bytes()).and_then(|()| out.flush());
     Some(if written.is_ok() { Status::Done } else { Status::Failed })
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{
-    BlockDevice, BlockEvents, BlockTrace, Collector, DiskStats, StackCount, TraceMode, TraceOptions,
+    BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, StackCount, TraceMode, TraceOptions,
 };
 use iowhy_model::{Fact, Filter, Note, Recording, Sink};
 
@@ -29,7 +29,7 @@ pub struct Watch {
     wanted: Vec<String>,
     tracer: Option<BlockTrace>,
     /// Event text instead, where eBPF was refused.
-    text: Option<BlockEvents>,
+    text: Option<Ftrace>,
     sampler: Option<DiskStats>,
     /// What stands around the I/O.
     beside: Vec<Box<dyn Collector>>,
@@ -98,7 +98,7 @@ impl Watch {
             stats.begin(&mut recording)?;
             sampler = Some(stats);
         }
-        let mut beside = if plan.surroundings { iowhy_live::beside() } else { Vec::new() };
+        let mut beside = if plan.host_facts { iowhy_live::beside() } else { Vec::new() };
         for collector in &mut beside {
             collector.begin(&mut recording)?;
         }
@@ -372,8 +372,8 @@ fn event_text(
     refused: Option<iowhy_live::Error>,
     plan: &Plan,
     recording: &mut Recording,
-) -> anyhow::Result<Option<BlockEvents>> {
-    let mut text = BlockEvents::new(devices.to_vec());
+) -> anyhow::Result<Option<Ftrace>> {
+    let mut text = Ftrace::new(devices.to_vec());
     match (text.begin(recording), refused) {
         (Ok(()), None) => Ok(Some(text)),
         (Ok(()), Some(error)) => {

@@ -72,7 +72,7 @@ fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
         assert_eq!(fields.len(), 1 + iowhy_model::EVENT_FIELDS.len(), "{fields:?}");
         assert!(fields.values().all(|value| !value.is_null()), "{fields:?}");
     }
-    for target in ["native-capture", "json", "csv"] {
+    for target in ["iowhy-capture", "json", "csv"] {
         assert_eq!(events(&converted(&folder, &full, target)), whole, "{target}");
     }
     let left_out = |target: &str| {
@@ -94,7 +94,7 @@ fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
 }
 
 #[test]
-fn averages_survive_json_and_the_native_capture() {
+fn averages_survive_json_and_the_iowhy_capture() {
     let folder = Folder::new();
     let lines = |file: &Path| {
         let output = iowhy(&["stat", &file.display().to_string(), "--json"]);
@@ -106,7 +106,7 @@ fn averages_survive_json_and_the_native_capture() {
         let sample = PathBuf::from(any_sample(format));
         let whole = lines(&sample);
         assert!(!whole.is_empty(), "{format}");
-        for target in ["json", "native-capture"] {
+        for target in ["json", "iowhy-capture"] {
             assert_eq!(lines(&converted(&folder, &sample, target)), whole, "{format} as {target}");
         }
     }
@@ -165,18 +165,11 @@ fn no_command_writes_over_what_is_there() {
     std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("a link");
     let commands = |file: &str| {
         let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
-        let mut all: Vec<Vec<String>> = [
-            "csv",
-            "json",
-            "biosnoop",
-            "pylatencymap",
-            "fio-hist-log",
-            "parquet",
-            "native-capture",
-        ]
-        .iter()
-        .map(|target| words(&["convert", &input, file, "--to", target]))
-        .collect();
+        let mut all: Vec<Vec<String>> =
+            ["csv", "json", "biosnoop", "pylatencymap", "fio-hist-log", "parquet", "iowhy-capture"]
+                .iter()
+                .map(|target| words(&["convert", &input, file, "--to", target]))
+                .collect();
         all.push(words(&["map", &input, "--svg", file]));
         all.push(words(&["map", &input, "--png", file]));
         all.push(words(&["why", &input, "--learn", file]));

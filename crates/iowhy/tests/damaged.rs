@@ -131,7 +131,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
         0,
         "half a line tells of no checkpoint and no query, and is passed over",
     ),
-    ("native-capture", "dropped", 1, "blocks have checksums"),
+    ("iowhy-capture", "dropped", 1, "blocks have checksums"),
     ("nmon", "dropped", 1, "snapshots bear numbers"),
     (
         "nvme-volume",
@@ -223,7 +223,8 @@ fn every_kind_answers_every_damage_by_its_exit_status() {
     for format in FORMATS {
         let folder = samples.join(format.name.replace('-', "_"));
         // The samples of our own captures hold losses on purpose; one is made of another kind.
-        let made = (format.name == "capture").then(|| captured(&samples.join("biosnoop"), &file));
+        let made =
+            (format.name == "iowhy-jsonl").then(|| captured(&samples.join("biosnoop"), &file));
         let Some(good) = made.or_else(|| whole(&folder)) else {
             wrong.push(format!("{}: no sample is read without a loss", format.name));
             continue;

@@ -152,7 +152,7 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
     assert_eq!(names.len(), 4, "{names:?}");
     for table in ["cells", "events", "facts"] {
-        let begin = format!("{table}/host=web-17/date=2026-11-22/native-capture-20261122T200000Z-");
+        let begin = format!("{table}/host=web-17/date=2026-11-22/iowhy-capture-20261122T200000Z-");
         assert!(names.iter().any(|name| name.starts_with(&begin)), "{table}: {names:?}");
     }
     assert!(names.contains(&"buckets/buckets.parquet"));

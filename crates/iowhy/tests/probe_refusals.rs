@@ -12,7 +12,7 @@ use probe_rig::{Folder, Loop, finish, missing, probe, shell};
 const BYTES: u64 = 24 << 20;
 
 /// What is done to a blank device, what undoes it, and what the refusal says.
-struct Row {
+struct Refusal {
     what: &'static str,
     before: &'static str,
     after: &'static str,
@@ -20,17 +20,17 @@ struct Row {
     why: &'static str,
 }
 
-const fn row(what: &'static str, before: &'static str, why: &'static str) -> Row {
-    Row { what, before, after: "true", options: "", why }
+const fn row(what: &'static str, before: &'static str, why: &'static str) -> Refusal {
+    Refusal { what, before, after: "true", options: "", why }
 }
 
 /// `{d}` is the device, `{f}` its file, `{m}` a directory. `put PLACE BYTES` writes into the file.
-const TABLE: &[Row] = &[
-    Row {
+const TABLE: &[Refusal] = &[
+    Refusal {
         after: "umount {m}",
         ..row("mounted", "mkfs.ext4 -q -F {d} && mount -o ro {d} {m}", "it is mounted on")
     },
-    Row {
+    Refusal {
         after: "swapoff {d}",
         ..row("swapped to", "mkswap -q {d} && swapon {d}", "it is swapped to as")
     },
@@ -47,13 +47,13 @@ const TABLE: &[Row] = &[
     row("signature only", "put 65600 '_BHRfS_M'", "a btrfs file system"),
     row("data of no known kind", "put 1234567 'precious'", "data of an unknown kind at its start"),
     row("data where it would write", "put 9437183 'x'", "it holds data at byte 9437183,"),
-    Row {
+    Refusal {
         after: "kill $(cat {m}.pid)",
         ..row("held open", "sleep 60 < {d} >&- 2>&- & echo $! > {m}.pid", "holds it open")
     },
-    Row { options: "--read-only", ..row("read-only", "true", "it is read-only") },
+    Refusal { options: "--read-only", ..row("read-only", "true", "it is read-only") },
     row("a symlink to LUKS", "put 0 'LUKS\\272\\276' && ln -s {d} {m}.link", "it holds LUKS"),
-    Row {
+    Refusal {
         after: "losetup -d $(cat {m}.loop)",
         ..row("behind another loop device", "losetup -f --show {d} > {m}.loop", "the file behind")
     },

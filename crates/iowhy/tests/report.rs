@@ -172,7 +172,7 @@ fn the_page_tells_the_time_of_day_where_the_capture_knows_it() {
     let Some(mut browser) = browser("clock") else { return };
     let folder = Folder::new("clock");
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../read/samples");
-    let known = samples.join("native_capture/iowhy-0.1--loop-device.bin");
+    let known = samples.join("iowhy_capture/iowhy-0.1--loop-device.bin");
     for (capture, told) in [
         (known, "^at \\d\\d:\\d\\d:\\d\\d\\.\\d{3}[:,]"),
         (case("dusty-disk"), "^at [\\d.]+ s[:,]"),

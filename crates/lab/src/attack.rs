@@ -73,14 +73,14 @@ const COMMANDS: &[&str] = &[
     "convert {in} {out} --to csv",
     "convert {in} {out} --to fio-hist-log",
     "convert {in} {out} --to json",
-    "convert {in} {out} --to native-capture",
+    "convert {in} {out} --to iowhy-capture",
     "convert {in} {out} --to parquet",
     "convert {in} {out} --to pylatencymap",
     "export {in} --parquet {dir} --host h --began @1795377600",
 ];
 
 /// What became of one way.
-pub struct Row {
+pub struct AttackRow {
     /// Its name.
     pub attack: &'static str,
     /// Hostile inputs.
@@ -91,9 +91,9 @@ pub struct Row {
     pub failures: Vec<String>,
 }
 
-impl Row {
-    fn of(attack: &'static str) -> Row {
-        Row { attack, inputs: 0, runs: 0, failures: Vec::new() }
+impl AttackRow {
+    fn of(attack: &'static str) -> AttackRow {
+        AttackRow { attack, inputs: 0, runs: 0, failures: Vec::new() }
     }
 
     fn ran(&mut self, failed: Option<String>) {
@@ -120,7 +120,7 @@ pub fn attack(
     seed: u64,
     (rounds, stride): (u64, usize),
     time: Duration,
-) -> io::Result<Vec<Row>> {
+) -> io::Result<Vec<AttackRow>> {
     let end = Instant::now() + time;
     let texts = read_samples(samples)?;
     let folder = std::env::temp_dir().join(format!("iowhy-attack-{}", std::process::id()));
@@ -146,7 +146,8 @@ pub fn attack(
     if stride <= 1 {
         rows.extend(field.ended(32, &mut random)?);
     }
-    let mut harmed: Vec<Row> = HARMS.iter().map(|(attack, _)| Row::of(attack)).collect();
+    let mut harmed: Vec<AttackRow> =
+        HARMS.iter().map(|(attack, _)| AttackRow::of(attack)).collect();
     // In another order each time, so that what there is time for is spread over all of it.
     'all: for round in 0..rounds as usize {
         for turn in (0..texts.len()).step_by(stride.max(1)) {
@@ -177,7 +178,7 @@ impl Field<'_> {
         texts: &[(String, Vec<u8>)],
         number: usize,
         place: usize,
-        row: &mut Row,
+        row: &mut AttackRow,
         random: &mut Random,
     ) -> io::Result<()> {
         let other = random.place(texts.len());
@@ -202,8 +203,8 @@ impl Field<'_> {
         Ok(())
     }
 
-    fn archives(&mut self, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(ARCHIVES);
+    fn archives(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(ARCHIVES);
         for number in 0..count as usize {
             let archive = folders::archive(random);
             std::fs::write(self.at("input"), &archive)?;
@@ -225,8 +226,8 @@ impl Field<'_> {
         Ok(row)
     }
 
-    fn folders(&mut self, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(FOLDERS);
+    fn folders(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(FOLDERS);
         for number in 0..count as usize {
             let inside = self.at("folder");
             let _ = std::fs::remove_dir_all(&inside);
@@ -247,8 +248,8 @@ impl Field<'_> {
     }
 
     /// Outputs that are occupied stay as they are, and that is said by status 2.
-    fn outputs(&mut self, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(OUTPUTS);
+    fn outputs(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(OUTPUTS);
         let writing = COMMANDS.iter().filter(|command| command.contains("{out}"));
         let writing: Vec<&&str> = writing.collect();
         for number in 0..count as usize {
@@ -278,8 +279,8 @@ impl Field<'_> {
     }
 
     /// A link to a victim comes and goes where the output is opened.
-    fn swapped(&mut self, count: usize) -> io::Result<Row> {
-        let mut row = Row::of(SWAPPED);
+    fn swapped(&mut self, count: usize) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(SWAPPED);
         let (out, victim, link) = (self.at("output"), self.at("victim"), self.at("link"));
         std::fs::write(self.at("input"), folders::GOOD)?;
         for number in 0..count {
@@ -293,7 +294,7 @@ impl Field<'_> {
                         let _ = std::fs::remove_file(&out);
                     }
                 });
-                let writing = ["csv", "parquet", "native-capture", "json"];
+                let writing = ["csv", "parquet", "iowhy-capture", "json"];
                 let to = writing[number % writing.len()];
                 let command = format!("convert {{in}} {{out}} --to {to} --force");
                 let failed = self.run(&command, "input", false);
@@ -311,8 +312,8 @@ impl Field<'_> {
     }
 
     /// Folders that are this machine are refused at once, by every option that takes one.
-    fn machine(&mut self) -> io::Result<Row> {
-        let mut row = Row::of(MACHINE);
+    fn machine(&mut self) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(MACHINE);
         std::fs::create_dir_all(self.at("empty"))?;
         let _ = std::fs::remove_file(self.at("secret"));
         for place in ["/", "/proc", "/sys", "/proc/self", "/dev", "empty/.."] {
@@ -396,7 +397,7 @@ impl Field<'_> {
         if !words.contains("--compat") {
             text += &text_of(&printed)?;
         }
-        let binary = ["--png", "parquet", "native-capture"].iter().any(|kind| words.contains(kind));
+        let binary = ["--png", "parquet", "iowhy-capture"].iter().any(|kind| words.contains(kind));
         if well && !binary && out.is_file() {
             text += &text_of(&out)?;
         }
@@ -453,14 +454,14 @@ fn used(process: u32) -> Duration {
 }
 
 /// The rows as a table, with the failures below.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[AttackRow]) -> String {
     let mut text =
         "| attack | inputs | runs | failures |\n| --- | ---: | ---: | ---: |\n".to_string();
     for row in rows {
         let failures = row.failures.len();
         text += &format!("| {} | {} | {} | {failures} |\n", row.attack, row.inputs, row.runs);
     }
-    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&AttackRow) -> u64| rows.iter().map(of).sum::<u64>();
     let failed: usize = rows.iter().map(|row| row.failures.len()).sum();
     text += &format!("| all | {} | {} | {failed} |\n", sum(|row| row.inputs), sum(|row| row.runs));
     for row in rows {

@@ -134,7 +134,7 @@ fn histogram(k: usize) -> String {
 }
 
 /// What one command took of one shape.
-pub struct Row {
+pub struct GrowthRow {
     /// The shape.
     pub shape: &'static str,
     /// The command.
@@ -156,7 +156,7 @@ pub struct Point {
     pub mebibytes: f64,
 }
 
-impl Row {
+impl GrowthRow {
     /// Times it once more and keeps the shorter time of each size: what runs beside it on the same
     /// processors makes a run longer, never shorter.
     ///
@@ -210,7 +210,11 @@ const SPAN: f64 = 9.0;
 ///
 /// # Errors
 /// If an input cannot be written or the program not be run, or it fails.
-pub fn growth(iowhy: &Path, sizes: &[usize], commands: &[&'static str]) -> io::Result<Vec<Row>> {
+pub fn growth(
+    iowhy: &Path,
+    sizes: &[usize],
+    commands: &[&'static str],
+) -> io::Result<Vec<GrowthRow>> {
     let mut rows = Vec::new();
     for shape in SHAPES {
         rows.append(&mut of_shape(iowhy, shape, sizes, commands)?);
@@ -223,11 +227,11 @@ fn of_shape(
     shape: &Shape,
     sizes: &[usize],
     commands: &[&'static str],
-) -> io::Result<Vec<Row>> {
+) -> io::Result<Vec<GrowthRow>> {
     let folder = std::env::temp_dir().join(format!("iowhy-growth-{}", std::process::id()));
-    let row = |command: &&'static str| Row { shape: shape.name, command, points: Vec::new() };
+    let row = |command: &&'static str| GrowthRow { shape: shape.name, command, points: Vec::new() };
     let suits = |command: &&&str| shape.carried || !command.starts_with("convert");
-    let mut rows: Vec<Row> = commands.iter().filter(suits).map(row).collect();
+    let mut rows: Vec<GrowthRow> = commands.iter().filter(suits).map(row).collect();
     for n in sizes {
         fs::create_dir_all(&folder)?;
         let (input, bytes) = made(shape, *n, &folder)?;
@@ -304,7 +308,7 @@ fn of_children() -> io::Result<f64> {
 }
 
 /// The rows as a table.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[GrowthRow]) -> String {
     let mut text = String::new();
     let sizes: Vec<String> = rows
         .first()

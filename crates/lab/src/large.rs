@@ -165,7 +165,7 @@ fn iostat(k: usize, _: &mut Random) -> String {
 }
 
 /// What the commands took of one input.
-pub struct Row {
+pub struct LargeRow {
     /// Its kind.
     name: String,
     /// CPU seconds of each command.
@@ -174,7 +174,7 @@ pub struct Row {
     mebibytes: f64,
 }
 
-impl Row {
+impl LargeRow {
     /// Whether every command kept the bars.
     pub fn holds(&self) -> bool {
         self.seconds.iter().all(|seconds| *seconds <= MOST.0) && self.mebibytes <= MOST.1
@@ -186,7 +186,7 @@ impl Row {
 ///
 /// # Errors
 /// If an input cannot be written or the program not be run.
-pub fn large(iowhy: &Path, samples: &[Vec<u8>], megabytes: usize) -> io::Result<Vec<Row>> {
+pub fn large(iowhy: &Path, samples: &[Vec<u8>], megabytes: usize) -> io::Result<Vec<LargeRow>> {
     let folder = std::env::temp_dir().join(format!("iowhy-large-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let (input, bytes) = (folder.join("input"), megabytes * 1_000_000);
@@ -223,8 +223,8 @@ pub fn large(iowhy: &Path, samples: &[Vec<u8>], megabytes: usize) -> io::Result<
     Ok(rows)
 }
 
-fn row(iowhy: &Path, name: String, input: &Path) -> io::Result<Row> {
-    let mut row = Row { name, seconds: Vec::new(), mebibytes: 0.0 };
+fn row(iowhy: &Path, name: String, input: &Path) -> io::Result<LargeRow> {
+    let mut row = LargeRow { name, seconds: Vec::new(), mebibytes: 0.0 };
     for command in COMMANDS {
         let (seconds, mebibytes) = timed(iowhy, command, input, &[0, 1, 2])?;
         row.seconds.push(seconds);
@@ -234,7 +234,7 @@ fn row(iowhy: &Path, name: String, input: &Path) -> io::Result<Row> {
 }
 
 /// The rows as a table.
-pub fn table(rows: &[Row], megabytes: usize) -> String {
+pub fn table(rows: &[LargeRow], megabytes: usize) -> String {
     let mut text = format!("| {megabytes} MB of | {} | MiB at most |\n", COMMANDS.join(" | "));
     let _ = writeln!(text, "| --- | {}---: |", "---: | ".repeat(COMMANDS.len()));
     for row in rows {

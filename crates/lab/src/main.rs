@@ -192,7 +192,7 @@ impl Large {
         let samples = samples.filter(|text| !text.contains(&0));
         let rows = large::large(&iowhy, &samples.collect::<Vec<_>>(), self.megabytes)?;
         write!(io::stdout(), "{}", large::table(&rows, self.megabytes))?;
-        let holds = rows.iter().all(large::Row::holds);
+        let holds = rows.iter().all(large::LargeRow::holds);
         Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

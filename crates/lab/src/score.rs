@@ -12,17 +12,17 @@ mod fit;
 mod forecast;
 mod owed;
 mod published;
+mod summary;
 mod sweep;
 mod tables;
-mod tally;
 
 pub use calibration::Reliability;
 pub use case::{Case, Judged};
 pub use fit::Fitted;
 pub use forecast::{Forecast, forecasts, table as forecast_table};
 pub use published::{Grade, Published, pasted, published, published_table, published_tables};
+pub use summary::{Class, Summary};
 pub use sweep::sweep;
-pub use tally::{Class, Tally};
 
 use iowhy_diagnose::Calibration;
 use iowhy_model::Level;
@@ -52,9 +52,9 @@ impl Score {
     }
 
     /// The tally of a level, without the misleading scenarios.
-    pub fn tally(&self, level: Level) -> Tally {
+    pub fn summary(&self, level: Level) -> Summary {
         let of = |judged: &&Judged| judged.level == level && !judged.confounds;
-        Tally::of(self.judged.iter().filter(of))
+        Summary::of(self.judged.iter().filter(of))
     }
 
     /// All judged scenarios whose disks are well, at a level, and how many of them were accused.

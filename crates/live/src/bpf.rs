@@ -8,7 +8,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::Error;
 use crate::attach::KernelShape;
-use crate::sieve::Sieve;
+use crate::kernel_filter::KernelFilter;
 use crate::slots::{self, SET_WORDS, Unended};
 
 /// The compiled `bpf/block_trace.bpf.c`.
@@ -61,7 +61,7 @@ pub struct Settings {
     /// Note the stacks of the task that sends.
     pub stacks: bool,
     /// What is let through.
-    pub sieve: Sieve,
+    pub sieve: KernelFilter,
 }
 
 impl Settings {

@@ -1,17 +1,17 @@
 //! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges (`why`,
 //! `top`); the others are asked for by what a command's options say.
 
-mod block_events;
 mod block_trace;
 mod diskstats;
-mod surroundings;
+mod ftrace;
+mod host_facts;
 mod syscalls;
 mod uprobe;
 
-pub use block_events::BlockEvents;
 pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
-pub use surroundings::{KernelLog, Surroundings};
+pub use ftrace::Ftrace;
+pub use host_facts::{HostFacts, KernelLog};
 pub use syscalls::{CallCount, Syscalls, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
@@ -40,12 +40,6 @@ pub fn beside() -> Vec<Box<dyn Collector>> {
 /// All collectors, sorted by name.
 pub const COLLECTORS: &[CollectorEntry] = &[
     CollectorEntry {
-        name: block_events::NAME,
-        summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
-        manual: include_str!("collectors/block_events.rs"),
-        beside: None,
-    },
-    CollectorEntry {
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, by eBPF",
         manual: include_str!("collectors/block_trace.rs"),
@@ -58,10 +52,16 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         beside: None,
     },
     CollectorEntry {
-        name: surroundings::NAME,
+        name: ftrace::NAME,
+        summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
+        manual: include_str!("collectors/ftrace.rs"),
+        beside: None,
+    },
+    CollectorEntry {
+        name: host_facts::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
-        manual: include_str!("collectors/surroundings.rs"),
-        beside: Some(|| Box::new(Surroundings::new(Path::new("/")))),
+        manual: include_str!("collectors/host_facts.rs"),
+        beside: Some(|| Box::new(HostFacts::new(Path::new("/")))),
     },
     CollectorEntry {
         name: syscalls::NAME,

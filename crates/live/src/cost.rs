@@ -6,7 +6,7 @@ use std::time::Duration;
 use aya::sys::{Stats, enable_stats};
 use iowhy_model::Op;
 
-use crate::{Error, Tallies};
+use crate::{Error, RequestCounts};
 
 /// Fewer I/Os a second than this find what the programs touch gone from the caches: on two CPUs some 1500 ns each at
 /// 424 a second, some 200 at tens of thousands (a choice between the two).
@@ -39,8 +39,8 @@ pub fn counted() -> Result<OwnedFd, Error> {
 
 impl Cost {
     /// That of these requests.
-    pub fn new(ns: u64, runs: u64, tallies: &[(String, Op, Tallies)]) -> Cost {
-        let of_one = |tallies: &Tallies| {
+    pub fn new(ns: u64, runs: u64, tallies: &[(String, Op, RequestCounts)]) -> Cost {
+        let of_one = |tallies: &RequestCounts| {
             tallies.measured + tallies.filtered + tallies.no_start + tallies.no_sender
         };
         Cost { ns, runs, ios: tallies.iter().map(|(_, _, tallies)| of_one(tallies)).sum() }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use iowhy_model::{FactKey, Medium, key};
 
 use crate::Error;
-use crate::small;
-use crate::watched::{is_without_requests, parse_numbers};
+use crate::foreign_files;
+use crate::watch_list::{is_without_requests, parse_numbers};
 
 /// A whole disk and what /sys says of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -193,7 +193,7 @@ pub fn name_of(folder: &Path) -> Option<String> {
 
 /// A small file, trimmed; `None` if it is not there or empty.
 fn read(folder: &Path, file: &str) -> Option<String> {
-    let text = small::text(&folder.join(file))?;
+    let text = foreign_files::text(&folder.join(file))?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_string())
 }

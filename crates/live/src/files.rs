@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iowhy_model::{Name, Sink};
 
-use crate::sent::{FileKey, PART_BYTES, SentPath};
+use crate::ring_records::{FileKey, PART_BYTES, SentPath};
 
 /// Where this process sees its mounts.
 const MOUNTS: &str = "/proc/self/mountinfo";
@@ -112,7 +112,7 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::sent::PARTS;
+    use crate::ring_records::PARTS;
 
     const KEY: FileKey = FileKey { inode: 42, system: 8 << 20 | 1, generation: 0 };
 

@@ -9,49 +9,48 @@
 mod attach;
 mod bpf;
 mod btf;
+mod call_latencies;
 mod cgroups;
 mod clock;
 mod collector;
 mod collectors;
 mod confine;
 mod cost;
-mod counted;
 mod devices;
 mod doctor;
 mod error;
 mod files;
-mod leftover;
+mod foreign_files;
+mod kernel_filter;
 mod memory;
 mod records;
+mod request_counts;
 mod rights;
-mod sent;
-mod sieve;
+mod ring_records;
 mod slots;
-mod small;
-mod spans;
 mod stacks;
+mod still_in_flight;
+mod stretch_histograms;
 mod symbols;
 mod sysfs;
-mod tallies;
-mod watched;
+mod watch_list;
 
+pub use call_latencies::Callers;
 pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
-    BlockEvents, BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount,
-    KernelLog, Surroundings, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside,
-    call_names,
+    BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Ftrace, HostFacts,
+    KernelLog, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside, call_names,
 };
 pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
+pub use foreign_files::{is_foreign_to_sys, open_below};
+pub use kernel_filter::TraceFilter;
 pub use memory::give_back_memory;
+pub use request_counts::RequestCounts;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
-pub use sieve::TraceFilter;
-pub use small::{is_foreign_to_sys, open_below};
-pub use spans::Whom;
 pub use stacks::StackCount;
 pub use sysfs::{SysFact, facts as facts_of_sys};
-pub use tallies::Tallies;

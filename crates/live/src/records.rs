@@ -6,9 +6,9 @@ use zerocopy::FromBytes;
 use crate::attach::CommandFlags;
 use crate::cgroups::ControlGroups;
 use crate::files::Files;
-use crate::sent::{COMM_BYTES, Completion, FullCompletion, SentPath};
+use crate::ring_records::{COMM_BYTES, Completion, FullCompletion, SentPath};
 use crate::stacks::StackIds;
-use crate::watched::WatchList;
+use crate::watch_list::WatchList;
 
 /// Turns records into events, remembering the last device and process name: they repeat.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::sent::FileKey;
+    use crate::ring_records::FileKey;
 
     #[test]
     fn a_record_becomes_an_event() {
@@ -163,7 +163,7 @@ mod tests {
             sector: 77,
             bytes: 4096,
             cmd_flags: 1 | 1 << 11 | 1 << 17,
-            device: crate::watched::number(8, 16),
+            device: crate::watch_list::number(8, 16),
             pid: 42,
             depth: 7,
             status: 3,

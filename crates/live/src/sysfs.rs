@@ -8,7 +8,7 @@ use iowhy_model::{FactKey, key};
 
 use crate::devices;
 use crate::devices::name_of;
-use crate::small;
+use crate::foreign_files;
 
 /// Something /sys says of a disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,7 +166,7 @@ fn thousandths(path: &Path) -> Option<f64> {
 
 /// A small file, trimmed; `None` if it is not there or empty.
 fn word(path: &Path) -> Option<String> {
-    let text = small::text(path)?;
+    let text = foreign_files::text(path)?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_string())
 }

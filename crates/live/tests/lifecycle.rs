@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use iowhy_live::{
-    BlockEvents, BlockTrace, Collector, Tallies, TraceMode, TraceOptions, give_up_rights,
+    BlockTrace, Collector, Ftrace, RequestCounts, TraceMode, TraceOptions, give_up_rights,
 };
 use iowhy_model::{Op, Recording, Stage, key};
 use rig::{Loop, can_run};
@@ -104,7 +104,7 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
         std::thread::sleep(Duration::from_millis(500));
         tracer.end(&mut recording).expect("the tracer ends");
     });
-    let sum = |count: fn(&Tallies) -> u64| -> u64 {
+    let sum = |count: fn(&RequestCounts) -> u64| -> u64 {
         tracer.tallies().iter().map(|(_, _, tallies)| count(tallies)).sum()
     };
     let (unseen, escaped) = (sum(|t| t.no_start), sum(|t| t.no_completion));
@@ -212,7 +212,7 @@ fn a_panic_leaves_no_trace_instance() {
     let folder = PathBuf::from(folder);
     let broken = std::panic::catch_unwind(|| {
         let mut recording = Recording::new();
-        let mut events = BlockEvents::new(Vec::new());
+        let mut events = Ftrace::new(Vec::new());
         events.begin(&mut recording).expect("the event text begins");
         assert!(folder.exists());
         panic!("in the middle of the watch");
@@ -222,7 +222,7 @@ fn a_panic_leaves_no_trace_instance() {
     assert!(!folder.exists());
     // An instance that somebody else looks at: said, and not waited for without end.
     let mut recording = Recording::new();
-    let mut events = BlockEvents::new(Vec::new());
+    let mut events = Ftrace::new(Vec::new());
     events.begin(&mut recording).expect("the event text begins");
     let held = std::fs::File::open(folder.join("trace")).expect("its text");
     events.end(&mut recording).expect("it ends");

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use iowhy_live::{Collector, Surroundings};
+use iowhy_live::{Collector, HostFacts};
 use iowhy_model::{Fact, FactKey, FactValue, Recording, key};
 
 /// A folder that goes away with its guard.
@@ -88,7 +88,7 @@ fn every_fact_says_where_it_was_read() {
     machine.write("sys/class/ata_link/link3/hw_sata_spd_limit", "6.0 Gbps\n");
 
     let mut recording = Recording::new();
-    let mut around = Surroundings::new(Path::new(&machine.0));
+    let mut around = HostFacts::new(Path::new(&machine.0));
     around.begin(&mut recording).expect("a beginning");
     machine.write("proc/stat", "cpu  150 0 50 820 20 0 0 60 0 0\n");
     around.end(&mut recording).expect("an end");
@@ -133,7 +133,7 @@ fn limits_of_version_1_are_those_of_the_controller_blkio() {
     machine.write("sys/fs/cgroup/blkio/db/blkio.throttle.write_bps_device", "8:0 1048576\n");
     machine.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "");
     let mut recording = Recording::new();
-    let mut around = Surroundings::new(Path::new(&machine.0));
+    let mut around = HostFacts::new(Path::new(&machine.0));
     around.begin(&mut recording).expect("a beginning");
     around.end(&mut recording).expect("an end");
     let limit = fact(&recording, key::CGROUP_MAX_RIOPS);
@@ -146,7 +146,7 @@ fn limits_of_version_1_are_those_of_the_controller_blkio() {
 #[test]
 fn a_machine_that_shows_nothing_is_no_error() {
     let mut recording = Recording::new();
-    let mut around = Surroundings::new(Path::new("/nowhere/at/all"));
+    let mut around = HostFacts::new(Path::new("/nowhere/at/all"));
     around.begin(&mut recording).expect("a beginning");
     around.poll(&mut recording).expect("a poll");
     around.end(&mut recording).expect("an end");

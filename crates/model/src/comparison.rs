@@ -24,12 +24,12 @@ pub struct Compared {
     /// I/Os, rows and histograms it holds.
     pub records: u64,
     /// Its verdicts, best first: name, device, confidence, share, sentence.
-    pub verdicts: Vec<Said>,
+    pub verdicts: Vec<ComparedVerdict>,
 }
 
 /// A verdict on one side.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Said {
+pub struct ComparedVerdict {
     /// What it states.
     pub verdict: Verdict,
     /// The device, if it is about one.

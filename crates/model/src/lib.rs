@@ -47,7 +47,7 @@ mod tally;
 mod time;
 mod verdict;
 
-pub use comparison::{Compared, Comparison, Difference, Explained, Said};
+pub use comparison::{Compared, ComparedVerdict, Comparison, Difference, Explained};
 pub use counted::Counted;
 pub use device::{Device, DeviceId, Medium, Name};
 pub use distribution::Distribution;

@@ -56,12 +56,12 @@ pub struct Terms {
 pub struct Permit {
     path: PathBuf,
     purpose: Purpose,
-    what: What,
+    what: Access,
     terms: Terms,
 }
 
 #[derive(Debug)]
-enum What {
+enum Access {
     Read(Option<Node>),
     NewFile,
     Device(Node),
@@ -89,14 +89,14 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 "name a device or a large file; a kind that writes takes a directory",
             ));
         }
-        return permit(&path, What::Read(node));
+        return permit(&path, Access::Read(node));
     };
     match resolved {
         Ok(path) => {
             let found = path.metadata().map_err(|cause| Error::target("examine", &path, cause))?;
             if found.file_type().is_block_device() {
                 let node = device::examine(&path, &found, span, bytes, terms)?;
-                return permit(&path, What::Device(node));
+                return permit(&path, Access::Device(node));
             }
             if !found.is_dir() {
                 return Err(Error::refused(
@@ -107,7 +107,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 ));
             }
             new_file::examine(&path, span, terms)?;
-            permit(&path, What::NewFile)
+            permit(&path, Access::NewFile)
         }
         Err(cause) => {
             // A name that is not taken yet stands for the directory it would be in.
@@ -117,7 +117,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
             match parent {
                 Ok(parent) if parent.is_dir() && !dangling => {
                     new_file::examine(&parent, span, terms)?;
-                    permit(&parent, What::NewFile)
+                    permit(&parent, Access::NewFile)
                 }
                 _ => Err(Error::target("examine", path, cause)),
             }
@@ -131,7 +131,7 @@ impl Permit {
         let Purpose::Write { span, bytes, .. } = self.purpose else { return None };
         let path = self.path.display();
         Some(match self.what {
-            What::Device(_) => format!(
+            Access::Device(_) => format!(
                 "writes {} to `{path}` between its first and last {}, which hold nothing; what \
                  will be written over is read first, and anything but zeros there ends the probe",
                 human(bytes),
@@ -152,13 +152,13 @@ impl Permit {
     /// If the system refuses, or if something about a device changed since it was examined.
     pub fn open(self, watcher: &mut Watcher<'_>) -> Result<Target, Error> {
         match (self.what, self.purpose) {
-            (What::Device(node), Purpose::Write { span, bytes, dsync }) => {
+            (Access::Device(node), Purpose::Write { span, bytes, dsync }) => {
                 device::open(&self.path, &node, span, bytes, dsync, &self.terms, watcher)
             }
             (_, Purpose::Write { span, dsync, .. }) => {
                 new_file::open(&self.path, span, dsync, self.terms.buffered, watcher)
             }
-            (What::Read(node), Purpose::Read) => read(self.path, node, self.terms.buffered),
+            (Access::Read(node), Purpose::Read) => read(self.path, node, self.terms.buffered),
             (_, Purpose::Read) => read(self.path, None, self.terms.buffered),
         }
     }

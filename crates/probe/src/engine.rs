@@ -19,8 +19,8 @@ pub use gather::{Gather, Io, SoFar};
 use schedule::Schedule;
 
 use crate::error::Error;
-use crate::job::{Job, Way};
-use crate::tally::Tally;
+use crate::job::{EngineChoice, Job};
+use crate::latencies::Latencies;
 use crate::target::Target;
 
 /// Time since the session began, in ns, on the monotonic clock.
@@ -60,13 +60,13 @@ impl Watcher<'_> {
 /// What a run gave.
 pub struct Run {
     /// Latencies from the moment each I/O was due.
-    pub latency: Tally,
+    pub latency: Latencies,
     /// Latencies from submission.
-    pub service: Tally,
+    pub service: Latencies,
     /// How late the engine itself was with submitting, though it could have.
-    pub late: Tally,
+    pub late: Latencies,
     /// Latencies of reads and of writes, of a job that does both.
-    pub of_both: Option<Box<[Tally; 2]>>,
+    pub of_both: Option<Box<[Latencies; 2]>>,
     /// The I/Os, by completion.
     pub ios: Vec<Io>,
     /// I/Os counted but not kept.
@@ -147,10 +147,10 @@ pub fn run(
     let (cpu_ns, before) = (cpu_ns(), target.counted());
     let mut schedule = Schedule::of(job, begun_ns);
     let mut ended = match job.way {
-        Way::Calls => calls::run(target, job, &mut schedule, clock, watcher)?,
-        Way::Ring => ring::run(target, job, &mut schedule, clock, watcher)?,
+        EngineChoice::Calls => calls::run(target, job, &mut schedule, clock, watcher)?,
+        EngineChoice::Ring => ring::run(target, job, &mut schedule, clock, watcher)?,
         // Set up before the first I/O: a schedule that was not begun can go to the other one.
-        Way::Best => match ring::run(target, job, &mut schedule, clock, watcher) {
+        EngineChoice::Best => match ring::run(target, job, &mut schedule, clock, watcher) {
             Err(_) => calls::run(target, job, &mut schedule, clock, watcher)?,
             ended => ended?,
         },

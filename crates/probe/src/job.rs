@@ -30,7 +30,7 @@ pub struct Job {
     /// The seed of places and arrivals.
     pub seed: u64,
     /// How the kernel is asked.
-    pub way: Way,
+    pub way: EngineChoice,
 }
 
 /// How I/Os follow each other.
@@ -128,7 +128,7 @@ impl Durable {
 
 /// How the kernel is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum EngineChoice {
     /// io_uring where it works, else system calls.
     Best,
     /// io_uring or nothing.
@@ -152,7 +152,7 @@ impl Job {
             count: None,
             time: None,
             seed: 1,
-            way: Way::Best,
+            way: EngineChoice::Best,
         }
     }
 

@@ -6,7 +6,7 @@ use iowhy_model::Op;
 
 use crate::consent::Purpose;
 use crate::error::Error;
-use crate::job::{Arrivals, Durable, Order, Way};
+use crate::job::{Arrivals, Durable, EngineChoice, Order};
 use crate::outcome::Outcome;
 use crate::session::Session;
 
@@ -61,7 +61,7 @@ pub struct Ask {
     /// Seed of places and arrivals.
     pub seed: u64,
     /// How the kernel is asked.
-    pub way: Way,
+    pub way: EngineChoice,
 }
 
 impl Default for Ask {
@@ -82,7 +82,7 @@ impl Default for Ask {
             quantile: 0.99,
             span: None,
             seed: 1,
-            way: Way::Best,
+            way: EngineChoice::Best,
         }
     }
 }

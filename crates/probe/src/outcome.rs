@@ -3,8 +3,8 @@
 use iowhy_model::{Unit, numbers};
 
 use crate::engine::Run;
+use crate::latencies::Latencies;
 use crate::revolutions::Revolutions;
-use crate::tally::Tally;
 
 /// The result of a probe.
 #[derive(Clone, Debug, Default)]
@@ -95,16 +95,16 @@ pub fn figures(run: &Run) -> Vec<Cell> {
 }
 
 /// Some latencies of a run of so many seconds, besides so many that were never served.
-pub fn figures_of(tally: &Tally, seconds: f64, unserved: u64) -> Vec<Cell> {
+pub fn figures_of(latencies: &Latencies, seconds: f64, unserved: u64) -> Vec<Cell> {
     let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
     vec![
-        tally.n.into(),
-        Cell::from((seconds > 0.0 && tally.n > 0).then(|| tally.n as f64 / seconds)),
-        ms(tally.min_ns),
-        Cell::from(tally.mean_ns().map(|ns| ns / 1e6)),
-        ms(tally.quantile_ns(0.5, unserved)),
-        ms(tally.quantile_ns(0.99, unserved)),
-        ms(tally.max_ns),
+        latencies.n.into(),
+        Cell::from((seconds > 0.0 && latencies.n > 0).then(|| latencies.n as f64 / seconds)),
+        ms(latencies.min_ns),
+        Cell::from(latencies.mean_ns().map(|ns| ns / 1e6)),
+        ms(latencies.quantile_ns(0.5, unserved)),
+        ms(latencies.quantile_ns(0.99, unserved)),
+        ms(latencies.max_ns),
     ]
 }
 

@@ -4,18 +4,18 @@
 
 use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, key};
 
-use crate::held::Held;
 use crate::outcome::Outcome;
+use crate::rate_limit::LimitedRun;
 use crate::revolutions::Revolutions;
 use crate::session::Own;
 
 /// Where a fact was read, if the probe measured it.
 const MEASURED: &str = "probe";
 
-type Known = (FactKey, FactValue, String);
+type StatedFact = (FactKey, FactValue, String);
 
 /// The facts of a probe.
-pub fn of(own: &Own, outcome: &Outcome) -> Vec<Known> {
+pub fn of(own: &Own, outcome: &Outcome) -> Vec<StatedFact> {
     let measured = |key, value| (key, value, MEASURED.to_string());
     let mut known = vec![
         measured(key::PROBE_IOS, FactValue::Count(own.n)),
@@ -42,7 +42,7 @@ fn revolutions(missed: &Revolutions) -> [(FactKey, FactValue); 4] {
     ]
 }
 
-fn limit(held: &Held) -> Vec<Known> {
+fn limit(held: &LimitedRun) -> Vec<StatedFact> {
     let rate = |per_s| match held.limit.kind.is_of_bytes() {
         true => FactValue::BytesPerSecond(per_s),
         false => FactValue::PerSecond(per_s),

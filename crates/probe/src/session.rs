@@ -10,13 +10,13 @@ use iowhy_model::{
 
 use crate::engine::{self, Clock, Io, Run, SoFar, Watcher};
 use crate::error::Error;
-use crate::held::{Held, held};
 use crate::job::{Durable, Job};
+use crate::latencies::Latencies;
 use crate::limits::{Limit, limits};
 use crate::logbook::Logbook;
 use crate::outcome::{Outcome, time};
 use crate::own_facts;
-use crate::tally::Tally;
+use crate::rate_limit::{LimitedRun, limited};
 use crate::target::Target;
 
 /// A probe under way.
@@ -55,11 +55,11 @@ pub struct Own {
     /// Time the engine was ready to run and had no CPU, ns, where the kernel says.
     pub no_cpu_ns: Option<u64>,
     /// How late the engine was with submitting what was due, open loops only.
-    pub late: Tally,
+    pub late: Latencies,
     /// How the kernel was asked: `io_uring` or `calls`.
     pub way: &'static str,
     /// The longest run that a control group's limit held.
-    pub held: Option<Held>,
+    pub held: Option<LimitedRun>,
 }
 
 /// Share of the time without a CPU, or of all latency that is our own lateness, from which on the
@@ -185,8 +185,9 @@ impl<'a> Session<'a> {
             book.done(&format!("{what}: {}", words(&run.so_far())));
         }
         self.pour(job, &run);
-        let longer = |held: &Held| self.own.held.as_ref().is_none_or(|known| held.n > known.n);
-        if let Some(held) = held(job, &run, &self.limits).filter(longer) {
+        let longer =
+            |held: &LimitedRun| self.own.held.as_ref().is_none_or(|known| held.n > known.n);
+        if let Some(held) = limited(job, &run, &self.limits).filter(longer) {
             self.own.held = Some(held);
         }
         self.own.n += run.latency.n;

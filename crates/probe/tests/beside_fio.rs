@@ -6,7 +6,7 @@ mod rig;
 
 use std::time::Duration;
 
-use iowhy_probe::{Clock, Job, Purpose, Terms, Watcher, Way, examine, run};
+use iowhy_probe::{Clock, EngineChoice, Job, Purpose, Terms, Watcher, examine, run};
 use rig::{Folder, Loop, missing, output, turn};
 
 const BYTES: u64 = 128 << 20;
@@ -113,7 +113,7 @@ fn ours(target: &iowhy_probe::Target, depth: u32) -> Figures {
     let stop = false.into();
     let mut watcher = Watcher { stop: &stop, tick: &mut |_| {} };
     let time = Some(Duration::from_secs(SECONDS));
-    let job = Job { time, way: Way::Ring, ..Job::reads(4096, depth, BYTES) };
+    let job = Job { time, way: EngineChoice::Ring, ..Job::reads(4096, depth, BYTES) };
     let run = run(target, &job, Clock::start(), &mut watcher).unwrap();
     let p50 = run.latency.quantile_ns(0.5, 0).unwrap() as f64 / 1e3;
     [run.per_s().unwrap(), run.cpu_ns as f64 / run.latency.n as f64 / 1e3, p50, f64::NAN]

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iowhy_probe::{
-    Arrivals, Clock, Job, Load, Order, Purpose, Run, Target, Terms, Watcher, Way, examine, run,
+    Arrivals, Clock, EngineChoice, Job, Load, Order, Purpose, Run, Target, Terms, Watcher, examine,
+    run,
 };
 use rig::{Folder, Loop, missing, turn};
 
@@ -36,7 +37,7 @@ fn measure(target: &Target, job: &Job) -> Run {
 fn both_ways_do_every_io_of_a_job_once_and_time_it() {
     let folder = Folder::new("both");
     let target = target(&folder);
-    for way in [Way::Ring, Way::Calls] {
+    for way in [EngineChoice::Ring, EngineChoice::Calls] {
         for depth in [1, 7] {
             let blocks = BYTES / 4096;
             let job = Job {
@@ -67,7 +68,7 @@ fn both_ways_do_every_io_of_a_job_once_and_time_it() {
 fn a_caller_on_a_schedule_is_not_flattered_by_a_device_that_falls_behind() {
     let folder = Folder::new("behind");
     let target = target(&folder);
-    for way in [Way::Ring, Way::Calls] {
+    for way in [EngineChoice::Ring, EngineChoice::Calls] {
         // Far more than any file gives one at a time.
         let load = Load::Open { per_s: 5e6, arrivals: Arrivals::Constant, depth: 1 };
         let time = Some(Duration::from_millis(400));
@@ -88,7 +89,9 @@ fn a_caller_on_a_schedule_is_not_flattered_by_a_device_that_falls_behind() {
 fn a_slow_schedule_is_kept_to_its_rate() {
     let folder = Folder::new("slow");
     let target = target(&folder);
-    for (arrivals, way) in [(Arrivals::Constant, Way::Ring), (Arrivals::Poisson, Way::Calls)] {
+    for (arrivals, way) in
+        [(Arrivals::Constant, EngineChoice::Ring), (Arrivals::Poisson, EngineChoice::Calls)]
+    {
         let load = Load::Open { per_s: 200.0, arrivals, depth: 16 };
         let time = Some(Duration::from_secs(1));
         let run = measure(&target, &Job { load, time, way, ..Job::reads(4096, 1, BYTES) });
@@ -102,7 +105,7 @@ fn a_slow_schedule_is_kept_to_its_rate() {
 fn stopping_keeps_what_was_measured() {
     let folder = Folder::new("stop");
     let target = target(&folder);
-    for way in [Way::Ring, Way::Calls] {
+    for way in [EngineChoice::Ring, EngineChoice::Calls] {
         let stop = AtomicBool::new(false);
         let mut ticks = 0;
         let mut tick = |so_far: iowhy_probe::SoFar| {
@@ -128,7 +131,7 @@ fn a_device_that_loses_its_end_ends_the_run_with_its_errno() {
     let target = open(&device.device);
     // The file behind the device becomes shorter: reads beyond its end fail, as a bad sector.
     fs::OpenOptions::new().write(true).open(&device.file).unwrap().set_len(BYTES / 2).unwrap();
-    for way in [Way::Ring, Way::Calls] {
+    for way in [EngineChoice::Ring, EngineChoice::Calls] {
         let job = Job {
             order: Order::Sequential,
             count: Some(BYTES / 4096),

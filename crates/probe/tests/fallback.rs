@@ -4,7 +4,9 @@
 
 mod rig;
 
-use iowhy_probe::{Clock, Durable, Job, Load, Order, Purpose, Terms, Watcher, Way, examine, run};
+use iowhy_probe::{
+    Clock, Durable, EngineChoice, Job, Load, Order, Purpose, Terms, Watcher, examine, run,
+};
 use rig::Folder;
 
 /// Forbids io_uring to the calling thread, as a container's seccomp profile does; whether it could.
@@ -55,7 +57,7 @@ fn without_io_uring_threads_do_the_same_ios() {
             let run = run(&target, &job, Clock::start(), &mut watcher).unwrap();
             assert_eq!((run.way, run.latency.n, run.failed), ("calls", 64, None), "{durable:?}");
         }
-        let ring = Job { way: Way::Ring, count: Some(1), ..Job::reads(4096, 1, 1 << 20) };
+        let ring = Job { way: EngineChoice::Ring, count: Some(1), ..Job::reads(4096, 1, 1 << 20) };
         let Err(error) = run(&target, &ring, Clock::start(), &mut watcher) else {
             panic!("io_uring was forbidden");
         };

@@ -14,7 +14,6 @@ mod bpftrace;
 mod bpftrace_json;
 mod btrfs_stats;
 mod btt;
-mod capture;
 mod ceph_log;
 mod ceph_osd_perf;
 mod cgroup_io;
@@ -48,6 +47,8 @@ mod iosnoop;
 mod iostat;
 mod iostat_json;
 mod iotop;
+mod iowhy_capture;
+mod iowhy_jsonl;
 mod jbd2;
 mod kernel_log;
 mod latency_outliers;
@@ -59,7 +60,6 @@ mod mongodb_log;
 mod mounts;
 mod multipath;
 mod mysql_log;
-mod native_capture;
 mod netapp;
 mod nmon;
 mod nvme_cli;
@@ -115,7 +115,6 @@ pub const FORMATS: &[Format] = &[
     bpftrace_json::FORMAT,
     btrfs_stats::FORMAT,
     btt::FORMAT,
-    capture::FORMAT,
     ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
     cgroup_io::FORMAT,
@@ -149,6 +148,8 @@ pub const FORMATS: &[Format] = &[
     iostat::FORMAT,
     iostat_json::FORMAT,
     iotop::FORMAT,
+    iowhy_capture::FORMAT,
+    iowhy_jsonl::FORMAT,
     jbd2::FORMAT,
     kernel_log::FORMAT,
     latency_outliers::FORMAT,
@@ -160,7 +161,6 @@ pub const FORMATS: &[Format] = &[
     mounts::FORMAT,
     multipath::FORMAT,
     mysql_log::FORMAT,
-    native_capture::FORMAT,
     netapp::FORMAT,
     nmon::FORMAT,
     nvme_cli::FORMAT,

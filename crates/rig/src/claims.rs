@@ -35,7 +35,7 @@ pub struct Claims {
 
 /// One delay at one depth.
 #[derive(Debug)]
-pub struct Row {
+pub struct ClaimRow {
     delay: f64,
     depth: u32,
     /// Median, 99th and 10th percentile, ms.
@@ -60,10 +60,10 @@ impl Claims {
         let mut good = true;
         for (delay, numbers) in DELAYS {
             for (depth, number) in DEPTHS.into_iter().zip(numbers) {
-                let rows = (0..self.rounds).map(|_| Row::measure(delay, depth, number, &log));
-                let mut rows = rows.collect::<io::Result<Vec<Row>>>()?;
+                let rows = (0..self.rounds).map(|_| ClaimRow::measure(delay, depth, number, &log));
+                let mut rows = rows.collect::<io::Result<Vec<ClaimRow>>>()?;
                 let right = rows.iter().filter(|row| row.right()).count();
-                good &= rows.iter().all(Row::accounted);
+                good &= rows.iter().all(ClaimRow::accounted);
                 rows.sort_by(|a, b| a.apart().abs().total_cmp(&b.apart().abs()));
                 if let Some(middle) = rows.get(rows.len() / 2) {
                     good &= middle.right();
@@ -82,12 +82,12 @@ const HEADING: &str = "\
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ";
 
-impl Row {
+impl ClaimRow {
     /// Tries one delay; the disk logs to `log`.
     ///
     /// # Errors
     /// If the disk cannot be made or traced.
-    pub fn measure(delay: f64, depth: u32, number: u32, log: &Path) -> io::Result<Row> {
+    pub fn measure(delay: f64, depth: u32, number: u32, log: &Path) -> io::Result<ClaimRow> {
         let faulty = FaultyDisk::start(&Spec {
             model: format!("network:base={}us,jitter=0us,iops=1000000000,rate=1T", delay * 1e3),
             faults: Vec::new(),
@@ -100,10 +100,10 @@ impl Row {
         let load = Load { op: Op::Read, bytes: 4096, depth, number };
         let counted = count(&device, TraceMode::Events, || load.run(&path))?;
         let truth = faulty.end()?;
-        Ok(Row::of(delay, depth, &counted, &truth))
+        Ok(ClaimRow::of(delay, depth, &counted, &truth))
     }
 
-    fn of(delay: f64, depth: u32, counted: &Count, truth: &Truth) -> Row {
+    fn of(delay: f64, depth: u32, counted: &Count, truth: &Truth) -> ClaimRow {
         let reads = || truth.entries.iter().filter(|entry| entry.op == Op::Read);
         let mut latency: Vec<u64> = reads().map(Entry::latency).collect();
         let mut late: Vec<u64> = reads().map(|e| e.reply.saturating_sub(e.due)).collect();
@@ -113,7 +113,7 @@ impl Row {
         let reads_counted = counted.rows.iter().find(|row| row.op == Op::Read);
         let [measured, lost, kernel] =
             reads_counted.map_or([0; 3], |row| [row.measured, row.lost, row.kernel]);
-        Row {
+        ClaimRow {
             delay,
             depth,
             log: [0.5, 0.99, 0.1].map(|q| at(&latency, q)),
@@ -151,7 +151,7 @@ impl Row {
     }
 
     fn cells(&self) -> String {
-        let Row { delay, depth, log, trace, late, counted } = self;
+        let ClaimRow { delay, depth, log, trace, late, counted } = self;
         let apart = self.apart();
         let [logged, measured, lost, kernel] = counted;
         format!(

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use iowhy_rig::claims::Row;
+use iowhy_rig::claims::ClaimRow;
 use iowhy_rig::faulty_disk::missing;
 use iowhy_rig::host::busy;
 
@@ -18,10 +18,11 @@ fn a_delay_comes_back_through_the_tracepoints_and_no_request_is_unaccounted_for(
     for (delay, depth, number) in [(1.0, 1, 400), (10.0, 32, 960)] {
         // A busy host passes answers on late, most of all the last of 32: the median is for `rig claims`
         // on a quiet machine; here the fastest tenth of one round in four is compared with the log.
-        let rounds: Vec<Row> =
-            (0..4).map(|_| Row::measure(delay, depth, number, &log).expect("a disk")).collect();
-        assert!(rounds.iter().all(Row::accounted), "{rounds:#?}");
-        if !rounds.iter().any(Row::right_at_first) {
+        let rounds: Vec<ClaimRow> = (0..4)
+            .map(|_| ClaimRow::measure(delay, depth, number, &log).expect("a disk"))
+            .collect();
+        assert!(rounds.iter().all(ClaimRow::accounted), "{rounds:#?}");
+        if !rounds.iter().any(ClaimRow::right_at_first) {
             let busy = busy();
             assert!(busy.is_some(), "{rounds:#?}");
             println!("a part is skipped: needs {}: {rounds:?}", busy.unwrap_or_default());

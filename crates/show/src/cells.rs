@@ -3,7 +3,7 @@
 use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
 
 use crate::Style;
-use crate::crowd::Crowd;
+use crate::busiest::Crowd;
 use crate::picture::middle;
 use crate::scale::{rows, wanted};
 

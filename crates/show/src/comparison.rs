@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Style;
 use crate::objects::{maybe, number, object};
-use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone};
+use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone};
 use crate::words::{quantity, share, sureness, three};
 
 /// Rows of what does not differ that are shown without `--verbose`.
@@ -20,39 +20,39 @@ const TINY: f64 = 1e-6;
 /// # Errors
 /// If the writer fails.
 pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut paper = Paper::new(style, out);
+    let mut canvas = Canvas::new(style, out);
     let mark = Line::new().with(if style.unicode { "▌ " } else { "| " }, Tone::Accent);
-    paper.paragraph(&mark, &headline(comparison), Ink::strong(Tone::Plain))?;
+    canvas.paragraph(&mark, &headline(comparison), TextStyle::strong(Tone::Plain))?;
     for (letter, side) in ["A", "B"].iter().zip(&comparison.sides) {
-        paper.blank()?;
+        canvas.blank()?;
         let mark = Line::new().with(&format!("  {letter}  "), Tone::Accent);
-        paper.paragraph(&mark, &said_of(side), Ink::from(Tone::Plain))?;
+        canvas.paragraph(&mark, &said_of(side), TextStyle::from(Tone::Plain))?;
     }
     let (differing, alike): (Vec<&Difference>, Vec<&Difference>) =
         comparison.differences.iter().partition(|one| one.differs);
-    paper.blank()?;
-    paper.heading("What differs")?;
+    canvas.blank()?;
+    canvas.heading("What differs")?;
     if differing.is_empty() {
-        paper.line(&Line::new().with("  no significant difference", Tone::Plain))?;
+        canvas.line(&Line::new().with("  no significant difference", Tone::Plain))?;
     }
-    table(&mut paper, &differing)?;
+    table(&mut canvas, &differing)?;
     let shown = if style.verbose { alike.len() } else { ALIKE.min(alike.len()) };
     if shown > 0 {
-        paper.blank()?;
-        paper.heading("Not significant or not testable")?;
-        table(&mut paper, alike.get(..shown).unwrap_or_default())?;
+        canvas.blank()?;
+        canvas.heading("Not significant or not testable")?;
+        table(&mut canvas, alike.get(..shown).unwrap_or_default())?;
     }
     if alike.len() > shown {
         let rest = format!("  and {} more with --verbose", alike.len() - shown);
-        paper.line(&Line::new().with(&rest, Tone::Faint))?;
+        canvas.line(&Line::new().with(&rest, Tone::Faint))?;
     }
-    paper.blank()?;
+    canvas.blank()?;
     let how = format!(
         "{} quantities tested; `p` is corrected for that (Holm); 95 % intervals are from a seeded block \
          bootstrap; `B > A` is how often one of B exceeds one of A",
         comparison.tests
     );
-    paper.paragraph(&Line::new().with("  ", Tone::Faint), &how, Tone::Faint)
+    canvas.paragraph(&Line::new().with("  ", Tone::Faint), &how, Tone::Faint)
 }
 
 /// What explains the difference, in a sentence.
@@ -94,7 +94,7 @@ fn said_of(side: &Compared) -> String {
     format!("{}: {verdict}", side.name)
 }
 
-fn table(paper: &mut Paper, rows: &[&Difference]) -> io::Result<()> {
+fn table(canvas: &mut Canvas, rows: &[&Difference]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn table(paper: &mut Paper, rows: &[&Difference]) -> io::Result<()> {
             plain(value(1)),
             (
                 one.ratio.map_or("-".to_string(), |ratio| quantity(ratio, Unit::Ratio)),
-                Ink::strong(Tone::Plain),
+                TextStyle::strong(Tone::Plain),
             ),
             plain(range),
             faint(one.superiority.map_or("-".to_string(), share)),
@@ -135,8 +135,8 @@ fn table(paper: &mut Paper, rows: &[&Difference]) -> io::Result<()> {
             faint(format!("{}, {}", one.n[0], one.n[1])),
         ]);
     }
-    let width = paper.width();
-    paper.lines(&columns.lines(width))
+    let width = canvas.width();
+    canvas.lines(&columns.lines(width))
 }
 
 fn chance(p: f64) -> String {

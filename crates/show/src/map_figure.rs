@@ -2,8 +2,8 @@
 
 use iowhy_model::{DeviceId, Edges, Listing, Recording, Report, Series, Stage, series};
 
+use crate::busiest::{Crowd, FIGURES};
 use crate::colour_scale::Scale;
-use crate::crowd::{Crowd, FIGURES};
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
 use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;

@@ -3,21 +3,21 @@
 mod ansi;
 mod axis;
 mod bar;
+mod canvas;
 mod columns;
 mod figure;
 mod grid;
 mod palette;
-mod paper;
 mod png;
 mod svg;
 
-pub use ansi::{Ink, Line, Rgb, Tone, clean, nearest_16, nearest_256};
+pub use ansi::{Line, Rgb, TextStyle, Tone, clean, nearest_16, nearest_256};
 pub use axis::{latency_label, ticks, time_axis};
 pub use bar::{bar, gauge};
+pub use canvas::{Canvas, wrap};
 pub use columns::{Align, Cell, Columns};
 pub use figure::{Anchor, Figure, LETTER};
 pub use grid::{Grid, Mark, density};
 pub use palette::{Palette, Ramp};
-pub use paper::{Paper, wrap};
 pub use png::png;
 pub use svg::svg;

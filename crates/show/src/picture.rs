@@ -1,4 +1,4 @@
-//! A series laid out over columns of paper: rates and waits per row, gaps kept.
+//! A series laid out over columns of canvas: rates and waits per row, gaps kept.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl Measure {
 /// What the axes of a map are, behind the heading of the first.
 pub const AXES: &str = "  up: latency, right: time, colour: rate";
 
-/// One column of paper.
+/// One column of canvas.
 #[derive(Clone, Default)]
 struct Column {
     seconds: f64,

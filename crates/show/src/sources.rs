@@ -5,37 +5,37 @@ use std::io;
 
 use iowhy_model::{Filter, Recording, Report, Source};
 
-use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone, clean};
+use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone, clean};
 use crate::words::{count, level, several};
 
 /// Inputs listed before the rest is only counted.
 const LISTED: usize = 20;
 
 /// The table of all inputs, and what was lost in them.
-pub fn inputs(paper: &mut Paper, report: &Report) -> io::Result<()> {
+pub fn inputs(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
     let recording = &report.recording;
     if recording.listings.is_empty() {
-        paper.item("  ", "No listing of a known format was read.")?;
+        canvas.item("  ", "No listing of a known format was read.")?;
     } else {
-        table(paper, recording)?;
+        table(canvas, recording)?;
     }
-    losses(paper, recording)?;
-    unread(paper, recording)?;
+    losses(canvas, recording)?;
+    unread(canvas, recording)?;
     let listed: HashSet<&str> =
         recording.listings.iter().map(|listing| listing.source.input.as_str()).collect();
     for (input, lines) in &recording.prose {
         if !listed.contains(input.as_str()) {
             let mark = Line::new().with("  ", Tone::Plain);
             let text = format!("{}: {}", file_name(input), prose(*lines));
-            paper.paragraph(&mark, &text, Tone::Faint)?;
+            canvas.paragraph(&mark, &text, Tone::Faint)?;
         }
     }
     Ok(())
 }
 
 /// A row per listing under the name of its input.
-fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
-    let roomy = paper.width() >= ROOMY;
+fn table(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
+    let roomy = canvas.width() >= ROOMY;
     let mut heads = vec![("", Align::Left), ("format", Align::Left)];
     if roomy {
         heads.push(("level", Align::Left));
@@ -43,7 +43,7 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
     heads.extend([("records", Align::Right), ("skipped", Align::Right), ("lost", Align::Right)]);
     let records = heads.len() - 3;
     let mut columns = Columns::new(&heads).indent(4).droppable(&[records, 1]);
-    let shown = if paper.style.verbose { usize::MAX } else { LISTED };
+    let shown = if canvas.style.verbose { usize::MAX } else { LISTED };
     for listing in recording.listings.iter().take(shown) {
         let source = &listing.source;
         let mut cells: Vec<Cell> = vec![
@@ -53,13 +53,13 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         if roomy {
             cells.push((level(source.level), Tone::Plain.into()));
         }
-        cells.push((count(source.records), Ink::default()));
+        cells.push((count(source.records), TextStyle::default()));
         cells.push(alarm(source.skipped, Tone::Warn));
         cells.push(alarm(source.lost(), Tone::Bad));
         columns.row(cells);
     }
-    let lines = columns.lines(paper.width());
-    paper.lines(lines.get(..1).unwrap_or_default())?;
+    let lines = columns.lines(canvas.width());
+    canvas.lines(lines.get(..1).unwrap_or_default())?;
     let prose_of: HashMap<&str, u64> =
         recording.prose.iter().rev().map(|(of, lines)| (of.as_str(), *lines)).collect();
     let mut input = None;
@@ -67,22 +67,22 @@ fn table(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
         let name = listing.source.input.as_str();
         if input != Some(name) {
             input = Some(name);
-            let room = paper.width().saturating_sub(2);
+            let room = canvas.width().saturating_sub(2);
             let mut heading = Line::new().with("  ", Tone::Plain);
             heading.push(&shortened(name, room), Tone::Plain);
             if let Some(lines) = prose_of.get(name).filter(|lines| **lines > 0) {
                 heading.push(&format!("  {}", prose(*lines)), Tone::Faint);
             }
-            paper.line(&heading)?;
+            canvas.line(&heading)?;
         }
-        paper.line(line)?;
+        canvas.line(line)?;
     }
     // The line that names what is hidden stands below the rows.
-    paper.lines(lines.get(1 + recording.listings.len().min(shown)..).unwrap_or_default())?;
+    canvas.lines(lines.get(1 + recording.listings.len().min(shown)..).unwrap_or_default())?;
     let rest = recording.listings.len().saturating_sub(shown);
     if rest > 0 {
         let more = several(rest as u64, "more listing");
-        paper.item("    ", &format!("and {more} with `--verbose`"))?;
+        canvas.item("    ", &format!("and {more} with `--verbose`"))?;
     }
     Ok(())
 }
@@ -104,19 +104,19 @@ fn prose(lines: u64) -> String {
 }
 
 /// What was lost or could not be read, with the first complaints; nothing if all went well.
-pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
+pub fn losses(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     for listing in &recording.listings {
         let source = &listing.source;
         for loss in &source.losses {
-            let mark = Line::new().with("  lost     ", Ink::strong(Tone::Bad));
+            let mark = Line::new().with("  lost     ", TextStyle::strong(Tone::Bad));
             let text = format!("{} {} ({})", count(loss.count), loss.what, place(source));
-            paper.paragraph(&mark, &text, Tone::Bad)?;
+            canvas.paragraph(&mark, &text, Tone::Bad)?;
         }
         if source.skipped > 0 {
-            let mark = Line::new().with("  skipped  ", Ink::strong(Tone::Warn));
+            let mark = Line::new().with("  skipped  ", TextStyle::strong(Tone::Warn));
             let lines = several(source.skipped, "line");
             let text = format!("{lines} that could not be used ({})", place(source));
-            paper.paragraph(&mark, &text, Tone::Plain)?;
+            canvas.paragraph(&mark, &text, Tone::Plain)?;
         }
         for note in &source.notes {
             let mark = Line::new().with("  note     ", Tone::Warn);
@@ -129,43 +129,43 @@ pub fn losses(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
                 "" => String::new(),
                 text => format!(" in \"{}\"", text.replace('`', "'")),
             };
-            paper.paragraph(&mark, &format!("{at}: {}{quoted}", note.reason), Tone::Plain)?;
+            canvas.paragraph(&mark, &format!("{at}: {}{quoted}", note.reason), Tone::Plain)?;
         }
     }
     Ok(())
 }
 
 /// Listings that were not read.
-fn unread(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
-    let shown = if paper.style.verbose { usize::MAX } else { LISTED };
+fn unread(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
+    let shown = if canvas.style.verbose { usize::MAX } else { LISTED };
     for unread in recording.unread.iter().take(shown) {
-        let mark = Line::new().with("  not read ", Ink::strong(Tone::Warn));
+        let mark = Line::new().with("  not read ", TextStyle::strong(Tone::Warn));
         let (first, last) = unread.lines;
         let name = file_name(&unread.input);
         let quoted = unread.text.replace('`', "'");
         let text = format!("{name}:{first}-{last}: {} in \"{quoted}\"", unread.reason);
-        paper.paragraph(&mark, &text, Tone::Plain)?;
+        canvas.paragraph(&mark, &text, Tone::Plain)?;
     }
     Ok(())
 }
 
 /// The same behind an empty line, for the foot of a view that draws histograms; and how many of
 /// them the filter left out.
-pub fn foot(paper: &mut Paper, recording: &Recording) -> io::Result<()> {
+pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
     let silent = |listing: &iowhy_model::Listing| {
         let source = &listing.source;
         source.losses.is_empty() && source.skipped == 0 && source.notes.is_empty()
     };
-    let missing = left_out(recording, &paper.style.filter);
+    let missing = left_out(recording, &canvas.style.filter);
     if missing == 0 && recording.listings.iter().all(silent) {
         return Ok(());
     }
-    paper.blank()?;
-    losses(paper, recording)?;
+    canvas.blank()?;
+    losses(canvas, recording)?;
     if missing > 0 {
         let mark = Line::new().with("  note     ", Tone::Warn);
         let text = left_out_words(missing);
-        paper.paragraph(&mark, &text, Tone::Plain)?;
+        canvas.paragraph(&mark, &text, Tone::Plain)?;
     }
     Ok(())
 }
@@ -209,6 +209,6 @@ pub fn shortened(path: &str, room: usize) -> String {
 }
 
 fn alarm(number: u64, tone: Tone) -> Cell {
-    let ink = if number > 0 { Ink::strong(tone) } else { Tone::Faint.into() };
+    let ink = if number > 0 { TextStyle::strong(tone) } else { Tone::Faint.into() };
     (count(number), ink)
 }

@@ -1,4 +1,4 @@
-//! What a view is, and the paper it draws on.
+//! What a view is, and the canvas it draws on.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ impl PartialEq for View {
     }
 }
 
-/// How many colours the paper takes.
+/// How many colours the canvas takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Colour {
     /// None: `NO_COLOR`, a file, a pipe.
@@ -48,7 +48,7 @@ pub enum Growth {
     Logarithmic,
 }
 
-/// What the rim knows of the paper and of the user's wish.
+/// What the rim knows of the canvas and of the user's wish.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Style {
     /// Columns; 80 if unknown.
@@ -83,7 +83,7 @@ pub struct Style {
     pub clock_of_day: bool,
     /// Whether single I/Os have a column for their file, even where none is known.
     pub files: bool,
-    /// Whether rows of single I/Os leave columns out where the paper is too narrow; else they are whole,
+    /// Whether rows of single I/Os leave columns out where the canvas is too narrow; else they are whole,
     /// to be read again.
     pub fitted: bool,
 }

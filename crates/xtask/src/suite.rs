@@ -2,18 +2,18 @@
 //!
 //! `cargo test` runs one test program after the other, and most of those that need a device wait most
 //! of the time. Here [`build`] asks cargo for the programs, [`run`] runs four of them at a time, and
-//! [`tally`] reads what libtest printed. A test must therefore own its folder, its devices and its names.
+//! [`count`] reads what libtest printed. A test must therefore own its folder, its devices and its names.
 
 mod build;
 mod run;
-mod tally;
+mod test_count;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 pub use build::Program;
-pub use tally::Tally;
+pub use test_count::TestCount;
 
 /// What comes before the tests: a name, and what cargo is told.
 const STEPS: [(&str, &[&str]); 3] = [
@@ -102,18 +102,18 @@ impl Suite {
         let programs: Vec<Program> = programs.into_iter().filter(wanted).collect();
         let started = Instant::now();
         let ended = run::all(&programs, self.long)?;
-        let mut sum = Tally::default();
+        let mut sum = TestCount::default();
         for (program, text, good) in &ended {
-            let mut tally = Tally::of(text);
+            let mut count = TestCount::of(text);
             // A program that broke before it could count has failed, too.
-            if !good && tally.failed == 0 {
-                tally.failed = 1;
-                tally.failures.push_str(text);
+            if !good && count.failed == 0 {
+                count.failed = 1;
+                count.failures.push_str(text);
             }
-            if tally.failed > 0 {
-                writeln!(out, "---- {} failed:\n{}", program.title(), tally.failures)?;
+            if count.failed > 0 {
+                writeln!(out, "---- {} failed:\n{}", program.title(), count.failures)?;
             }
-            sum.add(tally);
+            sum.add(count);
         }
         for line in &sum.remarks {
             writeln!(out, "{line}")?;
@@ -124,7 +124,7 @@ impl Suite {
         }
         let (built, ran) = (built.as_secs(), started.elapsed().as_secs());
         writeln!(out, "build {built} s, tests {ran} s in {} programs", ended.len())?;
-        let Tally { passed, skipped, .. } = sum;
+        let TestCount { passed, skipped, .. } = sum;
         let failed = sum.failed + broken;
         writeln!(out, "iowhy: {passed} passed, {failed} failed, {skipped} skipped")?;
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -43,7 +43,7 @@ use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
 use crate::facts::probed::Probed;
-use crate::measures::limit::{self, Held};
+use crate::measures::limit::{self, RateAtLimit};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
 use crate::phrase;
@@ -115,7 +115,7 @@ struct Place<'s> {
 /// A limit and how the rate stood against it.
 struct Pin<'a> {
     limit: Limit<'a>,
-    held: Held,
+    held: RateAtLimit,
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {

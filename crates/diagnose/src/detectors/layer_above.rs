@@ -77,13 +77,13 @@ const PRESSURE: f64 = 0.2;
 
 /// What was measured in one layer.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct LayerTime {
     count: f64,
     time_ns: f64,
     span_ns: Option<f64>,
 }
 
-impl Seen {
+impl LayerTime {
     fn mean_ns(&self) -> f64 {
         self.time_ns / self.count.max(1.0)
     }
@@ -99,7 +99,7 @@ const DATABASES: [&str; 3] = ["oracle-10046", "oracle-awr", "oracle-histogram"];
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let places: Vec<usize> = (0..analysis.recording.listings.len()).collect();
-    let above: Vec<(usize, Seen)> = places
+    let above: Vec<(usize, LayerTime)> = places
         .iter()
         .filter_map(|place| Some((*place, seen(analysis, *place, |layer| layer != Layer::Block)?)))
         .collect();
@@ -126,8 +126,8 @@ fn between(analysis: &Analysis) -> Vec<Finding> {
     each.collect()
 }
 
-fn by_device(listing: &Listing) -> BTreeMap<DeviceId, Seen> {
-    let mut all: BTreeMap<DeviceId, Seen> = BTreeMap::new();
+fn by_device(listing: &Listing) -> BTreeMap<DeviceId, LayerTime> {
+    let mut all: BTreeMap<DeviceId, LayerTime> = BTreeMap::new();
     for event in listing.events.iter().filter(|event| event.layer == Layer::Block) {
         if let Some((_, latency)) = event.longest() {
             all.entry(event.device).or_default().add(1.0, latency.ns() as f64);
@@ -148,13 +148,13 @@ fn charge_between(
     analysis: &Analysis,
     place: usize,
     upper: DeviceId,
-    seen: &BTreeMap<DeviceId, Seen>,
+    seen: &BTreeMap<DeviceId, LayerTime>,
 ) -> Option<Finding> {
     let name = &analysis.recording.device_of(upper).name;
     let made_of = analysis.about(place, name).last(key::DEVICE_SLAVES)?;
     let lowers: Vec<String> = made_of.fact.value.words().unwrap_or_default().to_vec();
     let above = seen.get(&upper)?;
-    let mut below = Seen::default();
+    let mut below = LayerTime::default();
     for lower in &lowers {
         let named = |id: &&DeviceId| analysis.recording.device_of(**id).name == *lower;
         let one = seen.get(seen.keys().find(named)?)?;
@@ -214,7 +214,7 @@ fn charge_between(
 }
 
 /// What is waited above comes down to what is needed below; how that spreads is not known.
-fn without_waiting(above: &Seen, needed_ns: f64, assuming: &str) -> Forecast {
+fn without_waiting(above: &LayerTime, needed_ns: f64, assuming: &str) -> Forecast {
     Forecast {
         now_mean: Nanos(above.mean_ns() as i64),
         mean: Nanos(needed_ns as i64),
@@ -224,8 +224,8 @@ fn without_waiting(above: &Seen, needed_ns: f64, assuming: &str) -> Forecast {
     }
 }
 
-fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
-    let below: Vec<(usize, Seen)> = (0..analysis.recording.listings.len())
+fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Finding> {
+    let below: Vec<(usize, LayerTime)> = (0..analysis.recording.listings.len())
         .filter_map(|place| Some((place, seen(analysis, place, |layer| layer == Layer::Block)?)))
         .collect();
     let (at, block) = below.iter().max_by(|a, b| a.1.count.total_cmp(&b.1.count))?;
@@ -312,12 +312,12 @@ fn finding(analysis: &Analysis, place: usize, above: &Seen) -> Option<Finding> {
 }
 
 /// What a listing measured in some layers.
-fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option<Seen> {
+fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option<LayerTime> {
     let listing = analysis.listing(place);
     if analysis.lists_only_slow(place) {
         return None;
     }
-    let mut seen = Seen::default();
+    let mut seen = LayerTime::default();
     let (mut first, mut last) = (i64::MAX, i64::MIN);
     for event in listing.events.iter().filter(|event| is(event.layer)) {
         let Some((_, latency)) = event.longest() else { continue };

@@ -15,7 +15,7 @@ const MOST: usize = 8;
 const SUSPECTED: f64 = 0.1;
 
 /// A number of the machine or of a drive that means something from a bound on.
-struct Known {
+struct NotableNumber {
     key: FactKey,
     quantity: &'static str,
     above: f64,
@@ -24,9 +24,9 @@ struct Known {
     unit: Unit,
 }
 
-impl Known {
-    fn measured_in(self, unit: Unit) -> Known {
-        Known { unit, ..self }
+impl NotableNumber {
+    fn measured_in(self, unit: Unit) -> NotableNumber {
+        NotableNumber { unit, ..self }
     }
 }
 
@@ -36,8 +36,8 @@ fn known(
     above: f64,
     would_mean: &'static str,
     verdict: Option<Verdict>,
-) -> Known {
-    Known { key, quantity, above, would_mean, verdict, unit: Unit::Count }
+) -> NotableNumber {
+    NotableNumber { key, quantity, above, would_mean, verdict, unit: Unit::Count }
 }
 
 /// The same of a share of something.
@@ -47,12 +47,12 @@ fn share(
     above: f64,
     would_mean: &'static str,
     verdict: Option<Verdict>,
-) -> Known {
+) -> NotableNumber {
     known(key, quantity, above, would_mean, verdict).measured_in(Unit::Share)
 }
 
 /// Numbers of the whole machine. Bounds are choices: what is below them is everyday.
-fn of_machine() -> Vec<Known> {
+fn of_machine() -> Vec<NotableNumber> {
     let above = Some(Verdict::LayerAbove);
     vec![
         share(
@@ -130,7 +130,7 @@ fn of_machine() -> Vec<Known> {
 }
 
 /// Numbers of a drive.
-fn of_drive() -> Vec<Known> {
+fn of_drive() -> Vec<NotableNumber> {
     let (path, media) = (Some(Verdict::DevicePath), Some(Verdict::DeviceMedia));
     vec![
         known(
@@ -260,7 +260,12 @@ pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -
 const WORST: usize = 3;
 
 /// The drives of which a number means something.
-fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &Known) -> Vec<Observation> {
+fn of_drives(
+    analysis: &Analysis,
+    input: &str,
+    disks: &[String],
+    one: &NotableNumber,
+) -> Vec<Observation> {
     let numbers = disks.iter().filter_map(|disk| {
         let (value, reading) = analysis.facts.about(Some(input), disk).number(one.key.clone())?;
         (value > one.above).then_some((value, reading, disk))

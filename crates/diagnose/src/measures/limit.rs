@@ -4,7 +4,7 @@ use super::spread;
 
 /// How a rate stood against a limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Held {
+pub struct RateAtLimit {
     /// Samples in which there was anything.
     pub active: usize,
     /// Share of these at the limit.
@@ -26,7 +26,7 @@ const ABOVE: f64 = 1.05;
 const FAR_ABOVE: f64 = 1.10;
 
 /// How one-second rates stand against a limit; `None` without activity or a limit.
-pub fn held_at(rates: &[f64], limit: f64) -> Option<Held> {
+pub fn held_at(rates: &[f64], limit: f64) -> Option<RateAtLimit> {
     let active: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
     if limit <= 0.0 || !limit.is_finite() {
         return None;
@@ -35,7 +35,7 @@ pub fn held_at(rates: &[f64], limit: f64) -> Option<Held> {
     let share_of = |keep: &dyn Fn(f64) -> bool| {
         active.iter().filter(|rate| keep(**rate / limit)).count() as f64 / active.len() as f64
     };
-    Some(Held {
+    Some(RateAtLimit {
         active: active.len(),
         share: share_of(&|over| (BELOW..=ABOVE).contains(&over)),
         median,

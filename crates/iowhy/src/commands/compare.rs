@@ -33,12 +33,12 @@ use iowhy_model::{
 
 use crate::arguments::{Files, Output, duration};
 use crate::bounds;
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::fail_on::FailOn;
 use crate::messages::{Hinted, Working};
-use crate::past::Past;
+use crate::sanitised;
+use crate::store_input::StoreInput;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -55,7 +55,7 @@ struct Compare {
     #[arg(value_name = "SIDE", num_args = 1..=2, required_unless_present = "at", conflicts_with = "at")]
     sides: Vec<String>,
     #[command(flatten)]
-    past: Past,
+    past: StoreInput,
     /// Only this device; given twice, the two devices to compare
     #[arg(short, long = "device", value_name = "NAME")]
     devices: Vec<String>,
@@ -73,7 +73,7 @@ struct Side {
     /// From and to, ns from the first moment of each listing.
     stretch: Option<(i64, i64)>,
     /// A stretch of what `iowhy watch` recorded.
-    past: Option<Past>,
+    past: Option<StoreInput>,
 }
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
@@ -102,7 +102,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let working = Working::on("comparing");
     let comparison = compare([(&names[0], a), (&names[1], b)], &Options::default());
     drop(working);
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     if asked.output.json {
         iowhy_show::comparison::json(&comparison, &mut out)?;
     } else {

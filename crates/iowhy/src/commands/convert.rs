@@ -11,7 +11,7 @@
 //! - `fio-hist-log`: fio's histogram log, from the same where the direction is known;
 //! - `parquet`: single I/Os, one row each, or else histograms, one row per bucket, with losses and
 //!   sources in the file's metadata (`iowhy explain parquet`);
-//! - `native-capture`: everything, as `iowhy record` keeps it.
+//! - `iowhy-capture`: everything, as `iowhy record` keeps it.
 //!
 //! A file that holds something is replaced with `--force` only, and only once the new one is whole.
 //! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
@@ -35,13 +35,13 @@ use iowhy_model::{Filter, Layer, Listing, Report, Stage};
 use iowhy_show::{Style, View, views};
 
 use crate::arguments::{self, Files, Selection};
-use crate::clean::Clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::messages::{self, Hinted, Working};
 use crate::outputs::{Force, Output};
 use crate::present::{counted, knows_devices};
 use crate::rows::{Drawn, Refused, Rows};
+use crate::sanitised::Sanitised;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -109,7 +109,7 @@ const TARGETS: &[Target] = &[
         carries: Carries::All,
     },
     Target {
-        name: "native-capture",
+        name: "iowhy-capture",
         endings: &["iowhy"],
         view: |_| Err(NOTHING),
         carries: Carries::All,
@@ -174,7 +174,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Ok(done);
     }
     let handle = output.handle().map_err(|cause| output.cannot(cause))?;
-    let mut out = Clean::new(BufWriter::new(handle), false);
+    let mut out = Sanitised::new(BufWriter::new(handle), false);
     let mut rows = Rows::new(&mut out, &selection, style.clone(), Box::new(target.view));
     if let Carries::Only(carried) = target.carries {
         rows.places(carried);

@@ -16,9 +16,9 @@ use clap::{Args, FromArgMatches};
 use serde_json::json;
 
 use crate::arguments::Output;
-use crate::clean;
 use crate::command::{Command, Status};
-use crate::paper;
+use crate::sanitised;
+use crate::terminal;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -38,7 +38,7 @@ struct Doctor {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let doctor = Doctor::from_arg_matches(matches)?;
     let checks = iowhy_live::examine();
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     if doctor.output.json {
         let checks: Vec<_> = checks
             .iter()
@@ -68,7 +68,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if !check.ok {
             text += &format!("{:indent$}{}\n", "", check.consequence);
         }
-        out.write_all(paper::hung(&text, indent, style.width).as_bytes())?;
+        out.write_all(terminal::hung(&text, indent, style.width).as_bytes())?;
     }
     let missing = checks.iter().filter(|check| !check.ok).count();
     match missing {

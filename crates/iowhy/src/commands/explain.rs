@@ -16,13 +16,13 @@ use clap::{Args, FromArgMatches};
 use serde_json::json;
 
 use crate::arguments::Output;
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::complete;
 use crate::man;
 use crate::manual::{self, Entry};
 use crate::messages::Hinted;
-use crate::paper;
+use crate::sanitised;
+use crate::terminal;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -51,7 +51,7 @@ const WIDEST: usize = 100;
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let explain = Explain::from_arg_matches(matches)?;
     let entries = manual::entries();
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     let name = explain.name.as_deref().unwrap_or("");
     if explain.man {
         let hint = "there is one of `iowhy`, of each command, of `formats` and of `verdicts`";
@@ -68,7 +68,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let mut text = Vec::new();
         list(&family, json, &mut text)?;
         let text = String::from_utf8_lossy(&text);
-        let text = if json { text.into_owned() } else { paper::wrapped(&text, width) };
+        let text = if json { text.into_owned() } else { terminal::wrapped(&text, width) };
         out.write_all(text.as_bytes())?;
         return Ok(Status::Done);
     }
@@ -89,7 +89,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             writeln!(out, "{object:#}")?;
         } else {
             writeln!(out, "{} ({})\n", entry.name, entry.family.trim_end_matches('s'))?;
-            write!(out, "{}", paper::wrapped(&manual::text(entry.source), width))?;
+            write!(out, "{}", terminal::wrapped(&manual::text(entry.source), width))?;
         }
     }
     Ok(Status::Done)

@@ -42,11 +42,11 @@ use iowhy_show::tables::{
 use iowhy_store::Store;
 
 use crate::arguments::Files;
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::messages::{self, Hinted, Working};
 use crate::outputs::{Output, Tree};
+use crate::sanitised;
 use crate::when;
 use partition::Partition;
 
@@ -353,7 +353,7 @@ impl Exporter {
         let written = output.handle().and_then(|mut file| file.write_all(&buckets));
         written.map_err(|cause| output.cannot(cause))?;
         output.keep_on_disk()?;
-        let mut out = clean::stdout();
+        let mut out = sanitised::stdout();
         let (from, to) = sum.days.unwrap_or_default();
         let days = if from == to { from } else { format!("{from} to {to}") };
         writeln!(

@@ -34,14 +34,14 @@ use iowhy_live::TraceMode;
 use iowhy_model::{Recording, Report, Stage};
 use iowhy_show::{NewRecords, views};
 
-use crate::agreement::{self, Agreement};
 use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
+use crate::crosscheck::{self, CrossCheck};
 use crate::groups::{self, Groups, Key};
 use crate::messages::{self, Hinted};
 use crate::present::{View, knows_devices, now, repeated, when};
+use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -165,7 +165,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     groups.take(&mut recording);
     groups.put(&mut recording);
     let style = hist.output.style(Default::default());
-    let mut out = clean::buffered();
+    let mut out = sanitised::buffered();
     if hist.timestamp && !hist.output.json {
         writeln!(out, "{}", when(&recording)?)?;
     }
@@ -191,7 +191,7 @@ fn grouped(
     // Groups of all devices together belong to none that could be filtered.
     let mut style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
-    let mut agreement = Agreement::default();
+    let mut agreement = CrossCheck::default();
     // Counts wait in the kernel; only single I/Os would pile up here.
     let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
@@ -213,12 +213,12 @@ fn grouped(
         let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
         agreement.state(&mut recording, plug_clock);
-        agreement::without_counters(&mut recording);
+        crosscheck::without_counters(&mut recording);
         groups.take(&mut recording);
         groups.watched(since.elapsed());
         groups.put(&mut recording);
         incomplete |= recording.is_incomplete();
-        let mut out = clean::stdout();
+        let mut out = sanitised::stdout();
         if hist.timestamp && !hist.output.json {
             writeln!(out, "{}", now())?;
         }
@@ -252,7 +252,7 @@ fn records(
     for report in 1..=reports(repeat) {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
         let last = report == reports(repeat) || watch.stopped();
-        new.write(watch.recording(), &style, &mut clean::stdout())?;
+        new.write(watch.recording(), &style, &mut sanitised::stdout())?;
         if last {
             break;
         }

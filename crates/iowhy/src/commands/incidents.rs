@@ -19,11 +19,11 @@ use clap::{Args, FromArgMatches};
 use iowhy_model::numbers;
 use serde_json::{Value, json};
 
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::messages::Hinted;
-use crate::past::{self, Past};
+use crate::sanitised;
+use crate::store_input::{self, StoreInput};
 use crate::when;
 
 /// Entry in the list of commands.
@@ -38,7 +38,7 @@ pub const COMMAND: Command = Command {
 #[derive(Args, Debug)]
 struct Incidents {
     #[command(flatten)]
-    past: Past,
+    past: StoreInput,
     /// Only those in which this device is accused or gave an alarm (may be given several times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
@@ -52,14 +52,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let span = asked.past.span()?;
     let folder = asked.past.folder();
     confined::reading([folder.as_path()], &[])?;
-    let store = past::open(&folder)?;
+    let store = store_input::open(&folder)?;
     let mut unread = 0;
     let mut rows = Vec::new();
     let all = store.incidents().map_err(|cause| {
         Hinted::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
     })?;
-    for incident in all.iter().filter(|one| past::touches(one, span)) {
-        let text = incident.verdict.as_deref().map(past::verdict).transpose();
+    for incident in all.iter().filter(|one| store_input::touches(one, span)) {
+        let text = incident.verdict.as_deref().map(store_input::verdict).transpose();
         let read = text.map_err(anyhow::Error::from).and_then(|text| {
             Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
         });
@@ -83,7 +83,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             rows.push(row);
         }
     }
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     if asked.json {
         let whole = json!({"schema": "iowhy.incidents/1", "incidents": rows, "unread": unread});
         writeln!(out, "{}", serde_json::to_string_pretty(&whole)?)?;

@@ -28,11 +28,11 @@ use iowhy_model::{Nanos, Report};
 use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, Tracing, Words, watch_time};
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
 use crate::messages::Hinted;
 use crate::present::{View, counted};
+use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
 mod arriving;
@@ -146,7 +146,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     if pages.take().is_some() {
         // What follows on this terminal stands below the picture.
-        writeln!(clean::stdout())?;
+        writeln!(sanitised::stdout())?;
     }
     let recording = watch.end()?;
     incomplete |= recording.is_incomplete();
@@ -173,7 +173,7 @@ impl Map {
             let view =
                 if self.output.json { &views::hist_json::VIEW } else { &views::histogram::VIEW };
             let style = Style { verbose: !self.output.json, ..style.clone() };
-            let mut out = clean::buffered();
+            let mut out = sanitised::buffered();
             View(view).write(&report, &style, &mut out)?;
             out.write_all(if self.output.json { b"" } else { b"\n" })?;
             out.flush()?;

@@ -15,8 +15,8 @@ use clap::{Args, FromArgMatches};
 
 use crate::command::{Command, Status};
 use crate::messages::Hinted;
-use crate::past::FOLDER;
 use crate::recorder::marks;
+use crate::store_input::FOLDER;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {

@@ -17,9 +17,9 @@
 
 mod arguments;
 pub mod ask;
+pub mod followups;
 mod keep;
 mod result;
-pub mod settles;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Medium, Nanos, Op, Recording, Report};
 use iowhy_probe::{
-    Arrivals, Ask, Durable, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher, Way,
+    Arrivals, Ask, Durable, EngineChoice, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher,
 };
 use iowhy_show::views;
 use serde_json::Value;
@@ -36,13 +36,13 @@ use serde_json::Value;
 use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
 use self::keep::Keep;
 use crate::arguments::{Output, duration};
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::complete;
 use crate::messages::{self, Hinted, Progress};
 use crate::outputs::Force;
-use crate::paper;
+use crate::sanitised;
 use crate::stop::Stop;
+use crate::terminal;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -107,7 +107,7 @@ struct Probe {
     seed: u64,
     /// How the kernel is asked: auto, ring (io_uring) or calls (pread, pwrite)
     #[arg(long, value_parser = way, default_value = "auto")]
-    engine: Way,
+    engine: EngineChoice,
     /// Through the page cache, not past it
     #[arg(long)]
     buffered: bool,
@@ -240,7 +240,7 @@ impl Probe {
         let findings = judge(&recording, &Options::default());
         let report = Report { recording, findings };
         let style = self.output.style(Default::default());
-        let mut out = clean::stdout();
+        let mut out = sanitised::stdout();
         let mut verdict = Vec::new();
         let view = if self.output.json { &views::json::VIEW } else { &views::summary::VIEW };
         (view.write)(&report, &style, &mut verdict)?;
@@ -264,11 +264,11 @@ fn list(probe: &Probe) -> anyhow::Result<Status> {
             format!("name a device, a file or a directory; `iowhy explain {kind}` says which"),
         ));
     }
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     let width = probe.output.style(Default::default()).width;
     for kind in iowhy_probe::KINDS {
         let line = format!("{:14} {}\n", kind.name, kind.summary);
-        out.write_all(paper::hung(&line, 15, width).as_bytes())?;
+        out.write_all(terminal::hung(&line, 15, width).as_bytes())?;
     }
     Ok(Status::Done)
 }

@@ -21,6 +21,7 @@ use iowhy_model::{Filter, Finding, Nanos, Recording, Report, Tally};
 use iowhy_show::{Before, Style};
 
 use crate::arguments::{Files, Output, Selection, only_live, watch_time};
+use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
@@ -29,7 +30,6 @@ use crate::messages::Working;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
 use crate::scope;
-use crate::yardstick::Baselines;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {

@@ -43,11 +43,11 @@ use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
 use iowhy_show::{clock, views};
 
 use crate::arguments::{Commas, Output, Selection, Task, Tracing, Words, watch_time};
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::groups::Groups;
 use crate::messages::{self, Hinted};
 use crate::present::{Rowed, View};
+use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -139,7 +139,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
     let numbers = snoop.output.json || snoop.commas.csv;
     let mut table = interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
-    let mut out = clean::buffered();
+    let mut out = sanitised::buffered();
     let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);
     let mut lost = 0;

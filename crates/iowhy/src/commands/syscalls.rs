@@ -25,7 +25,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{Collector, Syscalls, Whom};
+use iowhy_live::{Callers, Collector, Syscalls};
 use iowhy_model::{Nanos, Recording};
 
 use crate::arguments::watch_time;
@@ -86,7 +86,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ));
     }
     let mut recording = Recording::new();
-    let mut calls = Syscalls::new(Whom { pid: given.pid, comm: given.comm.clone() });
+    let mut calls = Syscalls::new(Callers { pid: given.pid, comm: given.comm.clone() });
     let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
     calls.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;

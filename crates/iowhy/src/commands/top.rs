@@ -162,7 +162,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,
-        surroundings: true,
+        host_facts: true,
         progress: false,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;

@@ -26,16 +26,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{Collector, EventCount, Uprobe, UprobeOptions, Whom};
+use iowhy_live::{Callers, Collector, EventCount, Uprobe, UprobeOptions};
 use iowhy_model::{Filter, Loss, Nanos, Recording};
 use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, watch_time};
-use crate::clean;
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
 use crate::messages::{Hinted, Progress};
+use crate::sanitised;
 use crate::stop::Stop;
 
 /// Entry in the list of commands.
@@ -104,7 +104,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         latency: given.latency,
         event: given.event,
         only_event: given.only_event,
-        whom: Whom { pid: given.pid, comm: given.comm.clone() },
+        whom: Callers { pid: given.pid, comm: given.comm.clone() },
     });
     let mut recording = Recording::new();
     uprobe.begin(&mut recording)?;
@@ -116,7 +116,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let output = Output { verbose: given.verbose, ..Output::default() };
     let style = output.style(Filter::default());
     let (mut polled, mut new) = (begun, NewRecords::default());
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     loop {
         let over = begun.elapsed() >= length || stop.asked();
         if over {

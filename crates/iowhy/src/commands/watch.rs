@@ -40,9 +40,9 @@ use iowhy_store::Bounds;
 
 use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
-use crate::past::FOLDER;
 use crate::recorder::daemon::{self, Settings};
 use crate::recorder::{pushing, telling};
+use crate::store_input::FOLDER;
 use crate::when::long_duration;
 
 /// Entry in the list of commands.

@@ -33,19 +33,19 @@ use iowhy_live::TraceMode;
 use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, Tally};
 use iowhy_show::views;
 
-use crate::agreement::Agreement;
 use crate::arguments::{Files, Output, Selection, Tracing, only_live, watch_time};
+use crate::baselines::Baselines;
 use crate::bounds;
-use crate::clean;
 use crate::command::{Command, Status};
-use crate::commands::probe::{ask, settles};
+use crate::commands::probe::{ask, followups};
 use crate::confined::{self, Later};
+use crate::crosscheck::CrossCheck;
 use crate::fail_on::FailOn;
 use crate::messages::{Hinted, Working};
 use crate::present::knows_devices;
+use crate::sanitised;
 use crate::scope;
 use crate::watch::{self, Plan, Watch};
-use crate::yardstick::Baselines;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -152,7 +152,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
-        // Watched live, a device that did nothing is an answer.
+        // WatchedDevice live, a device that did nothing is an answer.
         if asked_for == Some(0) || !live && is_idle(&recording) {
             return Err(Hinted::error(
                 "no I/O matches the filters, so there is nothing to judge",
@@ -171,14 +171,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
     drop(working);
     why.baselines.learn(&recording, &findings)?;
-    let proposal = settles::propose(&recording, &findings);
+    let proposal = followups::propose(&recording, &findings);
     if let (Some(proposal), Some(first)) = (&proposal, findings.first_mut()) {
         first.next_step.insert(0, proposal.step());
     }
     let mut report = Report { recording, findings };
     let style = why.output.style(filter);
     let show = |report: &Report| {
-        let mut out = clean::stdout();
+        let mut out = sanitised::stdout();
         let view = if why.output.json { &views::json::VIEW } else { &views::summary::VIEW };
         (view.write)(report, &style, &mut out)
     };
@@ -198,7 +198,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if why.ask && why.output.json {
         show(&report)?;
     }
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     if idle && !why.output.json {
         writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
         // `./run` says how it was called, so that what is shown can be pasted as it stands.
@@ -229,7 +229,7 @@ pub fn watch(
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
-        surroundings: true,
+        host_facts: true,
         progress: true,
         later,
         ..Plan::traced(TraceMode::Events, &devices, how)?
@@ -240,7 +240,7 @@ pub fn watch(
     watch::state_facts(watch.recording())?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
-    Agreement::default().state(&mut recording, plug_clock);
+    CrossCheck::default().state(&mut recording, plug_clock);
     Ok(recording)
 }
 

@@ -67,7 +67,7 @@ impl Cells {
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
         self.writer.fact(Fact::new(None, key::HOST_KERNEL, FactValue::Text(kernel), "uname"));
         self.counters = self.writer.begin(source("diskstats", Level::A, Sampling::Sampled));
-        self.around = self.writer.begin(source("surroundings", Level::E, Sampling::Sampled));
+        self.around = self.writer.begin(source("host-facts", Level::E, Sampling::Sampled));
         for ((device, _), fact) in self.stated.clone() {
             if device.is_empty() || self.active.contains(&device) {
                 self.write_fact(&device, fact);

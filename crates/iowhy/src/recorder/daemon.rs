@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use iowhy_live::{
-    BlockTrace, Collector, DiskStats, KernelLog, Surroundings, TraceMode, TraceOptions,
-};
+use iowhy_live::{BlockTrace, Collector, DiskStats, HostFacts, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
 use iowhy_store::{Bounds, Learned, SegmentName, Store};
 use jiff::tz::TimeZone;
@@ -24,7 +22,7 @@ use super::marks::Marks;
 use super::metrics::{self, Shared};
 use super::pushing;
 use super::ring::{Ring, beginning, ending};
-use super::telling::{Teller, Way};
+use super::telling::{Outputs, Teller};
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
 use super::writer::{self, Queue, Write};
 use crate::command::Status;
@@ -115,7 +113,7 @@ struct Recorder {
     intake: Intake,
     trace: BlockTrace,
     counters: DiskStats,
-    around: Surroundings,
+    around: HostFacts,
     kernel: Option<KernelLog>,
     /// The devices that were asked for; all if empty.
     wanted: Vec<String>,
@@ -180,7 +178,7 @@ impl Recorder {
             token: settings.token.as_deref().map(token).transpose()?,
             tls: settings.tls.as_ref().map(|(chain, key)| metrics::tls(chain, key)).transpose()?,
         };
-        let way = Way::open(settings.json, settings.exec.as_deref())?;
+        let way = Outputs::open(settings.json, settings.exec.as_deref())?;
         let otlp = settings.otlp.as_ref();
         let sender = otlp.map(|(address, _)| pushing::sender(address)).transpose()?;
         let now = Clocks::now();
@@ -210,7 +208,7 @@ impl Recorder {
         }
         let mut counters = DiskStats::new(None);
         counters.begin(&mut intake)?;
-        let mut around = Surroundings::new(Path::new("/"));
+        let mut around = HostFacts::new(Path::new("/"));
         around.begin(&mut intake)?;
         let mut kernel = KernelLog::open();
         if kernel.is_none() {
@@ -384,7 +382,7 @@ impl Recorder {
     /// next incident.
     fn look_around(&mut self, now: Clocks) {
         let mut recording = Recording::new();
-        let mut source = Source::new("surroundings", "live", Level::E);
+        let mut source = Source::new("host-facts", "live", Level::E);
         source.sampling = iowhy_model::Sampling::Sampled;
         recording.begin(source);
         if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::clean;
+use crate::sanitised;
 
 /// Incidents that wait to be told, and how long a program may take.
 const WAITING: usize = 16;
@@ -37,7 +37,7 @@ pub struct Teller {
 }
 
 /// How incidents are told.
-pub struct Way {
+pub struct Outputs {
     /// One JSON object a line instead of words.
     pub json: bool,
     /// To the journal.
@@ -46,13 +46,13 @@ pub struct Way {
     runner: Option<Child>,
 }
 
-impl Way {
+impl Outputs {
     /// To the journal if this process's output goes there anyway, else to stdout, and to `program`.
     /// All that needs rights is opened now.
     ///
     /// # Errors
     /// If the program cannot be run.
-    pub fn open(json: bool, program: Option<&std::path::Path>) -> anyhow::Result<Way> {
+    pub fn open(json: bool, program: Option<&std::path::Path>) -> anyhow::Result<Outputs> {
         let wanted = std::env::var_os("JOURNAL_STREAM").is_some();
         let journal = wanted.then(|| {
             let socket = UnixDatagram::unbound().ok()?;
@@ -68,7 +68,7 @@ impl Way {
                 Some(runner.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?)
             }
         };
-        Ok(Way { json, journal: journal.flatten(), runner })
+        Ok(Outputs { json, journal: journal.flatten(), runner })
     }
 }
 
@@ -77,7 +77,7 @@ impl Teller {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(way: Way) -> std::io::Result<(Teller, std::thread::JoinHandle<()>)> {
+    pub fn start(way: Outputs) -> std::io::Result<(Teller, std::thread::JoinHandle<()>)> {
         let (incidents, to_tell) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("teller".to_string());
         let thread = thread.spawn(move || tell(way, &to_tell))?;
@@ -90,14 +90,14 @@ impl Teller {
     }
 }
 
-fn tell(mut way: Way, incidents: &Receiver<Value>) {
+fn tell(mut way: Outputs, incidents: &Receiver<Value>) {
     while let Ok(incident) = incidents.recv() {
         if let Some(journal) = &way.journal {
             // A journal that is full or gone is no reason to stop recording.
             let _ = journal.send(&entry(&incident));
         } else {
             let line = if way.json { incident.to_string() } else { line(&incident) };
-            let mut out = clean::stdout();
+            let mut out = sanitised::stdout();
             let _ = writeln!(out, "{line}").and_then(|()| out.flush());
         }
         if let Some(runner) = &mut way.runner {
@@ -142,7 +142,7 @@ fn round(value: f64) -> f64 {
 /// The same for the journal: fields by name, the sentence as the message (systemd's native
 /// protocol; a value with line ends would need its length, so it gets none).
 fn entry(incident: &Value) -> Vec<u8> {
-    let one_line = |text: &str| clean::text(text).replace('\n', " ");
+    let one_line = |text: &str| sanitised::text(text).replace('\n', " ");
     let sentence = incident["sentence"].as_str().unwrap_or("an incident, not judged");
     let device = incident["device"].as_str().unwrap_or_default();
     let mut entry = format!("MESSAGE={}\nPRIORITY=4\n", one_line(&format!("{device}: {sentence}")));

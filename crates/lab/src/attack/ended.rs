@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iowhy_model::Random;
 
-use super::{Field, Row};
+use super::{AttackRow, Field};
 
 const ENDED: &str = "`record` ended by KILL, TERM, INT and HUP";
 const STOPPED: &str = "`record` stopped and continued while I/O is done";
@@ -21,20 +21,20 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Field<'_> {
     /// All three; of those that cannot run here nothing was tried.
-    pub(super) fn ended(&mut self, count: u64, random: &mut Random) -> io::Result<Vec<Row>> {
+    pub(super) fn ended(&mut self, count: u64, random: &mut Random) -> io::Result<Vec<AttackRow>> {
         let mut rows = vec![self.probed(count, random)?];
         match Loop::new(&self.at("disk"))? {
             Some(disk) => {
                 rows.push(self.recorded(&disk, count, random)?);
                 rows.push(self.stopped(&disk, count.div_ceil(4))?);
             }
-            None => rows.extend([Row::of(ENDED), Row::of(STOPPED)]),
+            None => rows.extend([AttackRow::of(ENDED), AttackRow::of(STOPPED)]),
         }
         Ok(rows)
     }
 
-    fn recorded(&mut self, disk: &Loop, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(ENDED);
+    fn recorded(&mut self, disk: &Loop, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(ENDED);
         for number in 0..count as usize {
             let signal = SIGNALS[number % SIGNALS.len()];
             let Some(mut child) = self.recorder(disk)? else { return Ok(row) };
@@ -67,8 +67,8 @@ impl Field<'_> {
     }
 
     /// What is done while the tracer does not run waits for it, or is said to be lost.
-    fn stopped(&mut self, disk: &Loop, count: u64) -> io::Result<Row> {
-        let mut row = Row::of(STOPPED);
+    fn stopped(&mut self, disk: &Loop, count: u64) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(STOPPED);
         for _ in 0..count {
             let Some(mut child) = self.recorder(disk)? else { return Ok(row) };
             send(&child, "STOP")?;
@@ -90,8 +90,8 @@ impl Field<'_> {
         Ok(row)
     }
 
-    fn probed(&mut self, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(PROBED);
+    fn probed(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(PROBED);
         let folder = self.at("probed");
         std::fs::create_dir_all(&folder)?;
         for number in 0..count as usize {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use iowhy_model::Random;
 
 use super::folders::{GOOD, SECRET};
-use super::{Field, Row};
+use super::{AttackRow, Field};
 
 const STORES: &str = "stores with links, FIFOs, damaged blocks and verdicts that are none";
 /// What a store begins with (`store.rs` of iowhy-store).
@@ -31,10 +31,10 @@ const COMMANDS: &[&str] = &[
 ];
 
 impl Field<'_> {
-    pub(super) fn stores(&mut self, count: u64, random: &mut Random) -> io::Result<Row> {
-        let mut row = Row::of(STORES);
+    pub(super) fn stores(&mut self, count: u64, random: &mut Random) -> io::Result<AttackRow> {
+        let mut row = AttackRow::of(STORES);
         fs::write(self.at("input"), GOOD)?;
-        self.run("convert {in} {out} --to native-capture", "input", true)?;
+        self.run("convert {in} {out} --to iowhy-capture", "input", true)?;
         let capture = fs::read(self.at("output"))?;
         let secret = self.at("secret-capture");
         fs::write(&secret, GOOD.replace("sdb", SECRET))?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use iowhy_model::Recording;
 
-use super::Row;
+use super::AttackRow;
 use super::texts::places;
 
 /// The attack's name.
@@ -19,9 +19,9 @@ const MOST: usize = 1 << 16;
 
 /// Replaces up to so many numbers of each sample, spread over it, by each of [`ODD`], as far as there is
 /// time, beginning with a sample; read here, for the files of all commands are read so.
-pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> Row {
+pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> AttackRow {
     let end = Instant::now() + time;
-    let mut row = Row { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };
+    let mut row = AttackRow { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };
     for (name, text) in texts.iter().cycle().skip(from).take(texts.len()) {
         let text = text.get(..MOST.min(text.len())).unwrap_or_default();
         let whole = Read::of(text);

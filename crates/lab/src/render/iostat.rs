@@ -29,7 +29,7 @@ pub(super) fn text(scenario: &Scenario, seconds: u64, old: bool) -> String {
             let Some(now) = ends.get(report) else { continue };
             let before = report.checked_sub(1).and_then(|before| ends.get(before));
             let delta = now.since(before.unwrap_or(&Counters::default()));
-            let row = Row::of(&delta, seconds as f64, scenario.quirk);
+            let row = PrintedRow::of(&delta, seconds as f64, scenario.quirk);
             let _ = writeln!(out, "{:<11} {}", disk.setup.name, row.print(old));
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn text(scenario: &Scenario, seconds: u64, old: bool) -> String {
 }
 
 /// The numbers of a row: kB, ms, requests.
-struct Row {
+struct PrintedRow {
     rate: [f64; 4],
     kb: [f64; 4],
     wait: [f64; 4],
@@ -49,15 +49,15 @@ struct Row {
     svctm: f64,
 }
 
-impl Row {
-    fn of(delta: &Counters, seconds: f64, quirk: Quirk) -> Row {
+impl PrintedRow {
+    fn of(delta: &Counters, seconds: f64, quirk: Quirk) -> PrintedRow {
         let per = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { 0.0 };
         // iostat's own means are over reads and writes and, since 11.7, discards.
         let ios: u64 = delta.ios[..3].iter().sum();
         // The kernel prints whole milliseconds.
         let ms = |ns: u64| (ns / 1_000_000) as f64;
         let each = |of: &dyn Fn(usize) -> f64| std::array::from_fn(of);
-        let mut row = Row {
+        let mut row = PrintedRow {
             rate: each(&|op| delta.ios[op] as f64 / seconds),
             kb: each(&|op| delta.bytes[op] as f64 / 1024.0 / seconds),
             wait: each(&|op| per(ms(delta.waits[op]), delta.ios[op])),
@@ -77,7 +77,7 @@ impl Row {
     }
 
     fn print(&self, old: bool) -> String {
-        let Row { rate, kb, wait, size, .. } = self;
+        let PrintedRow { rate, kb, wait, size, .. } = self;
         if old {
             return format!(
                 "{:>10.2} {:>8.2} {:>7.2} {:>7.2} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>7.2} {:>7.2} \

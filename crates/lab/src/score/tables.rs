@@ -18,7 +18,7 @@ pub(super) fn totals(score: &Score) -> String {
         "level", "n", "macro-F1", "accuracy", "acc@80 %", "Brier", "ECE", "false/1000"
     );
     for level in LEVELS {
-        let tally = score.tally(level);
+        let tally = score.summary(level);
         let n: usize = tally.classes.values().map(super::Class::n).sum();
         let (accused, well) = score.accused(Some(level));
         let _ = writeln!(
@@ -166,7 +166,7 @@ pub(super) fn level(score: &Score, level: Level) -> String {
         "admitted",
         "blame"
     );
-    for (verdict, class) in &score.tally(level).classes {
+    for (verdict, class) in &score.summary(level).classes {
         let share = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
         let _ = writeln!(
             out,

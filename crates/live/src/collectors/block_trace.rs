@@ -62,14 +62,16 @@ use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::KernelTypes;
 use crate::cost::{self, Cost};
-use crate::counted::{Counted, Ending, FIRST_EPOCH, WATCH_OFF, wait_for_running_probes};
-use crate::leftover::{AtTheEnd, AtWork, at_work};
+use crate::kernel_filter::{KernelFilter, TraceFilter};
 use crate::records::RecordReader;
+use crate::request_counts::{RequestCountReader, RequestCounts};
 use crate::rights::Rights;
-use crate::sieve::{Sieve, TraceFilter};
 use crate::stacks::{StackCount, Stacks};
-use crate::tallies::{Tallies, TallyReader};
-use crate::watched::WatchList;
+use crate::still_in_flight::{AtWork, StillInFlight, at_work};
+use crate::stretch_histograms::{
+    FIRST_EPOCH, StretchEnd, StretchHistograms, WATCH_OFF, wait_for_running_probes,
+};
+use crate::watch_list::WatchList;
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
@@ -79,7 +81,7 @@ pub const NAME: &str = "block-trace";
 const SYS: &str = "/sys";
 /// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// Tallies are read so often: two calls of the kernel for each device and operation.
+/// RequestCounts are read so often: two calls of the kernel for each device and operation.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
@@ -170,7 +172,7 @@ impl TraceOptions {
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
             files: self.files && events,
             stacks: self.stacks && events,
-            sieve: Sieve::new(&self.filter, shape.command_flags),
+            sieve: KernelFilter::new(&self.filter, shape.command_flags),
         }
     }
 }
@@ -180,7 +182,7 @@ impl TraceOptions {
 pub struct BlockTrace {
     options: TraceOptions,
     running: Option<Running>,
-    tallies: Vec<(String, Op, Tallies)>,
+    tallies: Vec<(String, Op, RequestCounts)>,
     cost: Option<Cost>,
     plug_clock: bool,
     stacks: Option<Stacks>,
@@ -194,9 +196,9 @@ struct Running {
     counting: Option<OwnedFd>,
     watched: WatchList,
     reader: RecordReader,
-    tallies: TallyReader,
+    tallies: RequestCountReader,
     events: Option<usize>,
-    counted: Option<(usize, Counted)>,
+    counted: Option<(usize, StretchHistograms)>,
     histogram_pause: Nanos,
     counts_events: bool,
     /// Requests without room for their event, as of the last pouring of histograms.
@@ -243,7 +245,7 @@ impl BlockTrace {
     }
 
     /// What became of every request so far, as of the last poll, by device and operation.
-    pub fn tallies(&self) -> &[(String, Op, Tallies)] {
+    pub fn tallies(&self) -> &[(String, Op, RequestCounts)] {
         &self.tallies
     }
 }
@@ -276,13 +278,13 @@ impl Collector for BlockTrace {
         let counted = settings.histograms.then(|| {
             (
                 sink.begin(source(Level::B, &shape)),
-                Counted::new(settings.rows, settings.stages(), began),
+                StretchHistograms::new(settings.rows, settings.stages(), began),
             )
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
         self.running = Some(Running {
-            tallies: TallyReader::new(
+            tallies: RequestCountReader::new(
                 settings.events,
                 settings.histograms,
                 settings.rows,
@@ -317,7 +319,7 @@ impl Collector for BlockTrace {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        let at_the_end = AtTheEnd::ask(Path::new(SYS), &running.watched, &running.programs);
+        let at_the_end = StillInFlight::ask(Path::new(SYS), &running.watched, &running.programs);
         running.programs.set_epoch(WATCH_OFF)?;
         let over = clock::now();
         wait_for_running_probes();
@@ -383,7 +385,7 @@ impl Running {
             let unsent = self.tallies.ring_full();
             let unread = !self.counts_events || unsent != self.unsent || over.is_some();
             self.unsent = unsent;
-            let ending = Ending { now, over: over.is_some(), unread };
+            let ending = StretchEnd { now, over: over.is_some(), unread };
             counted.pour(&mut self.programs, &self.watched, sink, ending)?;
             sink.source().watched = Some(now - self.began);
             // What is stated next is about the events, if there are any.

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use iowhy_model::{Level, Nanos, Note, Sampling, Sink, Source, Time};
 use iowhy_read::diskstats::{Change, Counters, between, parse_line, parse_stat};
 
-use crate::{Collector, Error, clock, devices, small};
+use crate::{Collector, Error, clock, devices, foreign_files};
 
 /// Its name in the list of collectors.
 pub const NAME: &str = "diskstats";
@@ -155,7 +155,7 @@ fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {
     for entry in fs::read_dir(&folder).map_err(|cause| broken(&folder, cause))? {
         let path = entry.map_err(|cause| broken(&folder, cause))?.path();
         // A device may go while it is read; then it is not there.
-        let text = small::text(&path.join("stat")).unwrap_or_default();
+        let text = foreign_files::text(&path.join("stat")).unwrap_or_default();
         found.extend(devices::name_of(&path).and_then(|name| parse_stat(&name, &text)));
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));

@@ -28,8 +28,8 @@ use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sampling, Sink, Source,
 
 use crate::bpf::{absent, refused};
 use crate::btf::KernelTypes;
+use crate::call_latencies::{CallLatencies, CallLatency, Callers};
 use crate::rights::Rights;
-use crate::spans::{Span, Spans, Whom};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
@@ -105,7 +105,7 @@ pub struct CallCount {
 
 /// The watcher of system calls.
 pub struct Syscalls {
-    whom: Whom,
+    whom: Callers,
     running: Option<Running>,
     counts: Vec<CallCount>,
 }
@@ -113,14 +113,14 @@ pub struct Syscalls {
 struct Running {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
-    spans: Spans,
+    spans: CallLatencies,
     listing: usize,
     began: Time,
 }
 
 impl Syscalls {
     /// A watcher of these that has not begun yet.
-    pub fn new(whom: Whom) -> Syscalls {
+    pub fn new(whom: Callers) -> Syscalls {
         Syscalls { whom, running: None, counts: Vec::new() }
     }
 
@@ -148,8 +148,14 @@ impl Collector for Syscalls {
         // Since 6.16 the completion is handed over as a struct: three arguments instead of many.
         let cqe = types.tracepoint_arguments("io_uring_complete") == Some(3);
         let constants = [("cqe_argument", u32::from(cqe)), ("ring_call", RING)];
-        let (mut programs, spans) =
-            Spans::load(OBJECT, &btf, &self.whom, &constants, &[("calls", &numbers)], None)?;
+        let (mut programs, spans) = CallLatencies::load(
+            OBJECT,
+            &btf,
+            &self.whom,
+            &constants,
+            &[("calls", &numbers)],
+            None,
+        )?;
         let ring = types.tracepoint_arguments("io_uring_submit_req").is_some();
         let all = [
             ("sys_exit", "leave_call"),
@@ -207,7 +213,7 @@ impl Collector for Syscalls {
     }
 }
 
-fn named(span: Span) -> CallCount {
+fn named(span: CallLatency) -> CallCount {
     let (number, file) = (span.kind & 0xff, span.kind >> 8);
     let (call, op, returns_bytes) = match CALLS.get(number as usize) {
         Some((name, _, _, op, bytes)) => (name.to_string(), *op, *bytes),

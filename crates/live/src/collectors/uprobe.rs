@@ -29,8 +29,8 @@ use aya::{Btf, Ebpf, include_bytes_aligned};
 use iowhy_model::{Distribution, Layer, Level, Nanos, Sampling, Sink, Source, Stage, Time};
 
 use crate::bpf::{absent, refused};
+use crate::call_latencies::{CallLatencies, CallLatency, Callers};
 use crate::rights::Rights;
-use crate::spans::{Span, Spans, Whom};
 use crate::{Collector, Error, clock, symbols};
 
 /// Its name in the list of collectors.
@@ -53,8 +53,8 @@ pub struct UprobeOptions {
     pub event: Option<u32>,
     /// Only this event.
     pub only_event: Option<u32>,
-    /// Whom to watch.
-    pub whom: Whom,
+    /// Callers to watch.
+    pub whom: Callers,
 }
 
 /// What was counted of one process and event.
@@ -74,14 +74,14 @@ pub struct EventCount {
 pub struct Uprobe {
     options: UprobeOptions,
     running: Option<Running>,
-    before: Vec<Span>,
+    before: Vec<CallLatency>,
     counts: Vec<EventCount>,
 }
 
 struct Running {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
-    spans: Spans,
+    spans: CallLatencies,
     listing: usize,
     began: Time,
     since: Time,
@@ -105,7 +105,7 @@ impl Uprobe {
         spans.retain(|span| only.is_none_or(|only| span.kind == only));
         sink.resume(running.listing);
         for span in &spans {
-            let same = |known: &&Span| (known.pid, known.kind) == (span.pid, span.kind);
+            let same = |known: &&CallLatency| (known.pid, known.kind) == (span.pid, span.kind);
             let known = self.before.iter().find(same);
             let Some(histogram) = span.since(known) else { continue };
             let event = self.options.event.map(|_| format!(" event {}", span.kind));
@@ -140,7 +140,7 @@ impl Collector for Uprobe {
             [("latency_argument", latency), ("event_argument", options.event.unwrap_or(0))];
         let unit = options.latency.map_or(1, |(_, unit)| unit);
         let (mut programs, spans) =
-            Spans::load(OBJECT, &btf, &options.whom, &constants, &[], Some(&unit))?;
+            CallLatencies::load(OBJECT, &btf, &options.whom, &constants, &[], Some(&unit))?;
         let scope = match options.whom.pid.and_then(NonZeroU32::new) {
             Some(pid) => UProbeScope::OneProcess(pid),
             None => UProbeScope::AllProcesses,
@@ -181,7 +181,7 @@ impl Collector for Uprobe {
     }
 }
 
-fn counted(span: Span, events: bool) -> EventCount {
+fn counted(span: CallLatency, events: bool) -> EventCount {
     let event = events.then_some(span.kind);
     EventCount { pid: span.pid, comm: span.comm, event, histogram: span.histogram }
 }

@@ -3,7 +3,7 @@
 use iowhy_model::Op;
 
 use crate::job::Job;
-use crate::tally::Tally;
+use crate::latencies::Latencies;
 
 /// One I/O as the engine saw it; times in ns on the session's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +52,10 @@ pub struct SoFar {
 }
 
 impl SoFar {
-    /// A tally in short.
-    pub fn of(tally: &Tally) -> SoFar {
-        let (min_ns, max_ns) = (tally.min_ns, tally.max_ns);
-        SoFar { n: tally.n, sum_ns: tally.sum_ns, min_ns, max_ns }
+    /// A latencies in short.
+    pub fn of(latencies: &Latencies) -> SoFar {
+        let (min_ns, max_ns) = (latencies.min_ns, latencies.max_ns);
+        SoFar { n: latencies.n, sum_ns: latencies.sum_ns, min_ns, max_ns }
     }
 
     /// Counts one latency.
@@ -74,13 +74,13 @@ const KEPT: usize = 2_000_000;
 #[derive(Default)]
 pub struct Gather {
     /// Latencies from the moment each I/O was due.
-    pub latency: Tally,
+    pub latency: Latencies,
     /// Latencies from submission.
-    pub service: Tally,
+    pub service: Latencies,
     /// How late the engine itself was with submitting.
-    pub late: Tally,
+    pub late: Latencies,
     /// Latencies of reads and of writes, in a job that does both.
-    pub of_both: Option<Box<[Tally; 2]>>,
+    pub of_both: Option<Box<[Latencies; 2]>>,
     /// The I/Os, in order of completion as far as one thread saw them.
     pub ios: Vec<Io>,
     /// I/Os counted but not kept.
@@ -104,8 +104,8 @@ impl Gather {
             self.latency.record(io.latency_ns());
             self.service.record(io.service_ns());
             if let Some([reads, writes]) = self.of_both.as_deref_mut() {
-                let tally = if io.op == Op::Write { writes } else { reads };
-                tally.record(io.latency_ns());
+                let latencies = if io.op == Op::Write { writes } else { reads };
+                latencies.record(io.latency_ns());
             }
             if let Some(late_ns) = late_ns {
                 self.late.record(late_ns);

@@ -22,11 +22,11 @@
 use iowhy_model::{Op, Unit};
 
 use crate::error::Error;
-use crate::job::{Durable, Job, Load, Order, Way};
+use crate::job::{Durable, EngineChoice, Job, Load, Order};
 use crate::kind::{Ask, Kind};
 use crate::outcome::{Cell, Outcome, Table, time};
 use crate::session::Session;
-use crate::{Purpose, Tally};
+use crate::{Latencies, Purpose};
 
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
@@ -52,7 +52,7 @@ fn purpose(ask: &Ask) -> Purpose {
 fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let bytes = ask.size(SIZE);
     let (from, span) = session.target.region();
-    let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
+    let mut tallies = [Latencies::default(), Latencies::default(), Latencies::default()];
     let turn_bytes = TURN * u64::from(bytes);
     let rounds = ask.count.unwrap_or(COUNT).div_ceil(TURN);
     for round in 0..rounds {
@@ -72,13 +72,13 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                 durable,
                 count: Some(TURN),
                 seed: ask.seed + turn,
-                way: Way::Calls,
+                way: EngineChoice::Calls,
                 ..Job::reads(bytes, 1, span - begin)
             };
             let what = format!("round {} of {rounds}, {}", round + 1, durable.name());
             let run = session.measure(&job, &what)?;
-            if let Some(tally) = tallies.get_mut(place) {
-                tally.add(&run.latency);
+            if let Some(latencies) = tallies.get_mut(place) {
+                latencies.add(&run.latency);
             }
         }
     }
@@ -93,19 +93,19 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             ("max", Unit::Ms),
         ],
     );
-    for (durable, tally) in WAYS.into_iter().zip(&tallies) {
+    for (durable, latencies) in WAYS.into_iter().zip(&tallies) {
         let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
         table.rows.push(vec![
             durable.name().into(),
-            tally.n.into(),
-            ms(tally.min_ns),
-            Cell::from(tally.mean_ns().map(|ns| ns / 1e6)),
-            ms(tally.quantile_ns(0.5, 0)),
-            ms(tally.max_ns),
+            latencies.n.into(),
+            ms(latencies.min_ns),
+            Cell::from(latencies.mean_ns().map(|ns| ns / 1e6)),
+            ms(latencies.quantile_ns(0.5, 0)),
+            ms(latencies.max_ns),
         ]);
     }
     let [plain, flushed, forced] = &tallies;
-    let median = |tally: &Tally| tally.quantile_ns(0.5, 0).map(|ns| ns as f64 / 1e6);
+    let median = |latencies: &Latencies| latencies.quantile_ns(0.5, 0).map(|ns| ns as f64 / 1e6);
     let mut answer = Vec::new();
     if let (Some(plain), Some(flushed)) = (median(plain), median(flushed)) {
         answer.push(format!(

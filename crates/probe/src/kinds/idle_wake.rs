@@ -26,7 +26,7 @@ use crate::job::Job;
 use crate::kind::{Ask, Kind};
 use crate::outcome::{Cell, Outcome, Table, time};
 use crate::session::Session;
-use crate::{Purpose, Tally};
+use crate::{Latencies, Purpose};
 
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
@@ -69,7 +69,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let mut awake_ms = None;
     let mut seed = ask.seed;
     for (pause, reads) in pauses {
-        let mut tally = Tally::default();
+        let mut latencies = Latencies::default();
         for _ in 0..reads {
             session.rest(pause, &format!("pausing {} s", pause.as_secs_f64()));
             if session.over() {
@@ -83,19 +83,19 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                 way: ask.way,
                 ..Job::reads(ask.size(SIZE), 1, span)
             };
-            tally.add(&session.measure(&job, "reading")?.latency);
+            latencies.add(&session.measure(&job, "reading")?.latency);
         }
         let ms = |ns: Option<u64>| Cell::from(ns.map(|ns| ns as f64 / 1e6));
-        let mean_ms = tally.mean_ns().map(|ns| ns / 1e6);
+        let mean_ms = latencies.mean_ns().map(|ns| ns / 1e6);
         table.rows.push(vec![
             pause.as_secs_f64().into(),
-            tally.n.into(),
-            ms(tally.min_ns),
+            latencies.n.into(),
+            ms(latencies.min_ns),
             mean_ms.into(),
-            ms(tally.max_ns),
+            ms(latencies.max_ns),
         ]);
-        let least_ms = tally.min_ns.map(|ns| ns as f64 / 1e6);
-        let slowest_ms = tally.max_ns.map(|ns| ns as f64 / 1e6);
+        let least_ms = latencies.min_ns.map(|ns| ns as f64 / 1e6);
+        let slowest_ms = latencies.max_ns.map(|ns| ns as f64 / 1e6);
         match awake_ms {
             None => awake_ms = slowest_ms,
             // Even the quickest read after the pause is slower than the slowest without one.

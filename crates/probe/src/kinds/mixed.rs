@@ -33,7 +33,7 @@ use crate::job::{Durable, Job, Load, Order};
 use crate::kind::{Ask, Kind};
 use crate::outcome::{Cell, FIGURES, Outcome, Table, figures_of, time};
 use crate::session::Session;
-use crate::{Purpose, Run, Tally, human};
+use crate::{Latencies, Purpose, Run, human};
 
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
@@ -102,11 +102,11 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         let mixed = job(ask, bytes, from, span);
         let alone = Job { op: Op::Read, reads: None, durable: Durable::Plain, ..mixed.clone() };
         let size = human(u64::from(bytes));
-        let mut add = |load: &str, op: Op, tally: &Tally, run: &Run| {
+        let mut add = |load: &str, op: Op, latencies: &Latencies, run: &Run| {
             // Which of them the reads and writes were that never started is not known.
             let unserved = run.unserved.0;
             let mut row = vec![u64::from(bytes).into(), Cell::from(load), Cell::from(op.name())];
-            row.extend(figures_of(tally, run.seconds(), unserved));
+            row.extend(figures_of(latencies, run.seconds(), unserved));
             row.push(unserved.into());
             table.rows.push(row);
         };
@@ -133,7 +133,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
 }
 
 /// What the writes cost the reads, at the median and at the p99.
-fn compare(alone: &Tally, mixed: &Tally, size: &str) -> Vec<String> {
+fn compare(alone: &Latencies, mixed: &Latencies, size: &str) -> Vec<String> {
     let of = |name: &str, q: f64| {
         let (a, b) = (alone.quantile_ns(q, 0)? as f64, mixed.quantile_ns(q, 0)? as f64);
         let (times, a, b) = (b / a.max(1.0), time(a / 1e6), time(b / 1e6));

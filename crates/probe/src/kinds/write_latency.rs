@@ -40,7 +40,7 @@ use iowhy_model::{Op, Unit, numbers};
 
 use crate::enqueue::Enqueued;
 use crate::error::Error;
-use crate::job::{Durable, Job, Load, Order, Way};
+use crate::job::{Durable, EngineChoice, Job, Load, Order};
 use crate::kind::{Ask, Kind};
 use crate::outcome::{FIGURES, Outcome, Table, digits, figures};
 use crate::revolutions::revolutions;
@@ -95,7 +95,11 @@ fn job(ask: &Ask, bytes: u32, (from, span): (u64, u64)) -> Job {
         time: ask.time,
         seed: ask.seed,
         // One write(2) after another is what is asked about, unless several are in flight.
-        way: if depth == 1 && ask.way == Way::Best { Way::Calls } else { ask.way },
+        way: if depth == 1 && ask.way == EngineChoice::Best {
+            EngineChoice::Calls
+        } else {
+            ask.way
+        },
         ..Job::reads(bytes, depth, span)
     }
 }

@@ -78,12 +78,12 @@ fn heading(line: &str) -> Option<Vec<usize>> {
 
 /// One row: what names it, by column, and its values.
 #[derive(Clone, PartialEq, Debug)]
-struct Row {
+struct MetricRow {
     names: Vec<Option<String>>,
     values: [f64; VALUES],
 }
 
-impl Row {
+impl MetricRow {
     /// How fine its level is: the last column that has a name.
     fn level(&self) -> Option<usize> {
         self.names.iter().rposition(Option::is_some)
@@ -96,7 +96,7 @@ impl Row {
 }
 
 /// The row of a line whose names stand at `columns`; the time in front has been read.
-fn row(line: &str, columns: &[usize]) -> Option<Row> {
+fn row(line: &str, columns: &[usize]) -> Option<MetricRow> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let split = words.len().checked_sub(VALUES).filter(|split| *split > 1)?;
     let mut values = [0.0; VALUES];
@@ -112,17 +112,17 @@ fn row(line: &str, columns: &[usize]) -> Option<Row> {
         let near = columns.iter().enumerate().min_by_key(|(_, column)| column.abs_diff(place));
         *names.get_mut(near?.0)? = Some((*name).to_string());
     }
-    Some(Row { names, values })
+    Some(MetricRow { names, values })
 }
 
 #[derive(Default)]
 struct AsmMetrics {
     seconds: Option<u64>,
     columns: Vec<usize>,
-    rows: Vec<Row>,
+    rows: Vec<MetricRow>,
     /// The rows that follow are means since the script began.
     averages: bool,
-    kept_averages: Vec<Row>,
+    kept_averages: Vec<MetricRow>,
     first: Option<WallTime>,
     now: Option<WallTime>,
     poured: bool,
@@ -188,7 +188,7 @@ impl Reader for AsmMetrics {
 impl AsmMetrics {
     fn flush(&mut self, sink: &mut dyn Sink) {
         let rows = std::mem::take(&mut self.rows);
-        let finest = rows.iter().filter_map(Row::level).max();
+        let finest = rows.iter().filter_map(MetricRow::level).max();
         let length = self.seconds.map(|seconds| seconds as f64);
         let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
         for row in rows.iter().filter(|row| row.level() == finest) {

@@ -40,7 +40,7 @@ const SECTOR: f64 = 512.0;
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
-        [first, ..] if Row::of(first).is_some() => Sniff::Yes,
+        [first, ..] if DiskLine::of(first).is_some() => Sniff::Yes,
         [first] if is_separator(first) => Sniff::More,
         [first, second, ..] if is_separator(first) => Sniff::from(is_labelled(second)),
         _ => Sniff::No,
@@ -56,11 +56,11 @@ fn is_labelled(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let label = words.next().unwrap_or_default();
     let capitals = !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_uppercase());
-    capitals && words.next().is_some() && Row::span(words).is_some()
+    capitals && words.next().is_some() && DiskLine::span(words).is_some()
 }
 
 /// One line of a disk.
-struct Row<'a> {
+struct DiskLine<'a> {
     host: &'a str,
     /// The end of the interval, seconds since 1970.
     end: u64,
@@ -70,8 +70,8 @@ struct Row<'a> {
     values: Vec<Option<f64>>,
 }
 
-impl<'a> Row<'a> {
-    fn of(line: &'a str) -> Option<Row<'a>> {
+impl<'a> DiskLine<'a> {
+    fn of(line: &'a str) -> Option<DiskLine<'a>> {
         if !line.trim_start().starts_with(['D', 'M', 'L']) {
             return None;
         }
@@ -80,10 +80,10 @@ impl<'a> Row<'a> {
             return None;
         }
         let host = words.next()?;
-        let (end, length) = Row::span(words.by_ref())?;
+        let (end, length) = DiskLine::span(words.by_ref())?;
         let name = words.next()?;
         let values = words.map(decimal).collect();
-        Some(Row { host, end, length, name, values })
+        Some(DiskLine { host, end, length, name, values })
     }
 
     /// `epoch date time seconds`.
@@ -135,7 +135,7 @@ impl Reader for Atop {
             self.since_boot = line.starts_with('R');
             return Step::Took;
         }
-        let Some(row) = Row::of(line) else {
+        let Some(row) = DiskLine::of(line) else {
             return match line.starts_with("DSK ") {
                 true => Step::Skipped("a line of a disk without time or name".to_string()),
                 false => Step::Passed,

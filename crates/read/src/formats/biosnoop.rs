@@ -229,7 +229,7 @@ impl Run {
 }
 
 /// The columns of one line, as text.
-struct Row<'a> {
+struct IoLine<'a> {
     time: &'a str,
     comm: &'a str,
     pid: &'a str,
@@ -448,7 +448,7 @@ impl Columns {
     }
 
     /// TIME COMM PID DISK T SECTOR BYTES [P] [QUE] LAT, from both ends towards COMM.
-    fn row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
+    fn row<'a>(&self, line: &'a str) -> Option<IoLine<'a>> {
         let words = Words::of(line)?;
         let mut next = words.count();
         let mut right = || {
@@ -482,11 +482,11 @@ impl Columns {
             0 => "",
             last => words.between(1, last)?,
         };
-        Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
+        Some(IoLine { time, comm, pid, disk, kind, sector, bytes, queue, latency })
     }
 
     /// TIME [DISK | MAJOR MINOR] COMM PID LAT.
-    fn short_row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
+    fn short_row<'a>(&self, line: &'a str) -> Option<IoLine<'a>> {
         let words = Words::of(line)?;
         let (pid, latency) = (words.count().checked_sub(2)?, words.count().checked_sub(1)?);
         let (disk, comm) = match (self.disk, self.numbers) {
@@ -498,7 +498,7 @@ impl Columns {
         let comm = if comm > last { "" } else { words.between(comm, last)? };
         let (time, pid, latency) = (words.get(0)?, words.get(pid)?, words.get(latency)?);
         let (kind, sector, bytes, queue) = ("", "", "", None);
-        Some(Row { time, comm, pid, disk, kind, sector, bytes, queue, latency })
+        Some(IoLine { time, comm, pid, disk, kind, sector, bytes, queue, latency })
     }
 }
 

@@ -48,7 +48,7 @@ pub const FORMAT: Format = Format {
 const DECIMALS: usize = 9;
 
 fn sniff(head: &[&str]) -> Sniff {
-    let row = head.first().and_then(|line| Row::of(line));
+    let row = head.first().and_then(|line| EventLine::of(line));
     row.is_some_and(|row| !row.device.is_empty() || row.sectors.is_some()).into()
 }
 
@@ -64,7 +64,7 @@ struct Blkparse {
 
 impl Reader for Blkparse {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let Some(row) = Row::of(line) else { return self.other(line, sink) };
+        let Some(row) = EventLine::of(line) else { return self.other(line, sink) };
         if row.sectors.is_none() && row.sector.is_some() && has_odd(line) {
             return Step::Skipped("its length is not a number".to_string());
         }
@@ -84,7 +84,7 @@ impl Reader for Blkparse {
 }
 
 impl Blkparse {
-    fn point(&mut self, row: &Row, sink: &mut dyn Sink) -> Point {
+    fn point(&mut self, row: &EventLine, sink: &mut dyn Sink) -> Point {
         let name = |text: &str| device_of_numbers(text).unwrap_or_default();
         let bytes = row.sectors.unwrap_or(0).saturating_mul(512);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -129,7 +129,7 @@ impl Blkparse {
 const STEP_WORDS: usize = 7;
 
 /// A line's fields.
-struct Row<'a> {
+struct EventLine<'a> {
     device: &'a str,
     time: i64,
     pid: Option<u32>,
@@ -144,8 +144,8 @@ struct Row<'a> {
     bracket: Option<&'a str>,
 }
 
-impl<'a> Row<'a> {
-    fn of(line: &'a str) -> Option<Row<'a>> {
+impl<'a> EventLine<'a> {
+    fn of(line: &'a str) -> Option<EventLine<'a>> {
         let decimals = |point: usize| {
             let behind = line.as_bytes().get(point + 1..point + 1 + DECIMALS);
             behind.is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
@@ -154,7 +154,7 @@ impl<'a> Row<'a> {
             return None;
         }
         let mut words = Words(line);
-        let mut row = Row {
+        let mut row = EventLine {
             device: "",
             time: 0,
             pid: None,

@@ -110,7 +110,7 @@ fn file_of(command: &str) -> Option<&str> {
 
 /// One line: its file and path, if printed, the device, and the fields.
 #[derive(Clone, PartialEq, Debug)]
-struct Row<'a> {
+struct DeviceLine<'a> {
     path: Option<&'a str>,
     file: &'static str,
     device: String,
@@ -118,7 +118,7 @@ struct Row<'a> {
 }
 
 /// `echo "8:32 1048576" > PATH/blkio.throttle.read_bps_device`: how a limit of version 1 is set.
-fn set_by_shell(text: &str) -> Option<Row<'_>> {
+fn set_by_shell(text: &str) -> Option<DeviceLine<'_>> {
     let (head, path) = text.split_once('>')?;
     let (_, said) = head.split_once("echo ")?;
     let (numbers, value) = said.trim().trim_matches(['"', '\'']).split_once(' ')?;
@@ -127,10 +127,10 @@ fn set_by_shell(text: &str) -> Option<Row<'_>> {
     let (_, limit) = THROTTLES.iter().find(|(file, _)| *file == name)?;
     let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
     integer(value.trim())?;
-    Some(Row { path: Some(path), file: "max", device, fields: vec![(limit, value.trim())] })
+    Some(DeviceLine { path: Some(path), file: "max", device, fields: vec![(limit, value.trim())] })
 }
 
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<DeviceLine<'_>> {
     let text = line.trim();
     if text.contains("echo ") {
         return set_by_shell(text);
@@ -148,13 +148,13 @@ fn row(line: &str) -> Option<Row<'_>> {
     });
     if let Some((_, limit)) = throttle {
         integer(rest.trim())?;
-        return Some(Row { path, file: "max", device, fields: vec![(limit, rest.trim())] });
+        return Some(DeviceLine { path, file: "max", device, fields: vec![(limit, rest.trim())] });
     }
     let fields = rest.split_whitespace().map(|field| field.split_once('='));
     let fields = fields.collect::<Option<Vec<_>>>()?;
     let has = |key: &str| fields.iter().any(|(known, _)| *known == key);
     let (_, file) = FILES.iter().find(|(field, _)| has(field))?;
-    Some(Row { path, file, device, fields })
+    Some(DeviceLine { path, file, device, fields })
 }
 
 #[derive(Default)]

@@ -63,7 +63,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// One row.
 #[derive(Clone, PartialEq, Debug)]
-struct Row<'a> {
+struct VolumeRow<'a> {
     volume: &'a str,
     counter: &'a str,
     /// Bounds in us; the upper one of the last row is open.
@@ -71,7 +71,7 @@ struct Row<'a> {
     count: u64,
 }
 
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<VolumeRow<'_>> {
     let mut parts = line.trim().split(':');
     let (object, volume, name, count) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -83,7 +83,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     };
     let sound = object == "volume" && counter.ends_with("_latency") && parts.next().is_none();
     let count = integer(count.trim()).filter(|count| *count <= COUNT_LIMIT)?;
-    sound.then_some(Row { volume, counter, bounds, count })
+    sound.then_some(VolumeRow { volume, counter, bounds, count })
 }
 
 /// The bucket of an upper bound.

@@ -49,7 +49,7 @@ const SNAPSHOTS_LIMIT: usize = 100_000;
 
 /// What the sections say of one disk in one snapshot.
 #[derive(Clone, Copy, Default)]
-struct Row {
+struct DiskRow {
     busy: Option<f64>,
     read: Option<f64>,
     written: Option<f64>,
@@ -63,7 +63,7 @@ struct Nmon {
     /// Disks in the order they were first named.
     disks: Vec<String>,
     /// By snapshot, by place in `disks`.
-    rows: BTreeMap<String, BTreeMap<usize, Row>>,
+    rows: BTreeMap<String, BTreeMap<usize, DiskRow>>,
     moments: BTreeMap<String, WallTime>,
     interval: Option<f64>,
     full: bool,
@@ -176,7 +176,7 @@ fn is_section(section: &str) -> bool {
 }
 
 /// Where the values of a section go; `None` if it is none of ours.
-fn column(section: &str) -> Option<fn(&mut Row) -> &mut Option<f64>> {
+fn column(section: &str) -> Option<fn(&mut DiskRow) -> &mut Option<f64>> {
     let name = section.trim_end_matches(|letter: char| letter.is_ascii_digit());
     match name {
         "DISKBUSY" => Some(|row| &mut row.busy),
@@ -187,7 +187,7 @@ fn column(section: &str) -> Option<fn(&mut Row) -> &mut Option<f64>> {
     }
 }
 
-impl Row {
+impl DiskRow {
     fn interval(&self, mut interval: Interval) -> Interval {
         interval.busy = self.busy.map(|percent| percent / 100.0);
         let bytes = self.read.zip(self.written).map(|(read, written)| (read + written) * KIB);

@@ -49,10 +49,10 @@ const ENTRIES: &str = "# entries-in-buffer/entries-written:";
 fn sniff(head: &[&str]) -> Sniff {
     let Some((first, rest)) = head.split_first() else { return Sniff::No };
     if !first.starts_with(ENTRIES) {
-        return Row::of(first).is_some().into();
+        return EventLine::of(first).is_some().into();
     }
     match rest.iter().find(|line| !line.starts_with('#')) {
-        Some(line) => Row::of(line).is_some().into(),
+        Some(line) => EventLine::of(line).is_some().into(),
         None => Sniff::More,
     }
 }
@@ -69,7 +69,7 @@ struct PerfScript {
 
 impl Reader for PerfScript {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let Some(row) = Row::of(line) else { return other(line, sink) };
+        let Some(row) = EventLine::of(line) else { return other(line, sink) };
         if !std::mem::replace(&mut self.begun, true) {
             sink.source().resolution = Some(row.step);
         }
@@ -93,7 +93,12 @@ impl Reader for PerfScript {
 }
 
 impl PerfScript {
-    fn point(&mut self, row: &Row, action: Action, sink: &mut dyn Sink) -> Option<(Action, Point)> {
+    fn point(
+        &mut self,
+        row: &EventLine,
+        action: Action,
+        sink: &mut dyn Sink,
+    ) -> Option<(Action, Point)> {
         let (device, rest) = row.fields.split_once(' ')?;
         let name = device_of_numbers(device)?;
         let (rwbs, rest) = rest.split_once(' ')?;
@@ -138,7 +143,7 @@ impl PerfScript {
 const CANDIDATES: usize = 8;
 
 /// A line: who and where, when, which event, and its fields.
-struct Row<'a> {
+struct EventLine<'a> {
     task: &'a str,
     time: i64,
     /// The step of the printed time.
@@ -147,8 +152,8 @@ struct Row<'a> {
     fields: &'a str,
 }
 
-impl<'a> Row<'a> {
-    fn of(line: &'a str) -> Option<Row<'a>> {
+impl<'a> EventLine<'a> {
+    fn of(line: &'a str) -> Option<EventLine<'a>> {
         line.match_indices("block_").take(CANDIDATES).find_map(|(place, _)| {
             let (before, event) = line.split_at_checked(place)?;
             let before = before.trim_ascii_end();
@@ -163,7 +168,7 @@ impl<'a> Row<'a> {
             let time = fixed(time, 9)?;
             // Plugs name only their process, all others a device first.
             let known = fields.starts_with(|c: char| c.is_ascii_digit() || c == '[');
-            (is_name && known).then_some(Row { task, time, step, event, fields })
+            (is_name && known).then_some(EventLine { task, time, step, event, fields })
         })
     }
 

@@ -50,13 +50,13 @@ fn sniff(lines: &[&str]) -> Sniff {
 }
 
 /// One line: where it was read, if it says so, `some` or `full`, and its fields.
-struct Row<'a> {
+struct PressureLine<'a> {
     path: Option<&'a str>,
     share: &'a str,
     fields: Vec<(&'a str, &'a str)>,
 }
 
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<PressureLine<'_>> {
     let (path, rest) = match line.trim().split_once(':') {
         Some((path, rest)) => (Some(path), rest),
         None => (None, line.trim()),
@@ -70,7 +70,7 @@ fn row(line: &str) -> Option<Row<'_>> {
         _ => false,
     });
     let whole = fields.len() == 4 && matches!(share, "some" | "full");
-    (whole && sound).then_some(Row { path, share, fields })
+    (whole && sound).then_some(PressureLine { path, share, fields })
 }
 
 /// `==> /proc/pressure/io <==`: the path.

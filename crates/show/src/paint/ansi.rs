@@ -1,4 +1,4 @@
-//! Lines of coloured text, and how a colour degrades on poorer paper.
+//! Lines of coloured text, and how a colour degrades on poorer canvas.
 
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ pub enum Tone {
 
 /// How a piece of text is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ink {
+pub struct TextStyle {
     /// The letters.
     pub tone: Tone,
     /// What is behind them.
@@ -49,16 +49,16 @@ pub struct Ink {
     pub strong: bool,
 }
 
-impl From<Tone> for Ink {
-    fn from(tone: Tone) -> Ink {
-        Ink { tone, ..Ink::default() }
+impl From<Tone> for TextStyle {
+    fn from(tone: Tone) -> TextStyle {
+        TextStyle { tone, ..TextStyle::default() }
     }
 }
 
-impl Ink {
+impl TextStyle {
     /// Heavy letters of a tone.
-    pub fn strong(tone: Tone) -> Ink {
-        Ink { tone, strong: true, ..Ink::default() }
+    pub fn strong(tone: Tone) -> TextStyle {
+        TextStyle { tone, strong: true, ..TextStyle::default() }
     }
 
     /// The codes that select it, parted by `;`; empty for plain text.
@@ -150,7 +150,7 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
 /// One line of text in several inks.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Line {
-    spans: Vec<(String, Ink)>,
+    spans: Vec<(String, TextStyle)>,
 }
 
 impl Line {
@@ -160,7 +160,7 @@ impl Line {
     }
 
     /// Adds text; control characters, which could move the cursor, become `?`.
-    pub fn push(&mut self, text: &str, ink: impl Into<Ink>) {
+    pub fn push(&mut self, text: &str, ink: impl Into<TextStyle>) {
         let ink = ink.into();
         match self.spans.last_mut() {
             Some((last, same)) if *same == ink => last.push_str(&clean(text)),
@@ -170,7 +170,7 @@ impl Line {
 
     /// The line with text added.
     #[must_use]
-    pub fn with(mut self, text: &str, ink: impl Into<Ink>) -> Line {
+    pub fn with(mut self, text: &str, ink: impl Into<TextStyle>) -> Line {
         self.push(text, ink);
         self
     }
@@ -179,7 +179,7 @@ impl Line {
     pub fn pad(&mut self, column: usize) {
         let width = self.width();
         if width < column {
-            self.push(&" ".repeat(column - width), Ink::default());
+            self.push(&" ".repeat(column - width), TextStyle::default());
         }
     }
 
@@ -193,7 +193,7 @@ impl Line {
     /// The same for a terminal without UTF-8: `us` for `µs`.
     #[must_use]
     pub fn ascii(&self) -> Line {
-        let plain = |(text, ink): &(String, Ink)| (text.replace('µ', "u"), *ink);
+        let plain = |(text, ink): &(String, TextStyle)| (text.replace('µ', "u"), *ink);
         Line { spans: self.spans.iter().map(plain).collect() }
     }
 
@@ -204,8 +204,9 @@ impl Line {
 
     /// The same, with a mark in the last of so many columns if it is longer than that.
     pub fn marked(self, width: usize, mark: &str) -> Line {
-        let used =
-            |spans: &[(String, Ink)]| spans.iter().map(|(text, _)| text.width()).sum::<usize>();
+        let used = |spans: &[(String, TextStyle)]| {
+            spans.iter().map(|(text, _)| text.width()).sum::<usize>()
+        };
         let last = self.spans.iter().rposition(|(text, _)| !text.trim_end().is_empty());
         let bare = self.spans.get(last.map_or(0, |last| last + 1)..).map_or(0, used);
         let blanks = last.and_then(|last| self.spans.get(last));
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(drawn(&line, Colour::Ansi256), "\x1b[38;5;196mx\x1b[0m\n");
         assert_eq!(drawn(&line, Colour::Ansi16), "\x1b[91mx\x1b[0m\n");
         assert_eq!(drawn(&line, Colour::None), "x\n");
-        let cell = Ink { behind: Some(Rgb(0, 0, 238)), ..Ink::default() };
+        let cell = TextStyle { behind: Some(Rgb(0, 0, 238)), ..TextStyle::default() };
         assert_eq!(drawn(&Line::new().with(" ", cell), Colour::Ansi16), "\x1b[44m \x1b[0m\n");
     }
 

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Ink, Line, Tone, clean, wrap};
+use super::{Line, TextStyle, Tone, clean, wrap};
 
 /// Which side of a column is straight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub enum Align {
 }
 
 /// The text of one cell and its ink.
-pub type Cell = (String, Ink);
+pub type Cell = (String, TextStyle);
 
 /// A table without lines.
 pub struct Columns {
@@ -209,7 +209,7 @@ mod tests {
     fn columns_line_up_and_one_of_them_wraps() {
         let heads = [("what", Align::Left), ("n", Align::Right)];
         let mut columns = Columns::new(&heads).flexible(0);
-        let cell = |text: &str| (text.to_string(), Ink::default());
+        let cell = |text: &str| (text.to_string(), TextStyle::default());
         columns.row(vec![cell("extra revolutions each, median"), cell("17")]);
         columns.row(vec![cell("磁盘"), cell("5")]);
         assert_eq!(
@@ -226,7 +226,7 @@ mod tests {
     fn a_table_that_fits_no_way_stands_upright_and_hides_nothing() {
         let heads = [("", Align::Left), ("mean of A", Align::Right), ("n", Align::Right)];
         let mut columns = Columns::new(&heads).flexible(0).droppable(&[2]);
-        let cell = |text: &str| (text.to_string(), Ink::default());
+        let cell = |text: &str| (text.to_string(), TextStyle::default());
         columns.row(vec![cell("sequential reads of 128 KiB"), cell("155 ms"), cell("28")]);
         assert_eq!(
             drawn(&columns, 20),
@@ -238,7 +238,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_named() {
         let heads = [("what", Align::Left), ("mean", Align::Right), ("n", Align::Right)];
         let mut columns = Columns::new(&heads).droppable(&[2, 1]);
-        let cell = |text: &str| (text.to_string(), Ink::default());
+        let cell = |text: &str| (text.to_string(), TextStyle::default());
         columns.row(vec![cell("reads of 128 KiB"), cell("155 ms"), cell("28")]);
         assert!(!drawn(&columns, 40).contains("hidden"));
         let text = drawn(&columns, 26);

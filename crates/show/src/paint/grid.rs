@@ -1,6 +1,6 @@
 //! A grid of coloured cells: two rows to a line of half blocks, or letters of rising density.
 
-use super::{Ink, Line, Ramp, Tone};
+use super::{Line, Ramp, TextStyle, Tone};
 use crate::{Colour, Style};
 
 /// A sign that lies over a cell.
@@ -41,7 +41,7 @@ impl Grid {
         Grid { columns, cells: vec![None; rows * columns], marks: Vec::new() }
     }
 
-    /// How many rows one line of text holds on this paper.
+    /// How many rows one line of text holds on this canvas.
     pub fn rows_per_line(style: &Style) -> usize {
         if style.unicode && style.colour >= Colour::Ansi256 { 2 } else { 1 }
     }
@@ -73,7 +73,7 @@ impl Grid {
                 self.halves(&mut drawn, line * 2, column, ramp);
             } else {
                 let ink = |value| match style.colour {
-                    Colour::None => Ink::default(),
+                    Colour::None => TextStyle::default(),
                     Colour::Ansi16 => Tone::Exact(ramp.basic(value)).into(),
                     _ => Tone::Exact(ramp.at(value)).into(),
                 };
@@ -94,12 +94,12 @@ impl Grid {
         if let Some((at, _, mark)) = mark {
             let behind = if *at == row { upper.or(lower) } else { lower.or(upper) };
             let tone = Tone::Exact(behind.map_or(super::Rgb(255, 255, 255), super::Rgb::contrast));
-            drawn.push(mark.sign(), Ink { tone, behind, strong: true });
+            drawn.push(mark.sign(), TextStyle { tone, behind, strong: true });
             return;
         }
-        let ink = |tone, behind| Ink { tone, behind, strong: false };
+        let ink = |tone, behind| TextStyle { tone, behind, strong: false };
         match (upper, lower) {
-            (None, None) => drawn.push(" ", Ink::default()),
+            (None, None) => drawn.push(" ", TextStyle::default()),
             (Some(upper), Some(lower)) if upper == lower => {
                 drawn.push(" ", ink(Tone::Plain, Some(upper)));
             }

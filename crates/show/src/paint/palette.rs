@@ -67,7 +67,7 @@ const BASIC_SEA: &[Rgb] =
 /// As above: magenta, red, bright red, yellow, bright yellow.
 const BASIC_EMBER: &[Rgb] =
     &[Rgb(205, 0, 205), Rgb(205, 0, 0), Rgb(255, 0, 0), Rgb(205, 205, 0), Rgb(255, 255, 0)];
-/// Watched, and nothing came: darker than the first step, lighter than black paper.
+/// Watched, and nothing came: darker than the first step, lighter than black canvas.
 const EMPTY: Rgb = Rgb(32, 35, 46);
 /// Code 15 of PyLatencyMap.
 const CLASSIC_EMPTY: Rgb = Rgb(255, 255, 255);

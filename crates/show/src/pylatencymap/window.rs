@@ -9,7 +9,7 @@ use super::figures::value;
 pub struct Window {
     /// What a cell of each colour is written as.
     cells: &'static [&'static str; COLOURS],
-    rows: Vec<Row>,
+    rows: Vec<BucketRow>,
     /// Largest value and sum of each column.
     columns: VecDeque<(f64, f64)>,
     /// The largest of all.
@@ -23,7 +23,7 @@ const COLOURS: usize = 7;
 
 /// One row: its values and colours, and the same as text from `start` on.
 #[derive(Debug)]
-struct Row {
+struct BucketRow {
     values: VecDeque<f64>,
     colours: VecDeque<u8>,
     text: Vec<u8>,
@@ -33,7 +33,7 @@ struct Row {
 impl Window {
     /// An empty map.
     pub fn new(cells: &'static [&'static str; COLOURS], rows: usize, columns: usize) -> Window {
-        let row = || Row {
+        let row = || BucketRow {
             values: VecDeque::from(vec![0.0; columns]),
             colours: VecDeque::from(vec![0; columns]),
             text: cells[0].repeat(columns).into_bytes(),
@@ -110,7 +110,7 @@ impl Window {
     }
 }
 
-impl Row {
+impl BucketRow {
     fn push(&mut self, value: f64, scale: f64, cells: &[&str; COLOURS]) {
         self.values.pop_front();
         self.values.push_back(value);

@@ -114,13 +114,13 @@ impl Key {
 }
 
 /// A device over the ticks shown: means over time.
-pub struct Row {
+pub struct DeviceRow {
     /// The numbers.
     pub device: DeviceTick,
 }
 
 /// The devices that pass the filter, in the order of the key.
-pub fn ordered(screen: &Screen) -> Vec<Row> {
+pub fn ordered(screen: &Screen) -> Vec<DeviceRow> {
     let ticks = screen.shown();
     let mut rows: Vec<DeviceTick> = Vec::new();
     for tick in ticks {
@@ -135,7 +135,7 @@ pub fn ordered(screen: &Screen) -> Vec<Row> {
     if screen.reversed {
         rows.reverse();
     }
-    rows.into_iter().map(|device| Row { device }).collect()
+    rows.into_iter().map(|device| DeviceRow { device }).collect()
 }
 
 /// Whether a device passes the filter: by its name, or by what waited for it.
@@ -201,7 +201,12 @@ const COLUMNS: [(Key, usize, u16); 11] = [
 ];
 
 /// Draws the table; where its rows are, and where its headings end, in the order of the keys.
-pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen, rows: &[Row]) -> (Rect, [u16; 12]) {
+pub fn draw(
+    frame: &mut Frame,
+    area: Rect,
+    screen: &Screen,
+    rows: &[DeviceRow],
+) -> (Rect, [u16; 12]) {
     let names = rows.iter().map(|row| row.device.name.width()).max().unwrap_or(6).clamp(6, 20);
     let columns: Vec<&(Key, usize, u16)> =
         COLUMNS.iter().filter(|(.., from)| area.width >= *from).collect();

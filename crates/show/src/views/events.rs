@@ -30,7 +30,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
 
-use crate::paint::{Ink, Line, Tone, clean};
+use crate::paint::{Line, TextStyle, Tone, clean};
 use crate::{Colour, Style, View, clock};
 
 /// Entry in the list of views.
@@ -109,7 +109,7 @@ const DROPPED: [(&str, usize); 5] =
     [("SECTOR", 11), ("PID", 8), ("BYTES", 8), ("QUE(ms)", 8), ("COMM", 16)];
 
 impl Columns {
-    /// Without those that the paper has no room for.
+    /// Without those that the canvas has no room for.
     fn fitted(self, style: &Style) -> Columns {
         let width = |(name, width): &(&str, usize)| {
             if *name == "QUE(ms)" && !self.queue { 0 } else { *width }
@@ -208,7 +208,7 @@ fn head(columns: Columns, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let file = if columns.file { "  FILE" } else { "" };
     let heads = [time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES"];
     let text = columns.line(heads, pattern, "QUE(ms)") + "LAT(ms)" + file;
-    Line::new().with(&text, Ink::strong(Tone::Plain)).write(usize::MAX, style.colour, out)?;
+    Line::new().with(&text, TextStyle::strong(Tone::Plain)).write(usize::MAX, style.colour, out)?;
     let hidden: Vec<&str> = columns.hidden.iter().map(|(name, _)| *name).collect();
     let hidden: Vec<&str> =
         hidden.into_iter().filter(|name| columns.queue || *name != "QUE(ms)").collect();
@@ -275,7 +275,11 @@ fn when(completed: Time, of_day: Option<i64>) -> String {
 fn losses(listing: &Listing, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     for loss in &listing.source.losses {
         let text = format!("lost {} events ({})", loss.count, loss.what);
-        Line::new().with(&text, Ink::strong(Tone::Bad)).write(usize::MAX, style.colour, out)?;
+        Line::new().with(&text, TextStyle::strong(Tone::Bad)).write(
+            usize::MAX,
+            style.colour,
+            out,
+        )?;
     }
     let source = &listing.source;
     if source.skipped > 0 && !listing.events.is_empty() {

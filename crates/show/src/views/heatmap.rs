@@ -2,10 +2,10 @@
 //!
 //! ## Shows
 //! Two maps per device. Time runs from left to right, latency from bottom to top, a row for each
-//! power of two or a part of one, as fine as source and paper allow. The frequency map colours
+//! power of two or a part of one, as fine as source and canvas allow. The frequency map colours
 //! how many requests completed in a cell, the intensity map how much time was waited in it. To
 //! the right stand the values of the latest column. A stretch in which nothing was watched stays
-//! empty (`/` on paper without colour); one that was watched and had no request is dark. Three rows
+//! empty (`/` on canvas without colour); one that was watched and had no request is dark. Three rows
 //! or more that hold nothing are told in one line. Of a thousand I/Os and more a cell is up to four
 //! columns wide, so that a stretch of time holds a hundred.
 //!
@@ -28,9 +28,9 @@ use std::io::{self, Write};
 
 use iowhy_model::{Edges, Listing, Report, Series, series};
 
+use crate::busiest::{Crowd, TEXTS};
 use crate::colour_scale::Scale;
-use crate::crowd::{Crowd, TEXTS};
-use crate::paint::{Grid, Ink, Line, Mark, Paper, Ramp, Tone, time_axis};
+use crate::paint::{Canvas, Grid, Line, Mark, Ramp, TextStyle, Tone, time_axis};
 use crate::picture::{AXES, Measure, Picture, bins};
 use crate::scale::wanted;
 use crate::{Style, View, map_title, sources};
@@ -56,8 +56,8 @@ const AROUND: usize = 10;
 const LINES: std::ops::RangeInclusive<usize> = 6..=24;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut paper = Paper::new(style, out);
-    let columns = paper.width().saturating_sub(LEFT + RIGHT).max(1);
+    let mut canvas = Canvas::new(style, out);
+    let columns = canvas.width().saturating_sub(LEFT + RIGHT).max(1);
     let mut drawn = 0;
     let (crowd, edges) = (Crowd::of(report, style, TEXTS), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
@@ -71,25 +71,25 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             let rows = lines(style) * per_line;
             let Some(picture) = Picture::of(one, columns, rows, per_line == 2) else { continue };
             if drawn > 0 {
-                paper.blank()?;
+                canvas.blank()?;
             }
             drawn += 1;
-            title(&mut paper, report, listing, one, &picture)?;
+            title(&mut canvas, report, listing, one, &picture)?;
             let start = picture.axis(listing);
-            map(&mut paper, &picture, start, Measure::Frequency)?;
-            paper.blank()?;
-            map(&mut paper, &picture, start, Measure::Intensity)?;
+            map(&mut canvas, &picture, start, Measure::Frequency)?;
+            canvas.blank()?;
+            map(&mut canvas, &picture, start, Measure::Intensity)?;
         }
     }
     if let Some(text) = crowd.words() {
-        paper.blank()?;
-        paper.item("", &text)?;
+        canvas.blank()?;
+        canvas.item("", &text)?;
     }
     if drawn == 0 && sources::left_out(&report.recording, &style.filter) == 0 {
         let text = "no latencies over time were measured; `iowhy hist` draws what has no time";
-        paper.item("", text)?;
+        canvas.item("", text)?;
     }
-    sources::foot(&mut paper, &report.recording)
+    sources::foot(&mut canvas, &report.recording)
 }
 
 /// Lines of cells in each map.
@@ -98,36 +98,36 @@ fn lines(style: &Style) -> usize {
 }
 
 fn title(
-    paper: &mut Paper,
+    canvas: &mut Canvas,
     report: &Report,
     listing: &Listing,
     one: &Series,
     picture: &Picture,
 ) -> io::Result<()> {
     let (name, text) = map_title::title(&report.recording, listing, one, picture);
-    let mark = Line::new().with(&name, Ink::strong(Tone::Accent));
-    let mark = if mark.width() * 2 > paper.width() {
-        paper.line(&mark)?;
+    let mark = Line::new().with(&name, TextStyle::strong(Tone::Accent));
+    let mark = if mark.width() * 2 > canvas.width() {
+        canvas.line(&mark)?;
         Line::new()
     } else {
         mark.with("  ", Tone::Plain)
     };
-    paper.paragraph(&mark, &text, Tone::Plain)
+    canvas.paragraph(&mark, &text, Tone::Plain)
 }
 
 /// One map: heading, cells with labels, time axis, legend.
 fn map(
-    paper: &mut Paper,
+    canvas: &mut Canvas,
     picture: &Picture,
     (start, of_day): (f64, bool),
     measure: Measure,
 ) -> io::Result<()> {
-    let style = paper.style;
+    let style = canvas.style;
     let ramp: Ramp = match measure {
         Measure::Frequency => style.palette.frequency(),
         Measure::Intensity => style.palette.intensity(),
     };
-    let mut heading = Line::new().with(measure.heading(), Ink::strong(Tone::Plain));
+    let mut heading = Line::new().with(measure.heading(), TextStyle::strong(Tone::Plain));
     if measure == Measure::Intensity {
         let how = if picture.exact { "  sums exact" } else { "  estimated from buckets" };
         heading.push(how, Tone::Faint);
@@ -140,14 +140,14 @@ fn map(
         heading.pad(end - "latest".len());
         heading.push("latest", Tone::Faint);
     }
-    paper.line(&heading)?;
+    canvas.line(&heading)?;
     let (grid, scale): (Grid, Scale) = picture.grid(measure, style);
     let mut line = 0;
     while line < picture.lines(style) {
         let empty = picture.empty_from(line, style);
         if empty > 0 {
             let text = format!("{:>8} ({empty} rows without an I/O)", "...");
-            paper.line(&Line::new().with(&text, Tone::Faint))?;
+            canvas.line(&Line::new().with(&text, Tone::Faint))?;
             line += empty;
             continue;
         }
@@ -155,19 +155,19 @@ fn map(
         let mut drawn = Line::new().with(&format!("{label:>8} "), Tone::Faint);
         drawn.append(grid.line(line, &ramp, style));
         drawn.push(&format!(" {:>8}", picture.latest(line, measure, style)), Tone::Plain);
-        paper.line(&drawn)?;
+        canvas.line(&drawn)?;
         line += 1;
     }
     let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
     axis.append(time_axis(start, picture.seconds, picture.columns, of_day, style.unicode));
     axis.pad(LEFT + picture.columns);
-    axis.push(&format!(" {:>8}", picture.latest_sum(measure)), Ink::strong(Tone::Plain));
-    paper.line(&axis)?;
+    axis.push(&format!(" {:>8}", picture.latest_sum(measure)), TextStyle::strong(Tone::Plain));
+    canvas.line(&axis)?;
     let mut legend = legend::line(&scale, &ramp, measure, style);
     for (mark, name) in [(Mark::Median, "p50"), (Mark::Tail, "p99")] {
         if measure == Measure::Frequency && picture.is_marked(mark) {
-            legend.push(&format!("  {} {name}", mark.sign()), Ink::strong(Tone::Plain));
+            legend.push(&format!("  {} {name}", mark.sign()), TextStyle::strong(Tone::Plain));
         }
     }
-    paper.line(&legend)
+    canvas.line(&legend)
 }

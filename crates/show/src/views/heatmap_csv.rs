@@ -18,8 +18,8 @@ use std::io::{self, Write};
 
 use iowhy_model::Report;
 
+use crate::busiest::TEXTS;
 use crate::cells::maps;
-use crate::crowd::TEXTS;
 use crate::csv::quoted;
 use crate::{Style, View};
 

@@ -17,8 +17,8 @@ use std::io::{self, Write};
 use iowhy_model::Report;
 use serde_json::Value;
 
+use crate::busiest::{Crowd, TEXTS};
 use crate::cells::{Column, Map, maps};
-use crate::crowd::{Crowd, TEXTS};
 use crate::objects::{inputs, number, object};
 use crate::{Style, View};
 

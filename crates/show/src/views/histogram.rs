@@ -25,7 +25,7 @@ use iowhy_model::{
     Distribution, Edges, Histogram, Layer, Recording, Report, Source, Stage, distributions,
 };
 
-use crate::paint::{Align, Columns, Ink, Line, Paper, Tone};
+use crate::paint::{Align, Canvas, Columns, Line, TextStyle, Tone};
 use crate::scale::{self, stage_words};
 use crate::words::{count, duration, several};
 use crate::{Style, View, sources};
@@ -41,7 +41,7 @@ pub const VIEW: View = View {
 };
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut paper = Paper::new(style, out);
+    let mut canvas = Canvas::new(style, out);
     let recording = &report.recording;
     let mut drawn = 0;
     for listing in &recording.listings {
@@ -52,28 +52,28 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             wanted.into_iter().partition(|known| known.histogram.edges().buckets() == 1);
         for known in shaped {
             if drawn > 0 {
-                paper.blank()?;
+                canvas.blank()?;
             }
             drawn += 1;
-            heading(&mut paper, recording, &listing.source, known)?;
+            heading(&mut canvas, recording, &listing.source, known)?;
             let both = style.verbose && style.stage.is_none();
             match both.then(|| halves(&folded, known)).flatten() {
-                Some((queue, device)) => bars::side_by_side(&mut paper, queue, device)?,
-                None => bars::write(&mut paper, &known.histogram)?,
+                Some((queue, device)) => bars::side_by_side(&mut canvas, queue, device)?,
+                None => bars::write(&mut canvas, &known.histogram)?,
             }
         }
         if !lone.is_empty() {
             if drawn > 0 {
-                paper.blank()?;
+                canvas.blank()?;
             }
             drawn += 1;
-            summaries(&mut paper, recording, &listing.source, lone)?;
+            summaries(&mut canvas, recording, &listing.source, lone)?;
         }
     }
     if drawn == 0 && sources::left_out(recording, &style.filter) == 0 {
-        paper.item("", "no latencies were measured")?;
+        canvas.item("", "no latencies were measured")?;
     }
-    sources::foot(&mut paper, recording)
+    sources::foot(&mut canvas, recording)
 }
 
 /// Waiting and device time of the same requests.
@@ -98,16 +98,16 @@ fn halves<'a>(
 
 /// What the histogram is of, and its numbers.
 fn heading(
-    paper: &mut Paper,
+    canvas: &mut Canvas,
     recording: &Recording,
     source: &Source,
     known: &Distribution,
 ) -> io::Result<()> {
-    let unicode = paper.style.unicode;
+    let unicode = canvas.style.unicode;
     let histogram = &known.histogram;
-    let mark = Line::new().with(&device(recording, known), Ink::strong(Tone::Accent));
-    let mark = if mark.width() * 2 > paper.width() {
-        paper.line(&mark)?;
+    let mark = Line::new().with(&device(recording, known), TextStyle::strong(Tone::Accent));
+    let mark = if mark.width() * 2 > canvas.width() {
+        canvas.line(&mark)?;
         Line::new()
     } else {
         mark.with("  ", Tone::Plain)
@@ -124,8 +124,8 @@ fn heading(
     if let Some(length) = known.length {
         text += &format!(" in {}", duration(length.ns() as f64));
     }
-    paper.paragraph(&mark, &text, Tone::Plain)?;
-    paper.item("  ", &numbers(histogram, unicode))
+    canvas.paragraph(&mark, &text, Tone::Plain)?;
+    canvas.item("  ", &numbers(histogram, unicode))
 }
 
 /// Mean, extremes and the percentiles that the sample carries.
@@ -152,7 +152,7 @@ fn numbers(histogram: &Histogram, unicode: bool) -> String {
 
 /// Devices of which only number, minimum, mean and maximum are known, the worst first.
 fn summaries(
-    paper: &mut Paper,
+    canvas: &mut Canvas,
     recording: &Recording,
     source: &Source,
     mut some: Vec<&Distribution>,
@@ -164,19 +164,19 @@ fn summaries(
     let mut columns = Columns::new(&heads).flexible(0);
     for known in some {
         let histogram = &known.histogram;
-        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN)), Ink::default());
+        let said = |ns: Option<f64>| (duration(ns.unwrap_or(f64::NAN)), TextStyle::default());
         columns.row(vec![
             (format!("{} {}", device(recording, known), op(known)), Tone::Accent.into()),
-            (count(histogram.count()), Ink::default()),
+            (count(histogram.count()), TextStyle::default()),
             said(histogram.min_ns.map(|ns| ns as f64)),
             said(histogram.mean_ns().map(|(ns, _)| ns)),
             said(histogram.max_ns.map(|ns| ns as f64)),
         ]);
     }
     let text = format!("{} ({})", source.place(), source.format);
-    paper.paragraph(&Line::new(), &text, Tone::Faint)?;
-    let lines = columns.lines(paper.width());
-    paper.lines(&lines)
+    canvas.paragraph(&Line::new(), &text, Tone::Faint)?;
+    let lines = columns.lines(canvas.width());
+    canvas.lines(&lines)
 }
 
 fn device(recording: &Recording, known: &Distribution) -> String {

@@ -25,7 +25,7 @@ use std::io::{self, Write};
 
 use iowhy_model::{Finding, Report};
 
-use crate::paint::{Ink, Line, Paper, Tone, wrap};
+use crate::paint::{Canvas, Line, TextStyle, Tone, wrap};
 use crate::sources;
 use crate::words::{share, tone};
 use crate::{Style, View};
@@ -46,33 +46,33 @@ pub const VIEW: View = View {
 const AT_LENGTH: usize = 3;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut paper = Paper::new(style, out);
+    let mut canvas = Canvas::new(style, out);
     let (explained, main): (Vec<&Finding>, Vec<&Finding>) =
         wanted(report, style).partition(|finding| finding.explained_by.is_some());
     if !style.verbose && !main.is_empty() {
         let all: Vec<&Finding> = main.into_iter().chain(explained).collect();
-        return screen::write(&mut paper, report, &all);
+        return screen::write(&mut canvas, report, &all);
     }
     let at_length = if style.verbose { usize::MAX } else { AT_LENGTH };
     for (place, finding) in main.iter().take(at_length).enumerate() {
         if place > 0 {
-            paper.blank()?;
+            canvas.blank()?;
         }
         if place == 1 {
-            paper.heading("Runner-up")?;
+            canvas.heading("Runner-up")?;
         }
         let rank = if place == 0 { verdict::Rank::First } else { verdict::Rank::Other };
-        verdict::write(&mut paper, report, finding, rank)?;
+        verdict::write(&mut canvas, report, finding, rank)?;
     }
     if main.is_empty() && explained.is_empty() {
-        nothing(&mut paper, report)?;
+        nothing(&mut canvas, report)?;
     }
     let rest: Vec<&Finding> = main.into_iter().skip(at_length).collect();
-    section(&mut paper, "Further findings", &rest, report)?;
-    section(&mut paper, "Consequences", &explained, report)?;
-    paper.blank()?;
-    paper.heading("Inputs")?;
-    sources::inputs(&mut paper, report)
+    section(&mut canvas, "Further findings", &rest, report)?;
+    section(&mut canvas, "Consequences", &explained, report)?;
+    canvas.blank()?;
+    canvas.heading("Inputs")?;
+    sources::inputs(&mut canvas, report)
 }
 
 /// The findings about devices that were asked for.
@@ -85,12 +85,12 @@ fn wanted<'a>(report: &'a Report, style: &Style) -> impl Iterator<Item = &'a Fin
 }
 
 /// Findings of a line each, cut at the edge.
-fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -> io::Result<()> {
+fn section(canvas: &mut Canvas, title: &str, some: &[&Finding], report: &Report) -> io::Result<()> {
     if some.is_empty() {
         return Ok(());
     }
-    paper.blank()?;
-    paper.heading(title)?;
+    canvas.blank()?;
+    canvas.heading(title)?;
     let verdicts = some.iter().map(|finding| finding.verdict.name().len()).max().unwrap_or(0);
     for finding in some {
         let tone = tone(finding);
@@ -108,14 +108,14 @@ fn section(paper: &mut Paper, title: &str, some: &[&Finding], report: &Report) -
                     String::new()
                 };
                 line.push(&format!("{sure:>5}  "), Tone::Faint);
-                let room = paper.width().saturating_sub(line.width());
+                let room = canvas.width().saturating_sub(line.width());
                 line.push(&ended(&finding.sentence, room), Tone::Plain);
             }
         }
-        paper.line(&line)?;
+        canvas.line(&line)?;
     }
     if some.iter().any(|finding| finding.explained_by.is_none()) {
-        paper.item("  ", "all of each with `--verbose`")?;
+        canvas.item("  ", "all of each with `--verbose`")?;
     }
     Ok(())
 }
@@ -128,14 +128,14 @@ fn ended(sentence: &str, room: usize) -> String {
 }
 
 /// No finding at all.
-fn nothing(paper: &mut Paper, report: &Report) -> io::Result<()> {
+fn nothing(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
     let none = report.recording.records() == 0;
     let headline = if none { "NO I/O WAS SEEN" } else { "NO FINDING" };
-    paper.line(&Line::new().with(headline, Ink::strong(Tone::Accent)))?;
+    canvas.line(&Line::new().with(headline, TextStyle::strong(Tone::Accent)))?;
     let text = if none {
         "The inputs hold no request, no average and no histogram, so nothing can be judged."
     } else {
         "Nothing was concluded from what the inputs hold."
     };
-    paper.item("", text)
+    canvas.item("", text)
 }

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 
 use iowhy_model::Report;
 
-use crate::paint::{Ink, Line, Paper, Tone};
+use crate::paint::{Canvas, Line, TextStyle, Tone};
 use crate::{Style, View, sources};
 
 mod layout;
@@ -84,7 +84,7 @@ fn draw(
     heading: impl FnOnce(&Layout) -> bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut paper = Paper::new(style, out);
+    let mut canvas = Canvas::new(style, out);
     let mut stretches = rows::stretches(report, style);
     let all: usize = stretches.iter().map(|stretch| stretch.rows.len()).sum();
     for stretch in &mut stretches {
@@ -93,31 +93,31 @@ fn draw(
     let rows: Vec<&Row> = stretches.iter().flat_map(|stretch| &stretch.rows).collect();
     if rows.is_empty() {
         let text = if all == 0 { "no device was measured" } else { "no device did any I/O" };
-        paper.item("", text)?;
-        return sources::foot(&mut paper, &report.recording);
+        canvas.item("", text)?;
+        return sources::foot(&mut canvas, &report.recording);
     }
-    let layout = Layout::fit(&rows, paper.width());
+    let layout = Layout::fit(&rows, canvas.width());
     let titled = stretches.iter().filter(|stretch| !stretch.rows.is_empty()).count() > 1;
     let mut headed = !heading(&layout);
     for stretch in stretches.iter().filter(|stretch| !stretch.rows.is_empty()) {
         if titled {
             if headed {
-                paper.blank()?;
+                canvas.blank()?;
             }
-            title(&mut paper, stretch)?;
+            title(&mut canvas, stretch)?;
         }
         if !headed {
-            paper.line(&layout.heading())?;
+            canvas.line(&layout.heading())?;
             headed = true;
         }
         for row in &stretch.rows {
-            paper.line(&layout.row(row))?;
+            canvas.line(&layout.row(row))?;
         }
     }
     if style.heading {
-        footnotes(&mut paper, &rows, &layout)?;
+        footnotes(&mut canvas, &rows, &layout)?;
     }
-    sources::foot(&mut paper, &report.recording)
+    sources::foot(&mut canvas, &report.recording)
 }
 
 /// Idle devices are shown only if somebody asked for them.
@@ -125,28 +125,28 @@ fn shown(row: &Row, style: &Style) -> bool {
     !row.idle || style.verbose || !style.filter.devices.is_empty()
 }
 
-fn title(paper: &mut Paper, stretch: &Stretch) -> io::Result<()> {
-    paper.paragraph(&Line::new(), &stretch.title, Ink::from(Tone::Accent))
+fn title(canvas: &mut Canvas, stretch: &Stretch) -> io::Result<()> {
+    canvas.paragraph(&Line::new(), &stretch.title, TextStyle::from(Tone::Accent))
 }
 
 /// What a reader of iostat would get wrong; said once.
-fn footnotes(paper: &mut Paper, rows: &[&Row], layout: &Layout) -> io::Result<()> {
+fn footnotes(canvas: &mut Canvas, rows: &[&Row], layout: &Layout) -> io::Result<()> {
     let mark = Line::new();
     if layout.draws("%util") {
         let text = "%util: share of time with a request in flight, no measure of saturation";
-        paper.paragraph(&mark, text, Tone::Faint)?;
+        canvas.paragraph(&mark, text, Tone::Faint)?;
     }
     if rows.iter().any(|row| row.since_boot) {
         let text = "* averages since the machine booted, not of the present";
-        paper.paragraph(&mark, text, Tone::Warn)?;
+        canvas.paragraph(&mark, text, Tone::Warn)?;
     }
     if rows.iter().any(|row| row.few) {
-        paper.paragraph(&mark, "grey: fewer than 30 requests", Tone::Faint)?;
+        canvas.paragraph(&mark, "grey: fewer than 30 requests", Tone::Faint)?;
     }
     let hidden = COLUMNS.len().saturating_sub(layout.drawn() + layout.unknown());
     if hidden > 0 {
         let text = format!("{hidden} more columns are hidden; widen the terminal (or `--width`)");
-        paper.paragraph(&mark, &text, Tone::Faint)?;
+        canvas.paragraph(&mark, &text, Tone::Faint)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::messages::{self, Hinted};
 use crate::outputs::Output;
 
 /// The targets written here.
-pub const NAMES: [&str; 2] = ["native-capture", "parquet"];
+pub const NAMES: [&str; 2] = ["iowhy-capture", "parquet"];
 
 /// The number of a converted recording: it did not begin at any moment.
 const CONVERTED: u64 = 0;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::partition::{Here, Partition};
 use super::{Exporter, Unit};
 use crate::messages::{self, Hinted, Working};
-use crate::past::{self, FOLDER};
+use crate::store_input::{self, FOLDER};
 use crate::when;
 
 /// How fine an hour's cells are, the coarsest first.
@@ -28,7 +28,7 @@ impl Exporter {
     /// What a store holds of the time asked for.
     pub fn store(&mut self, folder: &Path, here: &Here) -> anyhow::Result<()> {
         let _working = Working::on("exporting the recorder's store");
-        let store = past::open(folder)?;
+        let store = store_input::open(folder)?;
         let span = self.asked.files.past.span()?;
         let cannot = |cause: std::io::Error| {
             let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
@@ -52,7 +52,7 @@ impl Exporter {
             damage.add(self.hour(&store, *name, open, &host)?);
         }
         for incident in store.incidents().map_err(cannot)? {
-            if past::touches(&incident, span) {
+            if store_input::touches(&incident, span) {
                 met += 1;
                 self.incident(&incident, &host)?;
             }
@@ -65,7 +65,7 @@ impl Exporter {
             );
             messages::warn(&text, None);
         }
-        if met == 0 { Err(past::nothing(&store, folder)) } else { Ok(()) }
+        if met == 0 { Err(store_input::nothing(&store, folder)) } else { Ok(()) }
     }
 
     /// An hour: what could not be read of it.
@@ -161,7 +161,7 @@ impl Exporter {
             let Some(capture) = &capture else { return Ok(()) };
             let input = capture.display().to_string();
             let file = match iowhy_store::open_plain(capture) {
-                Ok(file) => file.take(past::LONGEST_CAPTURE),
+                Ok(file) => file.take(store_input::LONGEST_CAPTURE),
                 // It was removed meanwhile, to make room.
                 Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(()),
                 Err(cause) => {
@@ -192,7 +192,7 @@ impl Exporter {
 /// What the recorder made of an incident, and of other devices in it; `None` if that cannot be read.
 fn findings(incident: &Incident) -> Option<Vec<Statement>> {
     let Some(path) = &incident.verdict else { return Some(Vec::new()) };
-    let text = match past::verdict(path) {
+    let text = match store_input::verdict(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
         Err(_) => return None,

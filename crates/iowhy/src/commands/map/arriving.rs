@@ -15,10 +15,10 @@ use super::Map;
 use super::pages::Pages;
 use super::window::Window;
 use crate::arguments::Files;
-use crate::clean;
 use crate::command::Status;
 use crate::confined;
 use crate::messages;
+use crate::sanitised;
 use iowhy_show::views;
 
 use crate::present::View;
@@ -78,7 +78,7 @@ impl Map {
             pages.draw(&view, Report { recording, findings: Vec::new() }, style)?;
         }
         drop(pages);
-        writeln!(clean::stdout())?;
+        writeln!(sanitised::stdout())?;
         if let Some(Err(error)) = outcome {
             messages::error(&error);
             return Ok(Status::Failed);

@@ -10,10 +10,10 @@ use iowhy_read::{LiteralRecord, LiteralRecords};
 use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 
 use crate::arguments::{Files, duration};
-use crate::clean;
 use crate::command::Status;
 use crate::confined;
 use crate::messages::{self, Hinted};
+use crate::sanitised;
 
 /// `--compat`, and the options of PyLatencyMap that go with it.
 #[derive(Args, Debug)]
@@ -56,7 +56,7 @@ impl Compat {
         for (input, opened) in files.open() {
             let mut reader = opened?;
             let mut records = LiteralRecords::new(&mut reader);
-            let mut out = clean::screen();
+            let mut out = sanitised::screen();
             let mut run = PylatencymapRun::new(options);
             let Some(mut record) = records.next_record()? else {
                 status = Status::Failed;

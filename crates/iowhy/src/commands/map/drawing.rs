@@ -1,4 +1,4 @@
-//! Where a map goes and in what form: paper, numbers on stdout, picture files.
+//! Where a map goes and in what form: terminal, numbers on stdout, picture files.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use iowhy_model::Report;
 use iowhy_show::{Growth, Palette, Style, views};
 
 use crate::arguments::Commas;
-use crate::clean;
 use crate::outputs::{Force, Output};
 use crate::present::View;
+use crate::sanitised;
 
 /// Rows of text for maps on no screen: sixteen for each, beside titles and legends.
 const LONG: usize = 42;
@@ -101,7 +101,7 @@ impl Drawing {
             _ if self.is_text(json) => &views::heatmap::VIEW,
             _ => return Ok(()),
         };
-        let mut out = clean::buffered();
+        let mut out = sanitised::buffered();
         View(view).write(report, style, &mut out)?;
         Ok(out.flush()?)
     }

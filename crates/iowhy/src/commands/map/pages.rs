@@ -7,8 +7,8 @@ use iowhy_model::{DeviceId, Report};
 use iowhy_show::{Style, busiest};
 
 use super::keys::{Key, Keys};
-use crate::clean;
 use crate::present::View;
+use crate::sanitised;
 use crate::stop::Stop;
 
 /// How often it is looked whether a signal asks to end.
@@ -87,7 +87,7 @@ impl Pages {
         let mut picture = Vec::new();
         view.write(report, &style, &mut picture)?;
         let text = String::from_utf8_lossy(&picture);
-        let mut stdout = clean::stdout();
+        let mut stdout = sanitised::stdout();
         stdout.write_all(screen(&text, &foot, style.height).as_bytes())?;
         Ok(stdout.flush()?)
     }

@@ -1,4 +1,4 @@
-//! The latest stretch of what arrives: as many seconds as the paper has columns, no more.
+//! The latest stretch of what arrives: as many seconds as the terminal has columns, no more.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Words of the command line of a probe.
 
 use iowhy_model::Op;
-use iowhy_probe::{Arrivals, Durable, Order, Way};
+use iowhy_probe::{Arrivals, Durable, EngineChoice, Order};
 
 /// A size of any length.
 pub fn bytes(text: &str) -> Result<u64, String> {
@@ -47,11 +47,11 @@ pub fn arrivals(text: &str) -> Result<Arrivals, String> {
 }
 
 /// How the kernel is asked.
-pub fn way(text: &str) -> Result<Way, String> {
+pub fn way(text: &str) -> Result<EngineChoice, String> {
     match text {
-        "auto" => Ok(Way::Best),
-        "ring" => Ok(Way::Ring),
-        "calls" => Ok(Way::Calls),
+        "auto" => Ok(EngineChoice::Best),
+        "ring" => Ok(EngineChoice::Ring),
+        "calls" => Ok(EngineChoice::Calls),
         _ => Err("use auto, ring or calls".to_string()),
     }
 }

@@ -8,10 +8,10 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording};
 use iowhy_probe::Purpose;
 
-use super::settles::Proposal;
+use super::followups::Proposal;
 use super::{Probe, measure, result};
-use crate::clean;
 use crate::messages::{self, Hinted};
+use crate::sanitised;
 
 /// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges anew; `None`
 /// if nothing was run.
@@ -45,7 +45,7 @@ pub fn ask(
     }
     let measured = measure(&probe, kind, Path::new(&target), recording)?;
     if !quiet {
-        let mut out = clean::stdout();
+        let mut out = sanitised::stdout();
         writeln!(out)?;
         let ended = measured.ended.as_deref();
         result::write_text(kind, &measured.outcome, &measured.own, ended, &mut out)?;
@@ -65,7 +65,7 @@ fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
     let cost =
         if loads { "It reads only, and loads the device while it runs" } else { "It reads only" };
     let mut said = std::io::stderr().lock();
-    write!(said, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", clean::text(command))?;
+    write!(said, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", sanitised::text(command))?;
     said.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

@@ -8,8 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
 use super::part::{Part, Place};
-use crate::clean;
 use crate::messages;
+use crate::sanitised;
 
 /// How a recording went.
 pub struct Summary {
@@ -97,6 +97,6 @@ impl Summary {
             "seconds": self.seconds,
             "cpu_ns": self.cpu_ns,
         });
-        writeln!(clean::stdout(), "{object}")
+        writeln!(sanitised::stdout(), "{object}")
     }
 }

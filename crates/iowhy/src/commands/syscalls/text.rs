@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::disk::Disk;
 use crate::arguments::Output;
-use crate::clean;
 use crate::present::View;
+use crate::sanitised;
 
 /// Rows and histograms shown unless everything is asked for.
 const ROWS: usize = 15;
@@ -28,7 +28,7 @@ pub fn table(
     seconds: f64,
     verbose: bool,
 ) -> anyhow::Result<()> {
-    let mut out = clean::stdout();
+    let mut out = sanitised::stdout();
     writeln!(out, "I/O calls in {}, by summed wait (traced)\n", time(seconds * 1e9))?;
     let shown = if verbose { counts.len() } else { ROWS };
     writeln!(
@@ -205,7 +205,7 @@ pub fn json(
         "losses": losses,
         "disk_lost": disk.lost,
     });
-    writeln!(clean::stdout(), "{object}")?;
+    writeln!(sanitised::stdout(), "{object}")?;
     Ok(())
 }
 

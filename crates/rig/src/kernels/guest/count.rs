@@ -22,7 +22,7 @@ pub struct Device {
 
 /// Both sides for one operation.
 #[derive(Debug)]
-pub struct Row {
+pub struct CountRow {
     /// The operation.
     pub op: Op,
     /// Requests the tracer measured.
@@ -37,7 +37,7 @@ pub struct Row {
 #[derive(Debug)]
 pub struct Count {
     /// Both sides, for each operation that happened.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CountRow>,
     /// Errors of the events that had one, as errno.
     pub errors: Vec<u16>,
     /// D2C of every event, ns, sorted.
@@ -130,7 +130,7 @@ pub fn count(
         let kernel = after[at] - before[at];
         let (measured, lost) = (measured(&recording.listings, op), lost(&recording.listings, op));
         if kernel + measured + lost > 0 {
-            rows.push(Row { op, measured, lost, kernel });
+            rows.push(CountRow { op, measured, lost, kernel });
         }
     }
     let events = || recording.listings.iter().flat_map(|listing| &listing.events);

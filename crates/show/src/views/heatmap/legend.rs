@@ -1,14 +1,14 @@
 //! The line that says which colour stands for which value.
 
 use crate::colour_scale::Scale;
-use crate::paint::{Grid, Ink, Line, Ramp, Tone, density};
+use crate::paint::{Grid, Line, Ramp, TextStyle, Tone, density};
 use crate::picture::Measure;
 use crate::words::{duration, short};
 use crate::{Colour, Style};
 
-/// Steps of the legend, and on narrow paper.
+/// Steps of the legend, and on narrow canvas.
 const STEPS: (usize, usize) = (6, 3);
-/// Paper narrower than this is narrow.
+/// Canvas narrower than this is narrow.
 const NARROW: usize = 60;
 
 /// Swatches with their values.
@@ -34,7 +34,7 @@ pub fn line(scale: &Scale, ramp: &Ramp, measure: Measure, style: &Style) -> Line
 }
 
 fn swatch(line: &mut Line, ramp: &Ramp, place: f64, style: &Style) {
-    let ink = Ink { behind: Some(ramp.at(place)), ..Ink::default() };
+    let ink = TextStyle { behind: Some(ramp.at(place)), ..TextStyle::default() };
     match style.colour {
         Colour::None if place == 0.0 => line.push("blank", Tone::Faint),
         Colour::None => line.push(density(place, style.unicode), Tone::Plain),

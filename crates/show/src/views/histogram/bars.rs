@@ -4,7 +4,7 @@ use std::io;
 
 use iowhy_model::{Edges, Histogram};
 
-use crate::paint::{Ink, Line, Paper, Tone, bar, latency_label};
+use crate::paint::{Canvas, Line, TextStyle, Tone, bar, latency_label};
 use crate::scale;
 use crate::words::{count, share};
 
@@ -13,32 +13,32 @@ pub const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 /// Rows of one histogram unless all are asked for.
 const MOST: usize = 40;
-/// Narrower paper leaves out the shares.
+/// Narrower canvas leaves out the shares.
 const SHARES: usize = 60;
 /// A bar is never longer: the eye compares lengths poorly across a wide screen.
 const LONGEST: usize = 60;
 
 /// Draws the rows that hold something and those between them.
-pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
-    let Some(edges) = edges(paper, &[histogram]) else { return Ok(()) };
+pub fn write(canvas: &mut Canvas, histogram: &Histogram) -> io::Result<()> {
+    let Some(edges) = edges(canvas, &[histogram]) else { return Ok(()) };
     let rows = histogram.rebin(&edges);
-    let labels = labels(&edges, paper.style.unicode);
+    let labels = labels(&edges, canvas.style.unicode);
     let numbers: Vec<String> = rows.counts().iter().map(|n| count(*n)).collect();
     let room = numbers.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-    let shares = paper.width() >= SHARES;
+    let shares = canvas.width() >= SHARES;
     let left = labels.first().map_or(0, |label| label.chars().count()) + room + 3;
     let left = left + if shares { 8 } else { 0 };
     let names: Vec<String> =
         (0..edges.buckets()).map(|row| names(histogram, &edges, row)).collect();
     let behind = names.iter().map(|text| text.len() + 1).max().unwrap_or(0);
-    let length = paper.width().saturating_sub(left + behind).clamp(1, LONGEST);
+    let length = canvas.width().saturating_sub(left + behind).clamp(1, LONGEST);
     let heights = heights(&rows);
     let most = heights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    density_note(paper, &edges)?;
+    density_note(canvas, &edges)?;
     let folded = folded(&[&rows]);
     for (row, label) in labels.iter().enumerate() {
         if let Some(run) = folded.get(row).copied().flatten() {
-            told_empty(paper, label, run)?;
+            told_empty(canvas, label, run)?;
             continue;
         }
         let number = rows.counts().get(row).copied().unwrap_or(0);
@@ -50,41 +50,41 @@ pub fn write(paper: &mut Paper, histogram: &Histogram) -> io::Result<()> {
         let part = if number == 0 { String::new() } else { share(rate(number, histogram)) };
         line.push(&if shares { format!("  {part:>6} ") } else { " ".to_string() }, Tone::Faint);
         let height = heights.get(row).copied().unwrap_or(0.0);
-        let drawn = bar(height / most, length, paper.style.unicode);
+        let drawn = bar(height / most, length, canvas.style.unicode);
         line.push(&drawn, Tone::Accent);
         if let Some(names) = names.get(row).filter(|names| !names.is_empty()) {
-            line.push(&format!(" {names}"), Ink::strong(Tone::Warn));
+            line.push(&format!(" {names}"), TextStyle::strong(Tone::Warn));
         }
-        paper.line(&line)?;
+        canvas.line(&line)?;
     }
     Ok(())
 }
 
 /// Draws two histograms over the same rows, one beside the other.
-pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) -> io::Result<()> {
-    let Some(edges) = edges(paper, &[queue, device]) else { return Ok(()) };
-    let unicode = paper.style.unicode;
+pub fn side_by_side(canvas: &mut Canvas, queue: &Histogram, device: &Histogram) -> io::Result<()> {
+    let Some(edges) = edges(canvas, &[queue, device]) else { return Ok(()) };
+    let unicode = canvas.style.unicode;
     let labels = labels(&edges, unicode);
     let label = labels.first().map_or(0, |label| label.chars().count());
     let sides =
         [("Q2D", queue.rebin(&edges), Tone::Warn), ("D2C", device.rebin(&edges), Tone::Accent)];
     let most = sides.iter().flat_map(|(_, side, _)| side.counts()).copied().max().unwrap_or(1);
     let room = count(most).chars().count().max(3);
-    let half = paper.width().saturating_sub(label) / 2;
+    let half = canvas.width().saturating_sub(label) / 2;
     let length = half.saturating_sub(room + 4).clamp(1, LONGEST / 2);
     let mut head = Line::new();
     for (place, (name, _, tone)) in sides.iter().enumerate() {
         head.pad(label + place * half + 2 + room - name.len());
-        head.push(name, Ink::strong(*tone));
+        head.push(name, TextStyle::strong(*tone));
     }
-    density_note(paper, &edges)?;
-    paper.line(&head)?;
+    density_note(canvas, &edges)?;
+    canvas.line(&head)?;
     let tall: Vec<Vec<f64>> = sides.iter().map(|(_, side, _)| heights(side)).collect();
     let tallest = tall.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
     let folded = folded(&[&sides[0].1, &sides[1].1]);
     for (row, text) in labels.iter().enumerate() {
         if let Some(run) = folded.get(row).copied().flatten() {
-            told_empty(paper, text, run)?;
+            told_empty(canvas, text, run)?;
             continue;
         }
         let mut line = Line::new().with(text, Tone::Faint);
@@ -97,7 +97,7 @@ pub fn side_by_side(paper: &mut Paper, queue: &Histogram, device: &Histogram) ->
             let height = tall.get(place).and_then(|side| side.get(row)).copied().unwrap_or(0.0);
             line.push(&bar(height / tallest, length, unicode), *tone);
         }
-        paper.line(&line)?;
+        canvas.line(&line)?;
     }
     Ok(())
 }
@@ -120,13 +120,13 @@ fn folded(sides: &[&Histogram]) -> Vec<Option<usize>> {
 }
 
 /// The line that stands for empty rows.
-fn told_empty(paper: &mut Paper, label: &str, run: usize) -> io::Result<()> {
+fn told_empty(canvas: &mut Canvas, label: &str, run: usize) -> io::Result<()> {
     if run == 0 {
         return Ok(());
     }
     let room = label.chars().count();
     let text = format!("{:>room$}  ({run} rows without an I/O)", "...");
-    paper.line(&Line::new().with(&text, Tone::Faint))
+    canvas.line(&Line::new().with(&text, Tone::Faint))
 }
 
 /// What the bars stand for: counts, or counts per octave where rows are parts of octaves.
@@ -136,16 +136,16 @@ fn heights(rows: &Histogram) -> Vec<f64> {
     rows.counts().iter().enumerate().map(|(row, n)| *n as f64 / width(row)).collect()
 }
 
-fn density_note(paper: &mut Paper, edges: &Edges) -> io::Result<()> {
+fn density_note(canvas: &mut Canvas, edges: &Edges) -> io::Result<()> {
     if !scale::parts_of_octaves(edges) {
         return Ok(());
     }
     let text = "bars: I/Os per power of two, since the rows are not of one width";
-    paper.paragraph(&Line::new().with("  ", Tone::Faint), text, Tone::Faint)
+    canvas.paragraph(&Line::new().with("  ", Tone::Faint), text, Tone::Faint)
 }
 
-fn edges(paper: &Paper, of: &[&Histogram]) -> Option<Edges> {
-    if paper.style.verbose { scale::rows(of, 10_000, 8) } else { scale::rows(of, MOST, 1) }
+fn edges(canvas: &Canvas, of: &[&Histogram]) -> Option<Edges> {
+    if canvas.style.verbose { scale::rows(of, 10_000, 8) } else { scale::rows(of, MOST, 1) }
 }
 
 fn rate(number: u64, of: &Histogram) -> f64 {

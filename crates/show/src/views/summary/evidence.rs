@@ -4,7 +4,7 @@ use std::io;
 
 use iowhy_model::{Evidence, Finding};
 
-use crate::paint::{Align, Cell, Columns, Ink, Line, Paper, Tone};
+use crate::paint::{Align, Canvas, Cell, Columns, Line, TextStyle, Tone};
 use crate::sources::file_name;
 use crate::words::{bound, count, quantity};
 
@@ -13,33 +13,33 @@ const WIDE: usize = 100;
 
 /// Draws at most `most` numbers; where they were read stands beside them if there is room, else
 /// below.
-pub fn write(paper: &mut Paper, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
+pub fn write(canvas: &mut Canvas, finding: &Finding, most: usize, full: bool) -> io::Result<()> {
     let some = chosen(&finding.evidence, most);
     if some.is_empty() {
         return Ok(());
     }
     let places = places(&some);
-    let wide = table(paper, &some, Some(&places), true);
+    let wide = table(canvas, &some, Some(&places), true);
     let beside =
-        full && places.len() > 1 && paper.width() >= WIDE && wide.natural() <= paper.width();
+        full && places.len() > 1 && canvas.width() >= WIDE && wide.natural() <= canvas.width();
     let lines = if beside {
-        wide.lines(paper.width())
+        wide.lines(canvas.width())
     } else {
         let numbered = (full && places.len() > 1).then_some(places.as_slice());
-        table(paper, &some, numbered, false).lines(paper.width())
+        table(canvas, &some, numbered, false).lines(canvas.width())
     };
-    paper.lines(&lines)?;
+    canvas.lines(&lines)?;
     if full && !beside {
         for (place, text) in places.iter().enumerate() {
             let number = if places.len() > 1 { format!("[{}] ", place + 1) } else { String::new() };
             let mark = Line::new().with(&format!("  {number}"), Tone::Faint);
-            paper.paragraph(&mark, &format!("from {text}"), Tone::Faint)?;
+            canvas.paragraph(&mark, &format!("from {text}"), Tone::Faint)?;
         }
     }
     let rest = finding.evidence.len().saturating_sub(some.len());
     if rest > 0 {
         let text = format!("  and {rest} more with --verbose");
-        paper.line(&Line::new().with(&text, Tone::Faint))?;
+        canvas.line(&Line::new().with(&text, Tone::Faint))?;
     }
     Ok(())
 }
@@ -70,9 +70,9 @@ fn places(evidence: &[&Evidence]) -> Vec<String> {
     places
 }
 
-fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bool) -> Columns {
+fn table(canvas: &Canvas, some: &[&Evidence], places: Option<&[String]>, spelt: bool) -> Columns {
     // 60: below that the quantity itself no longer has room to be read.
-    let roomy = paper.width() >= 60;
+    let roomy = canvas.width() >= 60;
     let mut heads = vec![("", Align::Left), ("value", Align::Right), ("threshold", Align::Left)];
     if roomy {
         heads.extend([("n", Align::Right), ("basis", Align::Left)]);
@@ -84,7 +84,7 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
     for one in some {
         let ink = verdict_ink(one);
         let mut cells: Vec<Cell> = vec![
-            (one.quantity.clone(), Ink::default()),
+            (one.quantity.clone(), TextStyle::default()),
             (quantity(one.amount.value, one.amount.unit), ink),
             (bound(one.bound, one.amount.unit), Tone::Faint.into()),
         ];
@@ -109,10 +109,10 @@ fn table(paper: &Paper, some: &[&Evidence], places: Option<&[String]>, spelt: bo
 }
 
 /// Heavy where the value meets its threshold; marked where it does not.
-fn verdict_ink(one: &Evidence) -> Ink {
+fn verdict_ink(one: &Evidence) -> TextStyle {
     match one.bound {
         Some(bound) if !bound.holds(one.amount.value) => Tone::Warn.into(),
-        Some(_) => Ink::strong(Tone::Plain),
-        None => Ink::default(),
+        Some(_) => TextStyle::strong(Tone::Plain),
+        None => TextStyle::default(),
     }
 }

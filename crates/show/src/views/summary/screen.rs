@@ -9,7 +9,7 @@ use iowhy_model::{
 
 use super::verdict::{about, accuses, explained};
 use crate::Style;
-use crate::paint::{Ink, Line, Paper, Tone, wrap};
+use crate::paint::{Canvas, Line, TextStyle, Tone, wrap};
 use crate::sources::{file_name, shortened};
 use crate::words::{
     self, blame_headline, bound, count, duration, impact, quantity, several, share, sureness,
@@ -41,50 +41,50 @@ struct Block {
 ///
 /// # Errors
 /// What the writer says.
-pub fn write(paper: &mut Paper, report: &Report, findings: &[&Finding]) -> io::Result<()> {
+pub fn write(canvas: &mut Canvas, report: &Report, findings: &[&Finding]) -> io::Result<()> {
     let Some((first, others)) = findings.split_first() else { return Ok(()) };
-    if paper.width() < TWO_COLUMNS {
-        let lines = column(paper, report, first, others);
-        return paper.lines(&lines);
+    if canvas.width() < TWO_COLUMNS {
+        let lines = column(canvas, report, first, others);
+        return canvas.lines(&lines);
     }
     let (mut none, mut nowhere) = (io::sink(), io::sink());
-    let left_style = Style { width: LEFT, ..paper.style.clone() };
-    let right_style = Style { width: paper.width() - LEFT - 3, ..paper.style.clone() };
-    let left = column(&Paper::new(&left_style, &mut none), report, first, others);
-    let right = behind(&Paper::new(&right_style, &mut nowhere), first);
-    let rule = if paper.style.unicode { " │ " } else { " | " };
+    let left_style = Style { width: LEFT, ..canvas.style.clone() };
+    let right_style = Style { width: canvas.width() - LEFT - 3, ..canvas.style.clone() };
+    let left = column(&Canvas::new(&left_style, &mut none), report, first, others);
+    let right = behind(&Canvas::new(&right_style, &mut nowhere), first);
+    let rule = if canvas.style.unicode { " │ " } else { " | " };
     for place in 0..left.len().max(right.len().min(LINES)) {
         let mut line = left.get(place).cloned().unwrap_or_default();
         line.pad(LEFT);
         line.push(rule, Tone::Faint);
         line.append(right.get(place).cloned().unwrap_or_default());
-        paper.line(&line)?;
+        canvas.line(&line)?;
     }
     Ok(())
 }
 
 /// The lines of the screen, from the headline down to the inputs.
-fn column(paper: &Paper, report: &Report, first: &Finding, others: &[&Finding]) -> Vec<Line> {
+fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]) -> Vec<Line> {
     let mut blocks = [
-        headline(paper, report, first),
-        sentence(paper, first),
-        cost(paper, first),
-        confidence(paper, first),
-        forecast(paper, first),
-        who(paper, first),
-        decides(paper, first),
-        next(paper, first),
-        refuted(paper, first),
-        also(paper, report, others),
-        not_seen(paper, report),
-        inputs(paper, report),
+        headline(canvas, report, first),
+        sentence(canvas, first),
+        cost(canvas, first),
+        confidence(canvas, first),
+        forecast(canvas, first),
+        who(canvas, first),
+        decides(canvas, first),
+        next(canvas, first),
+        refuted(canvas, first),
+        also(canvas, report, others),
+        not_seen(canvas, report),
+        inputs(canvas, report),
     ];
     // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
     let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
     let mut over = lines(&blocks).saturating_sub(LINES);
     for place in [9, 7, 8, 6, 4, 5, 10, 1] {
         if let Some(block) = blocks.get_mut(place) {
-            over -= block.shorten(over, paper.width());
+            over -= block.shorten(over, canvas.width());
         }
     }
     blocks.into_iter().flat_map(|block| block.lines).collect()
@@ -114,25 +114,25 @@ impl Block {
 }
 
 /// Who is to blame, the device, how severe, and the verdict's name.
-fn headline(paper: &Paper, report: &Report, finding: &Finding) -> Block {
+fn headline(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     let tone = words::tone(finding);
-    let mut line = bar(paper, tone).with(blame_headline(finding), Ink::strong(tone));
+    let mut line = bar(canvas, tone).with(blame_headline(finding), TextStyle::strong(tone));
     let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
     let right = match severity(finding) {
         Some(severity) => format!("{}, {}", severity.word(), finding.verdict),
         None => finding.verdict.to_string(),
     };
-    let room = paper.width().saturating_sub(line.width() + right.chars().count() + 4);
+    let room = canvas.width().saturating_sub(line.width() + right.chars().count() + 4);
     if let Some(device) = device.filter(|device| !device.name.is_empty() && room > 3) {
         let name = shortened(&device.name, room.saturating_sub(2));
-        line.push(&format!(": {name}"), Ink::strong(tone));
+        line.push(&format!(": {name}"), TextStyle::strong(tone));
     }
-    if line.width() + 2 + right.chars().count() <= paper.width() {
-        line.pad(paper.width() - right.chars().count());
+    if line.width() + 2 + right.chars().count() <= canvas.width() {
+        line.pad(canvas.width() - right.chars().count());
         line.push(&right, Tone::Faint);
         return Block::text(vec![line], 1);
     }
-    Block::text(vec![line, bar(paper, tone).with(&right, Tone::Faint)], 2)
+    Block::text(vec![line, bar(canvas, tone).with(&right, Tone::Faint)], 2)
 }
 
 /// How severe an accusation is.
@@ -140,19 +140,19 @@ fn severity(finding: &Finding) -> Option<Severity> {
     finding.severity().filter(|_| accuses(finding))
 }
 
-fn sentence(paper: &Paper, finding: &Finding) -> Block {
-    let width = paper.width().saturating_sub(2);
+fn sentence(canvas: &Canvas, finding: &Finding) -> Block {
+    let width = canvas.width().saturating_sub(2);
     let lines = wrap(&finding.sentence, width);
-    let bar = bar(paper, words::tone(finding));
+    let bar = bar(canvas, words::tone(finding));
     Block::text(lines.iter().map(|words| bar.clone().with(words, Tone::Plain)).collect(), 3)
 }
 
-fn bar(paper: &Paper, tone: Tone) -> Line {
-    Line::new().with(if paper.style.unicode { "▌ " } else { "| " }, tone)
+fn bar(canvas: &Canvas, tone: Tone) -> Line {
+    Line::new().with(if canvas.style.unicode { "▌ " } else { "| " }, tone)
 }
 
 /// What it costs: the numbers that the severity follows from.
-fn cost(paper: &Paper, finding: &Finding) -> Block {
+fn cost(canvas: &Canvas, finding: &Finding) -> Block {
     let text = match &finding.impact {
         Some(known) => impact(known),
         None if accuses(finding) && finding.subject.device.is_some() => {
@@ -160,11 +160,11 @@ fn cost(paper: &Paper, finding: &Finding) -> Block {
         }
         None => return Block::none(),
     };
-    labelled(paper, "impact", &text, 1)
+    labelled(canvas, "impact", &text, 1)
 }
 
 /// How sure it is; an answer that is no probability has no percentage.
-fn confidence(paper: &Paper, finding: &Finding) -> Block {
+fn confidence(canvas: &Canvas, finding: &Finding) -> Block {
     if !finding.is_probability() {
         return Block::none();
     }
@@ -173,12 +173,12 @@ fn confidence(paper: &Paper, finding: &Finding) -> Block {
         let part = share(finding.explained_share);
         text += &format!("; explains {part} {}", explained(finding));
     }
-    labelled(paper, "confidence", &text, 1)
+    labelled(canvas, "confidence", &text, 1)
 }
 
-fn forecast(paper: &Paper, finding: &Finding) -> Block {
+fn forecast(canvas: &Canvas, finding: &Finding) -> Block {
     let Some(forecast) = &finding.forecast else { return Block::none() };
-    labelled(paper, "forecast", &after_the_cure(forecast, paper.style.unicode), 1)
+    labelled(canvas, "forecast", &after_the_cure(forecast, canvas.style.unicode), 1)
 }
 
 /// Latency now and after the cure, in one clause.
@@ -196,7 +196,7 @@ pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
 }
 
 /// Who waited for the device, with shares of the time.
-fn who(paper: &Paper, finding: &Finding) -> Block {
+fn who(canvas: &Canvas, finding: &Finding) -> Block {
     let said = |one: &Requester| {
         let name = one.program.as_deref().or(one.cgroup.as_deref())?;
         let pid = one.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
@@ -207,12 +207,12 @@ fn who(paper: &Paper, finding: &Finding) -> Block {
     if some.is_empty() {
         return Block::none();
     }
-    labelled(paper, "who waits", &some.join(", "), 0)
+    labelled(canvas, "who waits", &some.join(", "), 0)
 }
 
 /// The numbers that decide: two that met their threshold and one that describes, or what there is. A
 /// number that a reader can see for himself comes before a statistic.
-fn decides(paper: &Paper, finding: &Finding) -> Block {
+fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.amount.value));
     let plain = |one: &&Evidence| !matches!(one.amount.unit, Unit::Sigma | Unit::Nats);
     let all = &finding.evidence;
@@ -231,25 +231,25 @@ fn decides(paper: &Paper, finding: &Finding) -> Block {
     if !finding.seen.is_empty() {
         for one in finding.seen.iter().take(DECIDE) {
             let mark = label(if lines.is_empty() { name } else { "" });
-            let text = format!("{}: {}", number(paper, &one.evidence), one.would_mean);
-            lines.extend(paper.wrapped(&mark, &text, Tone::Plain));
+            let text = format!("{}: {}", number(canvas, &one.evidence), one.would_mean);
+            lines.extend(canvas.wrapped(&mark, &text, Tone::Plain));
         }
         return Block::text(lines, 1);
     }
     for one in some {
         let mark = label(if lines.is_empty() { name } else { "" });
-        lines.extend(paper.wrapped(&mark, &number(paper, one), Tone::Plain));
+        lines.extend(canvas.wrapped(&mark, &number(canvas, one), Tone::Plain));
     }
     Block::text(lines, 1)
 }
 
 /// A number with its threshold; where there is room with its n, basis and source.
-fn number(paper: &Paper, one: &Evidence) -> String {
+fn number(canvas: &Canvas, one: &Evidence) -> String {
     let mut text = format!("{}: {}", one.quantity, quantity(one.amount.value, one.amount.unit));
     if one.bound.is_some() {
         text += &format!(" (threshold {})", bound(one.bound, one.amount.unit));
     }
-    if paper.width() >= WIDE {
+    if canvas.width() >= WIDE {
         let (n, origin) = (count(one.n), one.origin.to_string());
         text += &format!(", n {n}, {}, from {}", one.how.word(), file_name(&origin));
     }
@@ -257,11 +257,11 @@ fn number(paper: &Paper, one: &Evidence) -> String {
 }
 
 /// What a wide screen shows beside it: all numbers, and all that would refute it.
-fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
-    let mut lines = vec![Line::new().with("Evidence", Ink::strong(Tone::Accent))];
+fn behind(canvas: &Canvas, finding: &Finding) -> Vec<Line> {
+    let mut lines = vec![Line::new().with("Evidence", TextStyle::strong(Tone::Accent))];
     let mut refuted = Vec::new();
     for text in &finding.refuted_by {
-        refuted.extend(paper.wrapped(&Line::new().with("  - ", Tone::Faint), text, Tone::Plain));
+        refuted.extend(canvas.wrapped(&Line::new().with("  - ", Tone::Faint), text, Tone::Plain));
     }
     let room = LINES.saturating_sub(refuted.len() + 3);
     for one in &finding.evidence {
@@ -272,7 +272,7 @@ fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
         let (n, origin) = (count(one.n), one.origin.to_string());
         text += &format!(", n {n}, {}, {}", one.how.word(), file_name(&origin));
         let mark = Line::new().with("  ", Tone::Plain);
-        let number = paper.wrapped(&mark, &text, Tone::Plain);
+        let number = canvas.wrapped(&mark, &text, Tone::Plain);
         if lines.len() + number.len() > room {
             lines.push(Line::new().with("  more with -v", Tone::Faint));
             break;
@@ -281,31 +281,31 @@ fn behind(paper: &Paper, finding: &Finding) -> Vec<Line> {
     }
     if !refuted.is_empty() {
         lines.push(Line::new());
-        lines.push(Line::new().with("What would refute it", Ink::strong(Tone::Accent)));
+        lines.push(Line::new().with("What would refute it", TextStyle::strong(Tone::Accent)));
         lines.extend(refuted);
     }
     lines
 }
 
-fn next(paper: &Paper, finding: &Finding) -> Block {
+fn next(canvas: &Canvas, finding: &Finding) -> Block {
     let mut lines = Vec::new();
     for (place, step) in finding.next_step.iter().take(STEPS).enumerate() {
         let mark = label(if place == 0 { "next" } else { "" });
-        lines.extend(paper.wrapped(&mark, step, Tone::Plain));
+        lines.extend(canvas.wrapped(&mark, step, Tone::Plain));
     }
     Block::text(lines, 2)
 }
 
 /// What would change the answer; on a wide screen it stands in the column at the right.
-fn refuted(paper: &Paper, finding: &Finding) -> Block {
+fn refuted(canvas: &Canvas, finding: &Finding) -> Block {
     match finding.refuted_by.first() {
-        Some(first) if finding.is_probability() => labelled(paper, "wrong if", first, 1),
+        Some(first) if finding.is_probability() => labelled(canvas, "wrong if", first, 1),
         _ => Block::none(),
     }
 }
 
 /// The other findings that stand, a line each; consequences only count.
-fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
+fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
     let mut lines = Vec::new();
     let standing: Vec<&&Finding> =
         others.iter().filter(|finding| finding.explained_by.is_none()).collect();
@@ -316,7 +316,7 @@ fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
         if finding.is_probability() {
             line.push(&format!(" {}", share(finding.confidence)), Tone::Faint);
         }
-        let room = paper.width().saturating_sub(line.width() + 2);
+        let room = canvas.width().saturating_sub(line.width() + 2);
         let device = about(report, finding);
         let text = match finding.sentence.contains(&device) {
             true => finding.sentence.clone(),
@@ -333,11 +333,11 @@ fn also(paper: &Paper, report: &Report, others: &[&Finding]) -> Block {
 }
 
 /// What no input of this run could have shown.
-fn not_seen(paper: &Paper, report: &Report) -> Block {
+fn not_seen(canvas: &Canvas, report: &Report) -> Block {
     let missing = missing(&report.recording);
     match missing.as_slice() {
         [] => Block::none(),
-        some => labelled(paper, "not seen", &some.join(", "), 0),
+        some => labelled(canvas, "not seen", &some.join(", "), 0),
     }
 }
 
@@ -368,7 +368,7 @@ fn missing(recording: &Recording) -> Vec<&'static str> {
 }
 
 /// What was read, and what is missing of it, in a line.
-fn inputs(paper: &Paper, report: &Report) -> Block {
+fn inputs(canvas: &Canvas, report: &Report) -> Block {
     let recording = &report.recording;
     let mut files: HashSet<&str> = HashSet::new();
     let (mut records, mut skipped, mut lost) = (0, 0, 0);
@@ -387,8 +387,9 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
     let prose: u64 = recording.prose.iter().map(|(_, lines)| lines).sum();
     let unread = recording.unread.len() as u64;
     let first = recording.unread.first().map_or((0, 0), |unread| unread.lines);
-    let bad = Ink::strong(if lost.saturating_mul(100) > records { Tone::Bad } else { Tone::Warn });
-    let warn = Ink::strong(Tone::Warn);
+    let bad =
+        TextStyle::strong(if lost.saturating_mul(100) > records { Tone::Bad } else { Tone::Warn });
+    let warn = TextStyle::strong(Tone::Warn);
     let listings = several(unread, "listing");
     let parts = [
         (lost > 0, format!("{} lost", count(lost)), bad),
@@ -399,7 +400,7 @@ fn inputs(paper: &Paper, report: &Report) -> Block {
         (true, "more with -v".to_string(), Tone::Faint.into()),
     ];
     for (_, text, ink) in parts.into_iter().filter(|(is, _, _)| *is) {
-        if line.width() + 2 + text.chars().count() <= paper.width() {
+        if line.width() + 2 + text.chars().count() <= canvas.width() {
             line.push(", ", Tone::Faint);
             line.push(&text, ink);
         }
@@ -413,6 +414,6 @@ fn label(name: &str) -> Line {
     mark
 }
 
-fn labelled(paper: &Paper, name: &str, text: &str, least: usize) -> Block {
-    Block::text(paper.wrapped(&label(name), text, Tone::Plain), least)
+fn labelled(canvas: &Canvas, name: &str, text: &str, least: usize) -> Block {
+    Block::text(canvas.wrapped(&label(name), text, Tone::Plain), least)
 }

@@ -5,7 +5,7 @@ use std::io;
 use iowhy_model::{Blame, Finding, Forecast, Report};
 
 use super::evidence;
-use crate::paint::{Ink, Line, Paper, Tone, gauge};
+use crate::paint::{Canvas, Line, TextStyle, Tone, gauge};
 use crate::words::{blame_headline, duration, impact, share, sureness, tone};
 
 /// How much room a finding gets.
@@ -19,43 +19,48 @@ pub enum Rank {
 
 /// Columns of the labels before each bar.
 const LABEL: usize = 14;
-/// Narrower paper has no room for bars.
+/// Narrower canvas has no room for bars.
 const ROOMY: usize = 60;
 /// Numbers shown of the first finding and of the others, unless all are asked for.
 const EVIDENCE: (usize, usize) = (10, 3);
 
 /// Draws a finding.
-pub fn write(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
-    let full = rank == Rank::First || paper.style.verbose;
-    headline(paper, report, finding, rank)?;
+pub fn write(
+    canvas: &mut Canvas,
+    report: &Report,
+    finding: &Finding,
+    rank: Rank,
+) -> io::Result<()> {
+    let full = rank == Rank::First || canvas.style.verbose;
+    headline(canvas, report, finding, rank)?;
     if full {
-        paper.blank()?;
-        impact_line(paper, finding)?;
-        match paper.width() < ROOMY {
-            true => sureness_line(paper, finding)?,
-            false => sureness_bars(paper, finding)?,
+        canvas.blank()?;
+        impact_line(canvas, finding)?;
+        match canvas.width() < ROOMY {
+            true => sureness_line(canvas, finding)?,
+            false => sureness_bars(canvas, finding)?,
         }
     } else {
-        sureness_line(paper, finding)?;
+        sureness_line(canvas, finding)?;
     }
     if let Some(forecast) = &finding.forecast {
-        forecast_line(paper, forecast)?;
+        forecast_line(canvas, forecast)?;
     }
     if full {
-        paper.blank()?;
-        paper.heading("Evidence")?;
+        canvas.blank()?;
+        canvas.heading("Evidence")?;
     }
     let most = match rank {
-        _ if paper.style.verbose => usize::MAX,
+        _ if canvas.style.verbose => usize::MAX,
         Rank::First => EVIDENCE.0,
         Rank::Other => EVIDENCE.1,
     };
-    evidence::write(paper, finding, most, full)?;
+    evidence::write(canvas, finding, most, full)?;
     let steps = if full { usize::MAX } else { 1 };
     if full {
-        list(paper, "What would refute it", "  - ", &finding.refuted_by, usize::MAX)?;
+        list(canvas, "What would refute it", "  - ", &finding.refuted_by, usize::MAX)?;
     }
-    list(paper, "Next", "", &finding.next_step, steps)
+    list(canvas, "Next", "", &finding.next_step, steps)
 }
 
 /// The device and the part of its load a finding is about.
@@ -69,44 +74,44 @@ pub fn about(report: &Report, finding: &Finding) -> String {
 }
 
 /// Who is to blame, the verdict's name, and its sentence beside a bar of the blame's colour.
-fn headline(paper: &mut Paper, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
+fn headline(canvas: &mut Canvas, report: &Report, finding: &Finding, rank: Rank) -> io::Result<()> {
     let (blamed, tone) = (blame_headline(finding), tone(finding));
     let mut bar = Line::new();
-    if paper.style.unicode {
+    if canvas.style.unicode {
         bar.push("▌ ", tone);
     }
     let mut top = bar.clone();
     if rank == Rank::First {
-        top.push(blamed, Ink::strong(tone));
+        top.push(blamed, TextStyle::strong(tone));
     } else {
-        top.push(finding.verdict.name(), Ink::strong(tone));
+        top.push(finding.verdict.name(), TextStyle::strong(tone));
     }
     let about = about(report, finding);
     let right = match rank {
         Rank::First => finding.verdict.to_string(),
         Rank::Other => about.clone(),
     };
-    if top.width() + 2 + right.chars().count() <= paper.width() {
-        top.pad(paper.width() - right.chars().count());
+    if top.width() + 2 + right.chars().count() <= canvas.width() {
+        top.pad(canvas.width() - right.chars().count());
         top.push(&right, Tone::Faint);
-        paper.line(&top)?;
+        canvas.line(&top)?;
     } else {
-        paper.paragraph(&bar, blamed, Ink::strong(tone))?;
-        paper.paragraph(&bar, &right, Tone::Faint)?;
+        canvas.paragraph(&bar, blamed, TextStyle::strong(tone))?;
+        canvas.paragraph(&bar, &right, Tone::Faint)?;
     }
-    let text = Ink { strong: rank == Rank::First, ..Ink::default() };
-    let width = paper.width().saturating_sub(bar.width());
+    let text = TextStyle { strong: rank == Rank::First, ..TextStyle::default() };
+    let width = canvas.width().saturating_sub(bar.width());
     for line in crate::paint::wrap(&finding.sentence, width) {
-        paper.line(&bar.clone().with(&line, text))?;
+        canvas.line(&bar.clone().with(&line, text))?;
     }
     if rank == Rank::First && !about.is_empty() {
-        paper.line(&bar.with(&about, Tone::Faint))?;
+        canvas.line(&bar.with(&about, Tone::Faint))?;
     }
     Ok(())
 }
 
 /// What it costs, if that was measured.
-fn impact_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+fn impact_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     let Some(known) = &finding.impact else { return Ok(()) };
     let mut mark = Line::new().with("  impact", Tone::Faint);
     mark.pad(LABEL);
@@ -115,13 +120,13 @@ fn impact_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
         Some(severity) => format!("{}: {numbers}", severity.word()),
         None => numbers,
     };
-    paper.paragraph(&mark, &text, Tone::Plain)
+    canvas.paragraph(&mark, &text, Tone::Plain)
 }
 
 /// Confidence and explained share, each as a bar, a number and a word.
-fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
-    let unicode = paper.style.unicode;
-    let width = (paper.width() / 4).clamp(6, 24);
+fn sureness_bars(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
+    let unicode = canvas.style.unicode;
+    let width = (canvas.width() / 4).clamp(6, 24);
     let shares = [
         ("confidence", finding.confidence, sureness(finding.confidence)),
         ("explains", finding.explained_share, explained(finding)),
@@ -137,28 +142,28 @@ fn sureness_bars(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
         line.pad(LABEL);
         line.push(&full, tone);
         line.push(&rest, Tone::Faint);
-        line.push(&format!(" {:>5}", share(value)), Ink::strong(Tone::Plain));
+        line.push(&format!(" {:>5}", share(value)), TextStyle::strong(Tone::Plain));
         line.push(&format!("  {words}"), Tone::Plain);
-        paper.line(&line)?;
+        canvas.line(&line)?;
     }
     Ok(())
 }
 
 /// The same in one line.
-fn sureness_line(paper: &mut Paper, finding: &Finding) -> io::Result<()> {
+fn sureness_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     if !finding.is_probability() {
         return Ok(());
     }
     let mark = Line::new()
         .with("  ", Tone::Plain)
-        .with(&format!("{} confidence", share(finding.confidence)), Ink::strong(Tone::Plain))
+        .with(&format!("{} confidence", share(finding.confidence)), TextStyle::strong(Tone::Plain))
         .with(" ", Tone::Plain);
     let mut text = format!("({})", sureness(finding.confidence));
     if accuses(finding) {
         let share = share(finding.explained_share);
         text += &format!(", explains {share} {}", explained(finding));
     }
-    paper.paragraph(&mark, &text, Tone::Plain)
+    canvas.paragraph(&mark, &text, Tone::Plain)
 }
 
 /// What a verdict explains a share of: a contradiction in the figures explains no latency.
@@ -175,8 +180,8 @@ pub fn accuses(finding: &Finding) -> bool {
 }
 
 /// Latency now and after the cure.
-fn forecast_line(paper: &mut Paper, forecast: &Forecast) -> io::Result<()> {
-    let unicode = paper.style.unicode;
+fn forecast_line(canvas: &mut Canvas, forecast: &Forecast) -> io::Result<()> {
+    let unicode = canvas.style.unicode;
     let said = |ns: i64| duration(ns as f64);
     let arrow = if unicode { "→" } else { "->" };
     let mut mark = Line::new().with("  forecast", Tone::Faint);
@@ -197,12 +202,12 @@ fn forecast_line(paper: &mut Paper, forecast: &Forecast) -> io::Result<()> {
     };
     let now = said(forecast.now_mean.ns());
     let text = format!("mean {now} now {arrow} {after}{p99}, assuming {}", forecast.assuming);
-    paper.paragraph(&mark, &text, Tone::Plain)
+    canvas.paragraph(&mark, &text, Tone::Plain)
 }
 
 /// A list under a heading; numbered if it has no mark.
 fn list(
-    paper: &mut Paper,
+    canvas: &mut Canvas,
     title: &str,
     mark: &str,
     items: &[String],
@@ -212,14 +217,14 @@ fn list(
         return Ok(());
     }
     if most > 1 {
-        paper.blank()?;
-        paper.heading(title)?;
+        canvas.blank()?;
+        canvas.heading(title)?;
     }
     for (place, item) in items.iter().take(most).enumerate() {
         match (mark, most) {
-            ("", 1) => paper.item("  next        ", item)?,
-            ("", _) => paper.item(&format!("  {}. ", place + 1), item)?,
-            _ => paper.item(mark, item)?,
+            ("", 1) => canvas.item("  next        ", item)?,
+            ("", _) => canvas.item(&format!("  {}. ", place + 1), item)?,
+            _ => canvas.item(mark, item)?,
         }
     }
     Ok(())

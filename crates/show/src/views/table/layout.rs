@@ -1,11 +1,11 @@
 //! Which columns there are, and which of them fit.
 
 use super::rows::Row;
-use crate::paint::{Ink, Line, Tone};
+use crate::paint::{Line, TextStyle, Tone};
 use crate::sources::shortened;
 use crate::words::NONE;
 
-/// The columns in the order they are drawn, each with its rank: the paper's width is given to
+/// The columns in the order they are drawn, each with its rank: the canvas's width is given to
 /// the lowest ranks first.
 pub const COLUMNS: [(&str, u8); 32] = [
     ("tps", 5),
@@ -48,7 +48,7 @@ const ALWAYS: u8 = 4;
 const GAP: usize = 1;
 /// No column is narrower, so that the columns of one report stand under those of the last.
 const STEADY: usize = 7;
-/// The device's name takes at most this share of the paper: one third.
+/// The device's name takes at most this share of the canvas: one third.
 const NAME_PARTS: usize = 3;
 
 /// Where the columns stand.
@@ -104,7 +104,7 @@ impl Layout {
 
     /// The line of headings.
     pub fn heading(&self) -> Line {
-        let ink = Ink::strong(Tone::Plain);
+        let ink = TextStyle::strong(Tone::Plain);
         let mut line = Line::new().with("Device", ink);
         let mut end = self.name;
         for (place, room) in &self.columns {

@@ -15,14 +15,14 @@ use crate::bpf::Programs;
 use crate::clock;
 use crate::records;
 use crate::slots::{Unended, halves};
-use crate::watched::{WatchList, major_minor};
+use crate::watch_list::{WatchList, major_minor};
 
 /// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.
 const PLUGGED_NS: i64 = 1_000_000_000;
 
 /// A request that was started and not yet seen completing.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct OpenRequest {
     number: u32,
     since: i64,
     is_issued: bool,
@@ -33,7 +33,7 @@ struct Held {
 
 /// What the kernel had in flight when the watch was about to end.
 #[derive(Debug)]
-pub struct AtTheEnd {
+pub struct StillInFlight {
     at: Time,
     in_flight: Vec<(u32, InFlight)>,
     runs_left_out: u64,
@@ -58,10 +58,10 @@ impl InFlight {
     }
 }
 
-impl AtTheEnd {
+impl StillInFlight {
     /// Asks /sys how much each watched device has in flight, and /proc how often a program should have
     /// run and did not; before the programs are detached.
-    pub fn ask(sys: &Path, watched: &WatchList, programs: &Programs) -> AtTheEnd {
+    pub fn ask(sys: &Path, watched: &WatchList, programs: &Programs) -> StillInFlight {
         let at = clock::now();
         let numbers = watched.devices.iter().map(|device| device.number);
         let in_flight = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
@@ -69,7 +69,7 @@ impl AtTheEnd {
             std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).ok()
         });
         let runs_left_out = status.filter_map(|text| recursion_misses(&text)).sum();
-        AtTheEnd { at, in_flight, runs_left_out }
+        StillInFlight { at, in_flight, runs_left_out }
     }
 
     /// States what hangs, and counts as lost what the kernel no longer has in flight.
@@ -82,19 +82,19 @@ impl AtTheEnd {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        let held: Vec<Held> = programs.in_flight()?.iter().map(held_of).collect();
+        let held: Vec<OpenRequest> = programs.in_flight()?.iter().map(open_request).collect();
         for held in held.iter().filter(|held| held.before > 0) {
             lose(&watched.name(held.number), held, held.before.into(), sink);
         }
         for (number, kernel) in &self.in_flight {
             // Younger ones may have completed after the programs were gone.
-            let mut old: Vec<&Held> = held
+            let mut old: Vec<&OpenRequest> = held
                 .iter()
                 .filter(|held| held.number == *number && held.since < self.at.ns())
                 .collect();
             old.sort_by_key(|held| held.since);
             let name = watched.name(*number);
-            let (gone, there): (Vec<&Held>, Vec<&Held>) = old
+            let (gone, there): (Vec<&OpenRequest>, Vec<&OpenRequest>) = old
                 .into_iter()
                 .partition(|held| kernel.excludes(held.is_issued, self.at.ns() - held.since));
             gone.iter().for_each(|held| lose(&name, held, 1, sink));
@@ -114,7 +114,7 @@ impl AtTheEnd {
         Ok(())
     }
 
-    fn state(&self, name: &str, old: &[&Held], sink: &mut dyn Sink) {
+    fn state(&self, name: &str, old: &[&OpenRequest], sink: &mut dyn Sink) {
         let Some(oldest) = old.first() else { return };
         let age = Nanos(self.at.ns() - oldest.since);
         let device = Some(sink.device(name));
@@ -128,18 +128,18 @@ impl AtTheEnd {
     }
 }
 
-fn lose(name: &str, held: &Held, count: u64, sink: &mut dyn Sink) {
+fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
     let why = "not measured: still in flight when tracing stopped";
     sink.lost_of(name, records::op_of(held.command), why, count);
 }
 
 /// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags, device and place.
-fn held_of(unended: &Unended) -> Held {
+fn open_request(unended: &Unended) -> OpenRequest {
     let [queued, issued, _, size_and_command, device, ..] = unended.life;
     let since = if queued > 0 { queued } else { issued } as i64;
     let (_, command) = halves(size_and_command);
     let (number, _) = halves(device);
-    Held { number, since, is_issued: issued > 0, command, before: unended.before }
+    OpenRequest { number, since, is_issued: issued > 0, command, before: unended.before }
 }
 
 /// What the kernel says of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of

@@ -6,11 +6,11 @@ use iowhy_model::{Op, Sink};
 
 use crate::Error;
 use crate::bpf::{OPS, Programs, TALLIES};
-use crate::watched::WatchList;
+use crate::watch_list::WatchList;
 
 /// What became of the requests of one device and operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tallies {
+pub struct RequestCounts {
     /// Completed, and their start or issue was seen.
     pub measured: u64,
     /// Completed, but neither start nor issue was seen: in flight when the watch began, or their
@@ -40,8 +40,8 @@ pub struct Tallies {
     pub no_sender: u64,
 }
 
-impl Tallies {
-    fn from_array(n: [u64; TALLIES]) -> Tallies {
+impl RequestCounts {
+    fn from_array(n: [u64; TALLIES]) -> RequestCounts {
         // In the order of `enum tally` of `bpf/tables.h`.
         let [
             measured,
@@ -58,7 +58,7 @@ impl Tallies {
             filtered,
             no_sender,
         ] = n;
-        Tallies {
+        RequestCounts {
             measured,
             no_start,
             no_total,
@@ -114,7 +114,7 @@ impl Edge {
 
 /// Reads the tallies again and again and pours what was newly lost.
 #[derive(Debug)]
-pub struct TallyReader {
+pub struct RequestCountReader {
     events: bool,
     histograms: bool,
     before: Vec<[u64; TALLIES]>,
@@ -124,10 +124,10 @@ pub struct TallyReader {
     at_edge: Vec<u64>,
 }
 
-impl TallyReader {
+impl RequestCountReader {
     /// A reader for programs that send `events`, keep `histograms`, or both. `in_flight` is what each
     /// device had in flight when the programs were attached, by row.
-    pub fn new(events: bool, histograms: bool, rows: u32, in_flight: &[u64]) -> TallyReader {
+    pub fn new(events: bool, histograms: bool, rows: u32, in_flight: &[u64]) -> RequestCountReader {
         // One more row, for devices that are not in the table.
         let places = ((rows + 1) * OPS) as usize;
         let left = |row: usize| match in_flight.get(row) {
@@ -136,7 +136,7 @@ impl TallyReader {
         };
         let edges = (0..=rows as usize).map(|row| Edge { left: left(row) }).collect();
         let (before, at_edge) = (vec![[0; TALLIES]; places], vec![0; places]);
-        TallyReader { events, histograms, before, edges, at_edge }
+        RequestCountReader { events, histograms, before, edges, at_edge }
     }
 
     /// Requests that the beginning of the watch found in flight: device, operation, number.
@@ -170,7 +170,7 @@ impl TallyReader {
             let op = Op::ALL.get(op as usize).copied().unwrap_or(Op::Other);
             let Some(edge) = self.edges.get_mut(row as usize) else { continue };
             let left = edge.left;
-            let losses = Tallies::from_array(new).losses(self.events, self.histograms, edge);
+            let losses = RequestCounts::from_array(new).losses(self.events, self.histograms, edge);
             if let Some(at_edge) = self.at_edge.get_mut(place) {
                 *at_edge += left - edge.left;
             }
@@ -183,17 +183,17 @@ impl TallyReader {
 
     /// Requests whose record found no room, as of the last reading.
     pub fn ring_full(&self) -> u64 {
-        self.before.iter().map(|numbers| Tallies::from_array(*numbers).ring_full).sum()
+        self.before.iter().map(|numbers| RequestCounts::from_array(*numbers).ring_full).sum()
     }
 
     /// All tallies so far, as of the last reading: device, operation, numbers; only where
     /// something happened.
-    pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, Tallies)> {
+    pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, RequestCounts)> {
         let known = self.before.iter().enumerate().filter(|(_, n)| n.iter().any(|n| *n > 0));
         known
             .filter_map(|(place, n)| {
                 let name = name_of(watched, place as u32 / OPS);
-                Some((name, *Op::ALL.get(place % OPS as usize)?, Tallies::from_array(*n)))
+                Some((name, *Op::ALL.get(place % OPS as usize)?, RequestCounts::from_array(*n)))
             })
             .collect()
     }

@@ -1,23 +1,23 @@
-//! Paper of a given width: lines go down one after another, words wrap.
+//! Canvas of a given width: lines go down one after another, words wrap.
 
 use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Ink, Line, Tone};
+use super::{Line, TextStyle, Tone};
 use crate::Style;
 
 /// What a view writes on.
-pub struct Paper<'a> {
+pub struct Canvas<'a> {
     /// The user's wishes.
     pub style: &'a Style,
     out: &'a mut dyn Write,
 }
 
-impl<'a> Paper<'a> {
-    /// Paper over a writer.
-    pub fn new(style: &'a Style, out: &'a mut dyn Write) -> Paper<'a> {
-        Paper { style, out }
+impl<'a> Canvas<'a> {
+    /// Canvas over a writer.
+    pub fn new(style: &'a Style, out: &'a mut dyn Write) -> Canvas<'a> {
+        Canvas { style, out }
     }
 
     /// Columns.
@@ -45,18 +45,23 @@ impl<'a> Paper<'a> {
 
     /// A heading of a section.
     pub fn heading(&mut self, text: &str) -> io::Result<()> {
-        self.line(&Line::new().with(text, Ink::strong(Tone::Accent)))
+        self.line(&Line::new().with(text, TextStyle::strong(Tone::Accent)))
     }
 
     /// A paragraph behind a mark that stands in its first line only; what is in backticks is
     /// drawn as a command.
-    pub fn paragraph(&mut self, mark: &Line, text: &str, ink: impl Into<Ink>) -> io::Result<()> {
+    pub fn paragraph(
+        &mut self,
+        mark: &Line,
+        text: &str,
+        ink: impl Into<TextStyle>,
+    ) -> io::Result<()> {
         let lines = self.wrapped(mark, text, ink);
         self.lines(&lines)
     }
 
     /// The lines of such a paragraph.
-    pub fn wrapped(&self, mark: &Line, text: &str, ink: impl Into<Ink>) -> Vec<Line> {
+    pub fn wrapped(&self, mark: &Line, text: &str, ink: impl Into<TextStyle>) -> Vec<Line> {
         let (ink, indent) = (ink.into(), mark.width());
         let mut code = false;
         let mut lines = Vec::new();
@@ -68,7 +73,7 @@ impl<'a> Paper<'a> {
                     code = !code;
                     line.push("`", Tone::Faint);
                 }
-                line.push(part, if code { Ink::from(Tone::Accent) } else { ink });
+                line.push(part, if code { TextStyle::from(Tone::Accent) } else { ink });
             }
             lines.push(line);
         }
@@ -152,7 +157,7 @@ mod tests {
         let drawn = |text: &str, unicode: bool| {
             let style = Style { width: 8, unicode, ..Style::plain() };
             let mut out = Vec::new();
-            Paper::new(&style, &mut out).line(&Line::new().with(text, Tone::Plain)).unwrap();
+            Canvas::new(&style, &mut out).line(&Line::new().with(text, Tone::Plain)).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(drawn("12345678", true), "12345678\n");

@@ -28,7 +28,7 @@ pub struct TraceFilter {
 
 /// The same as the programs are told.
 #[derive(Clone, Debug)]
-pub struct Sieve {
+pub struct KernelFilter {
     /// From and to, both inclusive.
     pub bytes: (u32, u32),
     /// Bits of `cmd_flags` that must be set.
@@ -43,16 +43,16 @@ pub struct Sieve {
     pub cgroup: u64,
 }
 
-impl Default for Sieve {
+impl Default for KernelFilter {
     fn default() -> Self {
-        Sieve { bytes: (0, u32::MAX), set: 0, clear: 0, pid: 0, comm: [0; 2], cgroup: 0 }
+        KernelFilter { bytes: (0, u32::MAX), set: 0, clear: 0, pid: 0, comm: [0; 2], cgroup: 0 }
     }
 }
 
-impl Sieve {
+impl KernelFilter {
     /// The filter for a kernel whose flags lie there.
-    pub fn new(filter: &TraceFilter, flags: CommandFlags) -> Sieve {
-        Sieve {
+    pub fn new(filter: &TraceFilter, flags: CommandFlags) -> KernelFilter {
+        KernelFilter {
             bytes: filter.bytes.unwrap_or((0, u32::MAX)),
             set: flags.bits(filter.with),
             clear: flags.bits(filter.without),

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 const LONGEST: usize = 32;
 
 /// A writer that lets only harmless text through.
-pub struct Clean<W: Write> {
+pub struct Sanitised<W: Write> {
     out: W,
     /// Whether colours and the redrawing of a screen pass.
     colours: bool,
@@ -22,13 +22,13 @@ pub struct Clean<W: Write> {
 }
 
 /// Standard output for text and JSON.
-pub fn stdout() -> Clean<StdoutLock<'static>> {
-    Clean::new(io::stdout().lock(), has_colours())
+pub fn stdout() -> Sanitised<StdoutLock<'static>> {
+    Sanitised::new(io::stdout().lock(), has_colours())
 }
 
 /// The same through a buffer, for many lines at once; it has to be flushed.
-pub fn buffered() -> Clean<BufWriter<StdoutLock<'static>>> {
-    Clean::new(BufWriter::new(io::stdout().lock()), has_colours())
+pub fn buffered() -> Sanitised<BufWriter<StdoutLock<'static>>> {
+    Sanitised::new(BufWriter::new(io::stdout().lock()), has_colours())
 }
 
 fn has_colours() -> bool {
@@ -37,8 +37,8 @@ fn has_colours() -> bool {
 }
 
 /// Standard output for pictures made of control sequences, wherever they go.
-pub fn screen() -> Clean<StdoutLock<'static>> {
-    Clean::new(io::stdout().lock(), true)
+pub fn screen() -> Sanitised<StdoutLock<'static>> {
+    Sanitised::new(io::stdout().lock(), true)
 }
 
 /// A text for a line of stderr: nothing in it is a command.
@@ -63,10 +63,10 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-impl<W: Write> Clean<W> {
+impl<W: Write> Sanitised<W> {
     /// Before `out`; `colours` lets colours through, and what redraws a screen.
-    pub fn new(out: W, colours: bool) -> Clean<W> {
-        Clean { out, colours, json: None, begun: Vec::new() }
+    pub fn new(out: W, colours: bool) -> Sanitised<W> {
+        Sanitised { out, colours, json: None, begun: Vec::new() }
     }
 
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -161,7 +161,7 @@ fn sequence(bytes: &[u8]) -> Found {
     }
 }
 
-impl<W: Write> Write for Clean<W> {
+impl<W: Write> Write for Sanitised<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.json.is_none() {
             let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -194,7 +194,7 @@ mod tests {
     fn through(text: &[u8], colours: bool) -> String {
         let cleaned = |cut: usize| {
             let mut out = Vec::new();
-            let mut clean = Clean::new(&mut out, colours);
+            let mut clean = Sanitised::new(&mut out, colours);
             for part in text.chunks(cut.max(1)) {
                 clean.write_all(part).unwrap();
             }

@@ -58,7 +58,7 @@ fn ratio(part: usize, whole: usize) -> Option<f64> {
 
 /// The tally of a level.
 #[derive(Clone, Default, Debug)]
-pub struct Tally {
+pub struct Summary {
     /// Per verdict that is owed somewhere.
     pub classes: BTreeMap<&'static str, Class>,
     /// Share of right first answers.
@@ -73,9 +73,9 @@ pub struct Tally {
     pub at_80: f64,
 }
 
-impl Tally {
+impl Summary {
     /// Of these answers.
-    pub fn of<'a>(judged: impl Iterator<Item = &'a Judged>) -> Tally {
+    pub fn of<'a>(judged: impl Iterator<Item = &'a Judged>) -> Summary {
         let judged: Vec<&Judged> = judged.collect();
         let mut classes: BTreeMap<&'static str, Class> = BTreeMap::new();
         for one in &judged {
@@ -99,7 +99,7 @@ impl Tally {
             let silent = one.said == "insufficient" || one.admitted;
             (if silent { one.confidence - 1.0 } else { one.confidence }, one.right)
         });
-        Tally {
+        Summary {
             classes,
             accuracy: ratio(judged.iter().filter(|one| one.right).count(), judged.len())
                 .unwrap_or(0.0),

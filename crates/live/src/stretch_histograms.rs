@@ -14,7 +14,7 @@ use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::Error;
 use crate::bpf::{HISTOGRAM_WORDS, OPS, Programs};
-use crate::watched::WatchList;
+use crate::watch_list::WatchList;
 
 /// Waiting for stragglers where the kernel offers no barrier: far above the microseconds a probe
 /// takes, above a time slice of a stolen virtual CPU.
@@ -30,7 +30,7 @@ pub const FIRST_EPOCH: u64 = 1;
 
 /// What was counted since the last pouring, and what was read before, to tell what is new.
 #[derive(Debug)]
-pub struct Counted {
+pub struct StretchHistograms {
     edges: Edges,
     rows: u32,
     stages: u32,
@@ -42,7 +42,7 @@ pub struct Counted {
 
 /// How a stretch ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending {
+pub struct StretchEnd {
     /// When.
     pub now: Time,
     /// The watch is over: the programs do nothing any more.
@@ -61,13 +61,21 @@ struct Sent {
     next: ByStage,
 }
 
-impl Counted {
+impl StretchHistograms {
     /// Ready for the first stretch, which has begun with [`FIRST_EPOCH`].
-    pub fn new(rows: u32, stages: u32, since: Time) -> Counted {
+    pub fn new(rows: u32, stages: u32, since: Time) -> StretchHistograms {
         let keys = (2 * rows * OPS * stages) as usize;
         let before = vec![Vec::new(); keys];
         let edges = Edges::standard();
-        Counted { edges, rows, stages, epoch: FIRST_EPOCH, since, before, sent: Sent::default() }
+        StretchHistograms {
+            edges,
+            rows,
+            stages,
+            epoch: FIRST_EPOCH,
+            since,
+            before,
+            sent: Sent::default(),
+        }
     }
 
     /// Counts an event; what completed later than `until`, if the stretch ends, belongs to the next one.
@@ -99,7 +107,7 @@ impl Counted {
         programs: &mut Programs,
         watched: &WatchList,
         sink: &mut dyn Sink,
-        Ending { now, over, unread }: Ending,
+        StretchEnd { now, over, unread }: StretchEnd,
     ) -> Result<(), Error> {
         let (epoch, start) = (self.epoch, self.since);
         self.since = now;

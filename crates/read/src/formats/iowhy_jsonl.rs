@@ -37,12 +37,12 @@ use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
-    name: "capture",
+    name: "iowhy-jsonl",
     summary: "iowhy's own records: JSON lines of events, histograms and their source",
-    manual: include_str!("capture.rs"),
+    manual: include_str!("iowhy_jsonl.rs"),
     level: Level::C,
     sniff,
-    reader: || Box::new(Capture::default()),
+    reader: || Box::new(IowhyJsonl::default()),
 };
 
 const EVENT: &str = "iowhy.event/1";
@@ -68,14 +68,14 @@ fn sniff(lines: &[&str]) -> Sniff {
 }
 
 #[derive(Default)]
-struct Capture {
+struct IowhyJsonl {
     device: RecentNames<DeviceId>,
     names: RecentNames<Name>,
     /// Format, input and lines of the source that spoke: another one begins another listing.
     from: Option<[Value; 3]>,
 }
 
-impl Reader for Capture {
+impl Reader for IowhyJsonl {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
         if !text.starts_with('{') {
@@ -103,7 +103,7 @@ impl Reader for Capture {
     }
 }
 
-impl Capture {
+impl IowhyJsonl {
     fn event(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         let device = text(object, "device")?.unwrap_or_default();
         let op = text(object, "op")?.and_then(Op::from_name).ok_or("an event without an op")?;
@@ -370,8 +370,8 @@ mod tests {
 
     fn step(line: &str) -> (Step, Recording) {
         let mut recording = Recording::new();
-        recording.begin(Source::new("capture", "-", Level::C));
-        let step = Capture::default().line(line, &mut recording);
+        recording.begin(Source::new("iowhy-jsonl", "-", Level::C));
+        let step = IowhyJsonl::default().line(line, &mut recording);
         (step, recording)
     }
 

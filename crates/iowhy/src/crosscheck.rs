@@ -22,7 +22,7 @@ const OPS: [Op; 2] = [Op::Read, Op::Write];
 
 /// What was said already; each device and operation is spoken of once.
 #[derive(Debug, Default)]
-pub struct Agreement {
+pub struct CrossCheck {
     said: HashSet<(DeviceId, Op, bool)>,
 }
 
@@ -43,7 +43,7 @@ impl Sum {
     }
 }
 
-impl Agreement {
+impl CrossCheck {
     /// Adds a note to the listing of the trace for each device whose counters say something else.
     /// `plug_clock`: this kernel reads the clock once for a batch of requests.
     pub fn state(&mut self, recording: &mut Recording, plug_clock: bool) {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn said(mut recording: Recording) -> Vec<String> {
-        let mut agreement = Agreement::default();
+        let mut agreement = CrossCheck::default();
         agreement.state(&mut recording, true);
         agreement.state(&mut recording, true);
         recording.listings[0].source.notes.iter().map(|note| note.reason.clone()).collect()

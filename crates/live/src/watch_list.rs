@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::bpf::Programs;
-use crate::small;
+use crate::foreign_files;
 
 /// Rows kept for devices that appear while watching.
 const SPARE_ROWS: usize = 4;
@@ -16,7 +16,7 @@ const BIOS: u32 = 4096;
 
 /// A watched device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Watched {
+pub struct WatchedDevice {
     /// Its name.
     pub name: String,
     /// Major and minor, as the programs write them; see [`number`].
@@ -29,7 +29,7 @@ pub struct Watched {
 #[derive(Debug)]
 pub struct WatchList {
     /// The devices; a device's place here is its row.
-    pub devices: Vec<Watched>,
+    pub devices: Vec<WatchedDevice>,
     /// Rows there are in all.
     pub rows: u32,
     /// log2 of the places in the kernel's table.
@@ -65,7 +65,7 @@ impl WatchList {
                 .ok_or_else(|| Error::Device { device: format!("{major}:{minor}") })?;
             let folder = sys.join(format!("dev/block/{major}:{minor}"));
             let without_requests = is_without_requests(&folder);
-            devices.push(Watched { name, number: number(*major, *minor), without_requests });
+            devices.push(WatchedDevice { name, number: number(*major, *minor), without_requests });
         }
         if wanted.is_empty() {
             devices = present(sys)?;
@@ -88,7 +88,7 @@ impl WatchList {
     #[cfg(test)]
     pub fn of_one(name: &str, major: u32, minor: u32) -> WatchList {
         let number = number(major, minor);
-        let device = Watched { name: name.to_string(), number, without_requests: false };
+        let device = WatchedDevice { name: name.to_string(), number, without_requests: false };
         let root = PathBuf::new();
         let places = vec![false; 64];
         let (devices, every, listed) = (vec![device], false, None);
@@ -143,13 +143,13 @@ impl WatchList {
 
     /// How many requests all of them can have in flight, by the depth of their queues.
     pub fn requests(&self, sys: &Path) -> u32 {
-        let of_one = |device: &Watched| {
+        let of_one = |device: &WatchedDevice| {
             if device.without_requests {
                 return Some(BIOS);
             }
             let (major, minor) = major_minor(device.number);
             let folder = sys.join(format!("dev/block/{major}:{minor}"));
-            let depth = small::text(&folder.join("queue/nr_requests"))?;
+            let depth = foreign_files::text(&folder.join("queue/nr_requests"))?;
             let queues = std::fs::read_dir(folder.join("mq")).map_or(1, |found| found.count());
             depth.trim().parse::<u32>().ok()?.checked_mul(queues.max(1) as u32)
         };
@@ -177,19 +177,19 @@ pub fn is_without_requests(folder: &Path) -> bool {
 }
 
 /// All devices of /sys/block that have a size, sorted by name.
-fn present(sys: &Path) -> Result<Vec<Watched>, Error> {
+fn present(sys: &Path) -> Result<Vec<WatchedDevice>, Error> {
     let folder = sys.join("block");
     let broken = |cause| Error::File { path: folder.display().to_string(), cause };
     let mut devices = Vec::new();
     for entry in std::fs::read_dir(&folder).map_err(broken)? {
         let entry = entry.map_err(broken)?;
-        let read = |file: &str| small::text(&entry.path().join(file));
+        let read = |file: &str| foreign_files::text(&entry.path().join(file));
         let numbers = read("dev").as_deref().and_then(parse_numbers);
         let empty = read("size").is_none_or(|size| size.trim() == "0");
         if let (Some((major, minor)), false) = (numbers, empty) {
             let name = entry.file_name().to_string_lossy().replace('!', "/");
             let without_requests = is_without_requests(&entry.path());
-            devices.push(Watched { name, number: number(major, minor), without_requests });
+            devices.push(WatchedDevice { name, number: number(major, minor), without_requests });
         }
     }
     devices.sort_by(|a, b| a.name.cmp(&b.name));

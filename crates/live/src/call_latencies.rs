@@ -1,4 +1,4 @@
-//! Spans that the programs of `bpf/spans.h` counted: what the system-call and the function
+//! CallLatencies that the programs of `bpf/spans.h` counted: what the system-call and the function
 //! watcher share.
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
@@ -15,7 +15,7 @@ const GROUP_WORDS: usize = BUCKETS + 7;
 
 /// What was counted of one process and kind since the beginning.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Span {
+pub struct CallLatency {
     /// The process.
     pub pid: u32,
     /// What the program says it is of.
@@ -30,10 +30,10 @@ pub struct Span {
     pub amount: u64,
 }
 
-impl Span {
+impl CallLatency {
     /// What was counted since an earlier reading of the same; `None` if nothing. Minimum and
     /// maximum are those since the beginning, and left out unless that is what is asked for.
-    pub fn since(&self, earlier: Option<&Span>) -> Option<Histogram> {
+    pub fn since(&self, earlier: Option<&CallLatency>) -> Option<Histogram> {
         let Some(earlier) = earlier else { return Some(self.histogram.clone()) };
         let (now, before) = (self.histogram.counts(), earlier.histogram.counts());
         let new: Vec<u64> =
@@ -48,9 +48,9 @@ impl Span {
     }
 }
 
-/// Whom to watch.
+/// Callers to watch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Whom {
+pub struct Callers {
     /// Only this process.
     pub pid: Option<u32>,
     /// Only processes of this name.
@@ -58,12 +58,12 @@ pub struct Whom {
 }
 
 /// The tables of loaded programs.
-pub struct Spans {
+pub struct CallLatencies {
     groups: PerCpuHashMap<MapData, [u32; 2], [u64; GROUP_WORDS]>,
     missed: PerCpuArray<MapData, u64>,
 }
 
-impl Spans {
+impl CallLatencies {
     /// Loads an object that includes `spans.h`, with its own constants besides.
     ///
     /// # Errors
@@ -71,11 +71,11 @@ impl Spans {
     pub fn load(
         object: &[u8],
         btf: &Btf,
-        whom: &Whom,
+        whom: &Callers,
         numbers: &[(&str, u32)],
         tables: &[(&str, &[u8])],
         unit: Option<&u64>,
-    ) -> Result<(Ebpf, Spans), Error> {
+    ) -> Result<(Ebpf, CallLatencies), Error> {
         let mut comm = [0u8; 16];
         let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
         // The kernel keeps fifteen bytes of a name.
@@ -100,14 +100,14 @@ impl Spans {
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
         let groups = PerCpuHashMap::try_from(take("groups")?).map_err(refused)?;
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
-        Ok((ebpf, Spans { groups, missed }))
+        Ok((ebpf, CallLatencies { groups, missed }))
     }
 
     /// Everything counted so far, by process and kind.
     ///
     /// # Errors
     /// If a table cannot be read.
-    pub fn read(&self) -> Result<Vec<Span>, Error> {
+    pub fn read(&self) -> Result<Vec<CallLatency>, Error> {
         let mut spans = Vec::new();
         for group in self.groups.iter() {
             let ([pid, kind], cpus) = group.map_err(broke)?;
@@ -130,7 +130,7 @@ impl Spans {
 }
 
 /// One group over all CPUs; `None` if nothing was counted yet.
-fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<Span> {
+fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<CallLatency> {
     let edges = Edges::standard();
     let mut counts = vec![0u64; BUCKETS];
     let (mut sum, mut min, mut max, mut failed, mut amount) = (0u64, None, 0u64, 0u64, 0u64);
@@ -154,7 +154,7 @@ fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<Span> {
     }
     let mut histogram = Histogram::from_counts(edges, counts)?;
     (histogram.sum_ns, histogram.min_ns, histogram.max_ns) = (Some(sum as f64), min, Some(max));
-    Some(Span { pid, kind, comm, histogram, failed, amount })
+    Some(CallLatency { pid, kind, comm, histogram, failed, amount })
 }
 
 #[cfg(test)]

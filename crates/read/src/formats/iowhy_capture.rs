@@ -36,12 +36,12 @@ use crate::{Binary, Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
-    name: "native-capture",
+    name: "iowhy-capture",
     summary: "what `iowhy record` keeps: every I/O, averages, histograms, facts",
-    manual: include_str!("native_capture.rs"),
+    manual: include_str!("iowhy_capture.rs"),
     level: Level::D,
     sniff,
-    reader: || Box::new(NativeCapture::default()),
+    reader: || Box::new(IowhyCapture::default()),
 };
 
 /// Bytes asked of the input at a time.
@@ -55,7 +55,7 @@ fn sniff(head: &[&str]) -> Sniff {
 }
 
 #[derive(Default)]
-struct NativeCapture {
+struct IowhyCapture {
     /// Bytes taken from the input; what stands before `at` is done with.
     buffer: Vec<u8>,
     at: usize,
@@ -82,7 +82,7 @@ struct Listing {
     said: Source,
 }
 
-impl Reader for NativeCapture {
+impl Reader for IowhyCapture {
     fn line(&mut self, _: &str, _: &mut dyn Sink) -> Step {
         Step::Passed
     }
@@ -92,7 +92,7 @@ impl Reader for NativeCapture {
     }
 }
 
-impl Binary for NativeCapture {
+impl Binary for IowhyCapture {
     fn read(&mut self, input: &mut dyn BufRead, sink: &mut dyn Sink) -> std::io::Result<()> {
         loop {
             if !self.fill(input, Header::BYTES)? {
@@ -134,7 +134,7 @@ impl Binary for NativeCapture {
     }
 }
 
-impl NativeCapture {
+impl IowhyCapture {
     fn rest(&self) -> &[u8] {
         self.buffer.get(self.at..).unwrap_or_default()
     }

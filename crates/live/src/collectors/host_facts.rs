@@ -29,7 +29,7 @@ use crate::sysfs::{self, Sensor};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "surroundings";
+pub const NAME: &str = "host-facts";
 
 /// Bytes read of any one file, and control groups looked at: a machine with more has other worries.
 const LARGEST: u64 = 1 << 20;
@@ -55,7 +55,7 @@ const VMSTAT: [&str; 4] =
 
 /// Reads what stands around the I/O of this machine, or of a folder that looks like one.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct HostFacts {
     root: PathBuf,
     listing: usize,
     log: Option<File>,
@@ -64,10 +64,10 @@ pub struct Surroundings {
     sensors: Vec<Sensor>,
 }
 
-impl Surroundings {
+impl HostFacts {
     /// Of this machine with `/`, else of a folder with `proc` and `sys` in it.
     pub fn new(root: &Path) -> Self {
-        Surroundings {
+        HostFacts {
             root: root.to_path_buf(),
             listing: 0,
             log: None,
@@ -91,7 +91,7 @@ impl Surroundings {
     }
 }
 
-impl Collector for Surroundings {
+impl Collector for HostFacts {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -155,7 +155,7 @@ impl Collector for Surroundings {
     }
 }
 
-impl Surroundings {
+impl HostFacts {
     /// Facts of the machine: stolen time and dirty pages.
     fn state_machine(&self, sink: &mut dyn Sink) {
         let now = self.text("/proc/stat").as_deref().and_then(stolen_ticks);

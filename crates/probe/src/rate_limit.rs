@@ -8,7 +8,7 @@ use crate::limits::Limit;
 
 /// A run that a limit held.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Held {
+pub struct LimitedRun {
     /// The limit.
     pub limit: Limit,
     /// I/Os done per second.
@@ -34,7 +34,7 @@ const WAITS_BEFORE: f64 = 2.0;
 
 /// What held the run, if a limit did: its rate stands on the limit, and whoever waited did so
 /// before the device.
-pub fn held(job: &Job, run: &Run, limits: &[Limit]) -> Option<Held> {
+pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
     let per_s = run.per_s()?;
     let caller_ms = run.latency.mean_ns()? / 1e6;
     let device_ms = run.counted.filter(|counted| counted.ios > 0).map(|counted| counted.mean_ms());
@@ -52,7 +52,7 @@ pub fn held(job: &Job, run: &Run, limits: &[Limit]) -> Option<Held> {
         let off = moved(limit) / limit.per_s - 1.0;
         job.reads.is_none() && limit.kind.op() == Some(op) && off.abs() <= NEAR
     })?;
-    (waits && wants_more).then(|| Held {
+    (waits && wants_more).then(|| LimitedRun {
         limit: limit.clone(),
         per_s,
         moved_per_s: moved(limit),

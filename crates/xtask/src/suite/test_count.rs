@@ -6,7 +6,7 @@ const LONG: &str = "long: ";
 
 /// Counts of one or more test programs.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Tally {
+pub struct TestCount {
     /// Tests that ran and passed.
     pub passed: usize,
     /// Tests that failed.
@@ -21,37 +21,37 @@ pub struct Tally {
     pub failures: String,
 }
 
-impl Tally {
+impl TestCount {
     /// Reads what a program printed with `--show-output`.
-    pub fn of(text: &str) -> Tally {
-        let mut tally = Tally::default();
+    pub fn of(text: &str) -> TestCount {
+        let mut counted = TestCount::default();
         for line in text.lines() {
             if let Some(result) = line.strip_prefix("test result: ") {
-                tally.passed += count(result, "passed");
-                tally.failed += count(result, "failed");
-                tally.skipped += count(result, "ignored");
+                counted.passed += count(result, "passed");
+                counted.failed += count(result, "failed");
+                counted.skipped += count(result, "ignored");
             } else if let Some((name, reason)) = ignored(line)
                 && reason.starts_with(LONG)
             {
-                tally.long.push(name.to_string());
+                counted.long.push(name.to_string());
             } else if line.starts_with("skipped: ") {
-                tally.remarks.push(line.to_string());
+                counted.remarks.push(line.to_string());
             }
         }
         // A test whose first line says that it could not run was skipped; one that says so later left
         // out a part only.
         let unable = unable(text);
-        tally.skipped += unable;
-        tally.passed -= unable.min(tally.passed);
-        if tally.failed > 0 {
+        counted.skipped += unable;
+        counted.passed -= unable.min(counted.passed);
+        if counted.failed > 0 {
             let begin = text.find("\nfailures:\n").map_or(0, |place| place + 1);
-            tally.failures = text[begin..].to_string();
+            counted.failures = text[begin..].to_string();
         }
-        tally
+        counted
     }
 
     /// Adds the counts of another.
-    pub fn add(&mut self, other: Tally) {
+    pub fn add(&mut self, other: TestCount) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn what_libtest_prints_is_counted() {
-        let tally = Tally::of(TEXT);
-        assert_eq!((tally.passed, tally.failed, tally.skipped), (2, 1, 2));
-        assert_eq!(tally.long, ["d"]);
-        assert_eq!(tally.remarks, ["skipped: needs `fio`", "skipped: partitions"]);
-        assert!(tally.failures.contains("it broke") && !tally.failures.contains("5 reads"));
+        let counted = TestCount::of(TEXT);
+        assert_eq!((counted.passed, counted.failed, counted.skipped), (2, 1, 2));
+        assert_eq!(counted.long, ["d"]);
+        assert_eq!(counted.remarks, ["skipped: needs `fio`", "skipped: partitions"]);
+        assert!(counted.failures.contains("it broke") && !counted.failures.contains("5 reads"));
     }
 }

@@ -34,7 +34,7 @@ use iowhy_read::{LINE_LIMIT, Reader};
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
-pub const NAME: &str = "block-events";
+pub const NAME: &str = "ftrace";
 
 /// Where tracefs is mounted, the newer place first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -52,7 +52,7 @@ const INSTANCE: &str = "iowhy-";
 const NAMES: u32 = 16;
 
 /// The block events of the kernel.
-pub struct BlockEvents {
+pub struct Ftrace {
     devices: Vec<(u32, u32)>,
     running: Option<Running>,
 }
@@ -134,20 +134,20 @@ fn remove(folder: &Path) -> Result<(), Error> {
     }
 }
 
-impl std::fmt::Debug for BlockEvents {
+impl std::fmt::Debug for Ftrace {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "BlockEvents {{ running: {} }}", self.running.is_some())
+        write!(out, "Ftrace {{ running: {} }}", self.running.is_some())
     }
 }
 
-impl BlockEvents {
+impl Ftrace {
     /// Of these whole disks, by major and minor; of all if there are none.
-    pub fn new(devices: Vec<(u32, u32)>) -> BlockEvents {
-        BlockEvents { devices, running: None }
+    pub fn new(devices: Vec<(u32, u32)>) -> Ftrace {
+        Ftrace { devices, running: None }
     }
 }
 
-impl Collector for BlockEvents {
+impl Collector for Ftrace {
     fn name(&self) -> &'static str {
         NAME
     }

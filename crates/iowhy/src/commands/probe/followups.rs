@@ -4,7 +4,7 @@ use iowhy_model::{Finding, Recording, STANDS, Verdict};
 use iowhy_probe::{Ask, Purpose};
 
 /// A probe, and the verdicts it tells apart.
-pub struct Settles {
+pub struct Followup {
     /// The verdicts: each of them expects another result of the probe.
     pub between: &'static [Verdict],
     /// The kind of probe.
@@ -16,14 +16,14 @@ pub struct Settles {
 }
 
 /// The questions, the sharpest first: where several fit, the one with the fewest verdicts.
-pub const SETTLES: &[Settles] = &[
-    Settles {
+pub const FOLLOWUPS: &[Followup] = &[
+    Followup {
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
         words: &["--for", "60s"],
         shows: "places that are slow at each read are defects of the disk",
     },
-    Settles {
+    Followup {
         between: &[
             Verdict::CapCgroup,
             Verdict::CapVolume,
@@ -34,7 +34,7 @@ pub const SETTLES: &[Settles] = &[
         words: &[],
         shows: "a rate that stops growing is a limit or a full device, one that grows is neither",
     },
-    Settles {
+    Followup {
         between: &[
             Verdict::DeviceSlow,
             Verdict::LoadBurst,
@@ -46,37 +46,37 @@ pub const SETTLES: &[Settles] = &[
         words: &[],
         shows: "what one I/O needs when nothing waits: a sick device is slow even then",
     },
-    Settles {
+    Followup {
         between: &[Verdict::DeviceRetry, Verdict::DeviceSlow, Verdict::PeerOutlier],
         kind: "read-latency",
         words: &["--size", "4k", "--count", "1000", "--order", "random"],
         shows: "reads slower by whole revolutions were retried",
     },
-    Settles {
+    Followup {
         between: &[Verdict::CapBurst, Verdict::DeviceThermal],
         kind: "sustain",
         words: &[],
         shows: "a rate that stays low has used up its credits, one that comes and goes is heat",
     },
-    Settles {
+    Followup {
         between: &[Verdict::DeviceIdleWake],
         kind: "idle-wake",
         words: &[],
         shows: "what the first read after a pause costs",
     },
-    Settles {
+    Followup {
         between: &[Verdict::LoadFlush],
         kind: "flush-cost",
         words: &[],
         shows: "what a flush costs beside the same write without",
     },
-    Settles {
+    Followup {
         between: &[Verdict::LoadRwMix],
         kind: "mixed",
         words: &[],
         shows: "how much longer reads take beside writes",
     },
-    Settles {
+    Followup {
         between: &[Verdict::LoadMissedRevolution, Verdict::LoadSmallSync],
         kind: "write-latency",
         words: &[],
@@ -156,15 +156,15 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
     }
     let subject = leader.unwrap_or(first).subject.device.or(first.subject.device)?;
     let device = recording.device_of(subject).name.clone();
-    let fits = |settles: &&Settles, verdict: Option<&Finding>| {
+    let fits = |settles: &&Followup, verdict: Option<&Finding>| {
         verdict.is_some_and(|finding| settles.between.contains(&finding.verdict))
     };
-    let by_size = |settles: &&Settles| settles.between.len();
-    let both = SETTLES
+    let by_size = |settles: &&Followup| settles.between.len();
+    let both = FOLLOWUPS
         .iter()
         .filter(|settles| fits(settles, leader) && fits(settles, contested.map(|(_, b)| b)))
         .min_by_key(by_size);
-    let one = SETTLES.iter().filter(|settles| fits(settles, leader)).min_by_key(by_size);
+    let one = FOLLOWUPS.iter().filter(|settles| fits(settles, leader)).min_by_key(by_size);
     let question = match (both, contested, leader) {
         (Some(settles), Some((a, b)), _) => {
             (settles, format!("tells {} from {}: {}", a.verdict, b.verdict, settles.shows))
@@ -175,7 +175,7 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
         }
         // Nothing is suspected: what a single I/O needs is the first thing to know.
         _ => {
-            let settles = SETTLES.iter().find(|settles| settles.kind == "calibrate")?;
+            let settles = FOLLOWUPS.iter().find(|settles| settles.kind == "calibrate")?;
             (settles, settles.shows.to_string())
         }
     };
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn the_table_names_verdicts_and_kinds_that_exist() {
-        for settles in SETTLES {
+        for settles in FOLLOWUPS {
             assert!(iowhy_probe::find(settles.kind).is_some(), "{}", settles.kind);
             assert!(settles.between.is_sorted() && !settles.shows.ends_with('.'));
         }

@@ -5,7 +5,7 @@ use iowhy_model::{Edges, Histogram};
 /// Latencies counted in the standard buckets of all views and, for quantiles, in buckets less
 /// than 1 % wide.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct Latencies {
     standard: Vec<u64>,
     fine: Vec<u64>,
     /// How many.
@@ -27,14 +27,14 @@ const FINE: usize = (65 - FINE_BITS as usize) << FINE_BITS;
 const UNIT_NS: u64 = iowhy_model::STANDARD_UNIT_NS;
 const PER_OCTAVE: u64 = iowhy_model::STANDARD_PER_OCTAVE;
 
-impl Default for Tally {
+impl Default for Latencies {
     fn default() -> Self {
         let standard = vec![0; Edges::standard().buckets()];
-        Tally { standard, fine: vec![0; FINE], n: 0, sum_ns: 0, min_ns: None, max_ns: None }
+        Latencies { standard, fine: vec![0; FINE], n: 0, sum_ns: 0, min_ns: None, max_ns: None }
     }
 }
 
-impl Tally {
+impl Latencies {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, ns: u64) {
@@ -51,8 +51,8 @@ impl Tally {
         self.max_ns = Some(self.max_ns.map_or(ns, |max| max.max(ns)));
     }
 
-    /// Adds another tally.
-    pub fn add(&mut self, other: &Tally) {
+    /// Adds another latencies.
+    pub fn add(&mut self, other: &Latencies) {
         self.standard.iter_mut().zip(&other.standard).for_each(|(mine, more)| *mine += more);
         self.fine.iter_mut().zip(&other.fine).for_each(|(mine, more)| *mine += more);
         self.n += other.n;
@@ -142,30 +142,33 @@ mod tests {
     #[test]
     fn quantiles_are_within_a_percent_and_sums_exact() {
         let mut random = Random::seeded(4);
-        let mut tally = Tally::default();
+        let mut latencies = Latencies::default();
         let mut all: Vec<u64> =
             (0..50_000).map(|_| (random.exponential() * 1e6) as u64 + 90).collect();
-        all.iter().for_each(|ns| tally.record(*ns));
+        all.iter().for_each(|ns| latencies.record(*ns));
         all.sort_unstable();
         for q in [0.01, 0.5, 0.9, 0.99, 0.999] {
             let exact = all[(q * 50_000.0_f64).ceil() as usize - 1] as f64;
-            let read = tally.quantile_ns(q, 0).unwrap() as f64;
+            let read = latencies.quantile_ns(q, 0).unwrap() as f64;
             assert!((read / exact - 1.0).abs() < 0.01, "p{q}: {read} {exact}");
         }
-        assert_eq!(tally.sum_ns, all.iter().map(|ns| u128::from(*ns)).sum::<u128>());
-        assert_eq!((tally.min_ns, tally.max_ns), (all.first().copied(), all.last().copied()));
-        assert_eq!(tally.histogram().count(), 50_000);
-        tally.record(u64::MAX);
+        assert_eq!(latencies.sum_ns, all.iter().map(|ns| u128::from(*ns)).sum::<u128>());
+        assert_eq!(
+            (latencies.min_ns, latencies.max_ns),
+            (all.first().copied(), all.last().copied())
+        );
+        assert_eq!(latencies.histogram().count(), 50_000);
+        latencies.record(u64::MAX);
         assert!(fine_bucket(u64::MAX) < FINE);
     }
 
     #[test]
     fn who_was_never_served_counts_as_slower_than_all() {
-        let mut tally = Tally::default();
-        (0..900).for_each(|_| tally.record(1000));
-        assert!(tally.quantile_ns(0.99, 0).is_some());
-        assert_eq!(tally.quantile_ns(0.99, 100), None);
-        assert!(tally.quantile_ns(0.5, 100).is_some());
-        assert_eq!(Tally::default().quantile_ns(0.5, 0), None);
+        let mut latencies = Latencies::default();
+        (0..900).for_each(|_| latencies.record(1000));
+        assert!(latencies.quantile_ns(0.99, 0).is_some());
+        assert_eq!(latencies.quantile_ns(0.99, 100), None);
+        assert!(latencies.quantile_ns(0.5, 100).is_some());
+        assert_eq!(Latencies::default().quantile_ns(0.5, 0), None);
     }
 }

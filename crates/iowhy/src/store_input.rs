@@ -23,7 +23,7 @@ const RECORDED: &str = "What `iowhy watch` recorded";
 
 /// Which stretch of the past.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
-pub struct Past {
+pub struct StoreInput {
     /// The recorder's store [default: /var/lib/iowhy]
     #[arg(long, value_name = "DIR", help_heading = RECORDED)]
     pub store: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct Past {
     pub until: Option<String>,
 }
 
-impl Past {
+impl StoreInput {
     /// Whether the past is asked for.
     pub fn asked(&self) -> bool {
         self.store.is_some() || !self.at.is_empty() || self.since.is_some() || self.until.is_some()
@@ -51,8 +51,8 @@ impl Past {
     }
 
     /// The same at one moment.
-    pub fn at(&self, at: &str) -> Past {
-        Past { at: vec![at.to_string()], ..self.clone() }
+    pub fn at(&self, at: &str) -> StoreInput {
+        StoreInput { at: vec![at.to_string()], ..self.clone() }
     }
 
     /// The one moment of `--at`, ns since 1970.
@@ -112,7 +112,12 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
 ///
 /// # Errors
 /// If it cannot be read, or holds nothing of that time.
-pub fn pour(folder: &Path, past: &Past, cells: bool, sink: &mut dyn Sink) -> anyhow::Result<()> {
+pub fn pour(
+    folder: &Path,
+    past: &StoreInput,
+    cells: bool,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<()> {
     let store = open(folder)?;
     let span = past.span()?;
     let cannot = |cause: std::io::Error| {
