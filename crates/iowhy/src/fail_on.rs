@@ -43,8 +43,9 @@ fn alarm(text: &str) -> Result<Alarm, String> {
         Some((name, confidence)) => (name, Some(share(confidence)?)),
         None => (text, None),
     };
+    let one = Verdict::named(name);
     let named = |verdict: &&Verdict| {
-        verdict.name() == name || verdict.name().split('.').next() == Some(name)
+        one == Some(**verdict) || verdict.name().split('.').next() == Some(name)
     };
     let verdicts: Vec<Verdict> = Verdict::ALL.iter().filter(named).copied().collect();
     if verdicts.is_empty() {
@@ -78,6 +79,8 @@ mod tests {
         let load = alarm("load:90%").unwrap();
         assert!(load.verdicts.len() > 3 && load.at_least == 0.9);
         assert_eq!(alarm("insufficient").unwrap().at_least, 0.0);
+        let former = alarm("load.missed-turn").unwrap();
+        assert_eq!(former.verdicts, [Verdict::LoadMissedRevolution]);
         assert!(alarm("disk").is_err() && alarm("load:often").is_err() && alarm("cap:2").is_err());
     }
 

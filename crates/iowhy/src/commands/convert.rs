@@ -103,15 +103,15 @@ const TARGETS: &[Target] = &[
         carries: Carries::Only(&["completed_ns", "issued_ns", "op"]),
     },
     Target {
-        name: "json",
-        endings: &["json", "jsonl", "ndjson"],
-        view: json,
-        carries: Carries::All,
-    },
-    Target {
         name: "iowhy-capture",
         endings: &["iowhy"],
         view: |_| Err(NOTHING),
+        carries: Carries::All,
+    },
+    Target {
+        name: "json",
+        endings: &["json", "jsonl", "ndjson"],
+        view: json,
         carries: Carries::All,
     },
     Target {

@@ -134,11 +134,11 @@ keys {
     PROBE_LIMIT_IOPS "probe.limit.iops" PerSecond "I/Os that a probe held by a limit did";
     PROBE_LIMIT_IOS "probe.limit.ios" Count "I/Os that a probe did while a limit held it";
     PROBE_NO_CPU "probe.no-cpu" Percent "share of its time that a probe was ready and had no CPU";
-    PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
     PROBE_REVOLUTION "probe.revolution" Nanoseconds "revolution that each synchronous write of a probe waited for";
     PROBE_REVOLUTION_IOS "probe.revolution.ios" Count "writes of which a probe saw that";
     PROBE_REVOLUTION_MEAN "probe.revolution.mean" Nanoseconds "mean latency of those writes";
     PROBE_REVOLUTION_SHARE "probe.revolution.share" Percent "share of those writes that took whole revolutions";
+    PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
     PROCESS_IO_DELAY "process.io-delay" Text "longest wait of a process for block I/O in a report";
     PROCESS_IO_WAIT "process.io-wait" Text "largest share of its time that a task waited for I/O";
     PROCESS_READS "process.reads" Text "what a process read, mean";

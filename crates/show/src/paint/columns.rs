@@ -210,15 +210,15 @@ mod tests {
         let heads = [("what", Align::Left), ("n", Align::Right)];
         let mut columns = Columns::new(&heads).flexible(0);
         let cell = |text: &str| (text.to_string(), TextStyle::default());
-        columns.row(vec![cell("extra revolutions each, median"), cell("17")]);
+        columns.row(vec![cell("extra seconds each, median"), cell("17")]);
         columns.row(vec![cell("磁盘"), cell("5")]);
         assert_eq!(
             drawn(&columns, 40),
-            "what                       n\nextra revolutions each, median  17\n磁盘                       5\n"
+            "what                         n\nextra seconds each, median  17\n磁盘                         5\n"
         );
         assert_eq!(
             drawn(&columns, 20),
-            "what               n\nextra revolutions       17\neach, median\n磁盘               5\n"
+            "what               n\nextra seconds     17\neach, median\n磁盘               5\n"
         );
     }
 
