@@ -7,6 +7,7 @@
 mod arguments;
 mod baselines;
 mod bounds;
+mod collecting;
 mod command;
 mod commands;
 mod complete;

@@ -1,9 +1,9 @@
-//! What to watch, and how closely: what a command asks of [`Watch`](crate::watch::Watch).
+//! What to watch, and how closely: what a command asks of [`Collecting`](crate::collecting::Collecting).
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iowhy_live::{TraceFilter, TraceMode};
+use iowhy_live::{TraceFilter, TraceMode, TraceOptions};
 use iowhy_model::Op;
 
 use crate::arguments::{Selection, Tracing};
@@ -34,13 +34,17 @@ pub struct Plan {
     pub overhead: bool,
     /// Read the kernel's event text, although eBPF might do.
     pub event_text: bool,
+    /// Where the programs in the kernel are refused, nothing else will do.
+    pub programs_only: bool,
     /// Sample /proc/diskstats (or the tree below `root`) this often, and at the end of each run;
     /// `Duration::MAX` for the latter only.
     pub sample: Option<Duration>,
     /// Counters, which hold no latencies, are no answer where tracing is refused.
     pub only_latencies: bool,
-    /// Look around too: kernel log, mounts, pressure, limits, temperature.
-    pub host_facts: bool,
+    /// Look around too, this often: kernel log, mounts, pressure, limits, temperature.
+    pub host_facts: Option<Duration>,
+    /// What else the tracer is told: its ring, and how often it pours histograms.
+    pub tracer: Option<TraceOptions>,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
     /// What the command does once it is confined.

@@ -1,11 +1,14 @@
 //! What a collector is.
 
+use std::any::Any;
+
 use iowhy_model::Sink;
 
 use crate::Error;
 
-/// Watches one thing and pours what it saw into a sink at each poll.
-pub trait Collector {
+/// Watches one thing and pours what it saw into a sink at each poll. Whoever knows which one it is finds in it
+/// what only that one can tell (`Any`).
+pub trait Collector: Any {
     /// Its name in the list of collectors.
     fn name(&self) -> &'static str;
 
@@ -27,6 +30,15 @@ pub trait Collector {
     /// # Errors
     /// If the source broke.
     fn tend(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// States how things are now in a listing of its own, and goes on watching. Most have nothing to state beside
+    /// what they pour.
+    ///
+    /// # Errors
+    /// If the source broke.
+    fn snapshot(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
         Ok(())
     }
 

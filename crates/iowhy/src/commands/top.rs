@@ -162,7 +162,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,
-        host_facts: true,
+        host_facts: Some(Duration::from_secs(1)),
         progress: false,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;

@@ -229,7 +229,7 @@ pub fn watch(
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
-        host_facts: true,
+        host_facts: Some(Duration::from_secs(1)),
         progress: true,
         later,
         ..Plan::traced(TraceMode::Events, &devices, how)?

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockTrace, Collector, DiskStats, HostFacts, KernelLog, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
 use iowhy_store::{Bounds, Learned, SegmentName, Store};
 use jiff::tz::TimeZone;
@@ -25,9 +25,11 @@ use super::ring::{Ring, beginning, ending};
 use super::telling::{Outputs, Teller};
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
 use super::writer::{self, Queue, Write};
+use crate::collecting::Collecting;
 use crate::command::Status;
 use crate::confined::{self, Later};
 use crate::messages::{self, Hinted};
+use crate::plan::Plan;
 use crate::stop::Stop;
 
 /// The tracer's ring holds 50,000 events, and is counted twice in the resident memory, for it is mapped twice. It is
@@ -36,6 +38,7 @@ const RING_BYTES: u32 = 4 << 20;
 const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
+const SECOND: Duration = Duration::from_secs(1);
 const SECOND_NS: i64 = 1_000_000_000;
 /// Bytes at most of what was learned before.
 const LEARNED: u64 = 16 << 20;
@@ -43,7 +46,7 @@ const LEARNED: u64 = 16 << 20;
 const HISTOGRAMS: Nanos = Nanos(900_000_000);
 /// Settings, mounts, limits and pressure are read so often, and temperatures.
 const SNAPSHOT_S: u64 = 60;
-const SENSORS_S: u64 = 10;
+const SENSORS: Duration = Duration::from_secs(10);
 /// What was learned is kept so often.
 const LEARNED_S: u64 = 600;
 /// Lines of the kernel's log that an incident is judged with.
@@ -111,9 +114,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<Status> {
 
 struct Recorder {
     intake: Intake,
-    trace: BlockTrace,
-    counters: DiskStats,
-    around: HostFacts,
+    collecting: Collecting,
     kernel: Option<KernelLog>,
     /// The devices that were asked for; all if empty.
     wanted: Vec<String>,
@@ -185,31 +186,16 @@ impl Recorder {
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
-        let known = iowhy_live::devices(Path::new("/sys"))?;
-        let numbers = numbers(&known, &settings.devices)?;
-        let mut trace = BlockTrace::new(TraceOptions {
-            devices: numbers,
-            count_all: true,
-            before: true,
-            cgroups: true,
-            histogram_pause: HISTOGRAMS,
-            ring_bytes: RING_BYTES,
-            ..TraceOptions::new(TraceMode::Events)
-        });
-        trace.begin(&mut intake)?;
+        let wanted: Vec<String> =
+            settings.devices.iter().map(|name| bare(name).to_string()).collect();
+        let collecting = Collecting::begin(&plan(&wanted), &mut intake)?;
         let boot = boot_id();
         let mut cells = Cells::new(&boot, now);
-        for device in &known {
-            let id = intake.device(&device.name);
+        for device in collecting.known() {
             if let Some(medium) = device.medium {
-                intake.set_medium(id, medium);
                 cells.set_medium(&device.name, medium);
             }
         }
-        let mut counters = DiskStats::new(None);
-        counters.begin(&mut intake)?;
-        let mut around = HostFacts::new(Path::new("/"));
-        around.begin(&mut intake)?;
         let mut kernel = KernelLog::open();
         if kernel.is_none() {
             let hint = "start it with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
@@ -244,11 +230,9 @@ impl Recorder {
         }
         let mut recorder = Recorder {
             intake,
-            trace,
-            counters,
-            around,
+            collecting,
             kernel,
-            wanted: settings.devices.iter().map(|name| bare(name).to_string()).collect(),
+            wanted,
             kernel_lines: last_lines(&kernel_lines),
             pressure,
             snapshot: Snapshot::new(Recording::new()),
@@ -304,10 +288,12 @@ impl Recorder {
         std::thread::sleep(nap.min(left));
         let over = Instant::now() >= self.due;
         let before = self.intake.events();
+        self.collecting.trace_at(nap);
         if over {
-            self.counters.poll(&mut self.intake)?;
+            self.collecting.poll_up_to(SECOND, &mut self.intake)?;
+        } else {
+            self.collecting.poll(&mut self.intake)?;
         }
-        self.trace.poll(&mut self.intake)?;
         self.drained = self.intake.events() - before;
         if over {
             self.due += Duration::from_secs(1);
@@ -323,10 +309,6 @@ impl Recorder {
     fn second(&mut self) -> anyhow::Result<()> {
         let now = Clocks::now();
         self.seconds += 1;
-        self.trace.tend()?;
-        if self.seconds.is_multiple_of(SENSORS_S) {
-            self.around.poll(&mut self.intake)?;
-        }
         self.watch_clock(now);
         let second = self.intake.take(now.monotonic)?;
         self.lost += second.lost;
@@ -398,7 +380,7 @@ impl Recorder {
             }
         }
         // What cannot be read now is not stated.
-        let _ = self.around.end(&mut recording);
+        let _ = self.collecting.snapshot(&mut recording);
         self.snapshot = Snapshot::new(recording);
         self.cells.snapshot(self.snapshot.recording(), now);
     }
@@ -657,7 +639,7 @@ impl Recorder {
                 "iowhy_bpf_seconds_total",
                 "Time in the recorder's programs in the kernel, while kernel.bpf_stats_enabled is 1.",
                 true,
-                self.trace.time_spent().as_secs_f64(),
+                self.collecting.of().map_or(Duration::ZERO, BlockTrace::time_spent).as_secs_f64(),
             ),
             (
                 "iowhy_judge_cpu_seconds_total",
@@ -671,7 +653,7 @@ impl Recorder {
     }
 
     fn end(mut self) -> anyhow::Result<Status> {
-        self.trace.poll(&mut self.intake)?;
+        self.collecting.poll_up_to(SECOND, &mut self.intake)?;
         self.second()?;
         let now = Clocks::now();
         if let Some(open) = self.open.take() {
@@ -686,7 +668,7 @@ impl Recorder {
         for incident in std::mem::take(&mut self.judging) {
             self.told(&incident, None);
         }
-        self.trace.end(&mut self.intake)?;
+        self.collecting.end(&mut self.intake)?;
         self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
         self.queue.push(Write::Learned(self.triggers.learned.text()));
         self.queue.push(Write::End);
@@ -800,20 +782,24 @@ fn bare(name: &str) -> &str {
     name.trim_start_matches("/dev/")
 }
 
-fn numbers(
-    known: &[iowhy_live::BlockDevice],
-    wanted: &[String],
-) -> anyhow::Result<Vec<(u32, u32)>> {
-    let number = |name: &String| {
-        let name = bare(name);
-        let found = known.iter().find(|device| device.name == name);
-        found.map(|device| (device.major, device.minor)).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
-            let hint = format!("this machine has {}", names.join(", "));
-            Hinted::error(format!("there is no block device `{name}`"), hint)
-        })
-    };
-    wanted.iter().map(number).collect()
+/// What a recorder has its collectors do: every I/O and every histogram, the counters each second.
+fn plan(devices: &[String]) -> Plan {
+    Plan {
+        trace: Some(TraceMode::Events),
+        tracer: Some(TraceOptions {
+            count_all: true,
+            histogram_pause: HISTOGRAMS,
+            ring_bytes: RING_BYTES,
+            ..TraceOptions::new(TraceMode::Events)
+        }),
+        programs_only: true,
+        devices: devices.to_vec(),
+        before: true,
+        cgroups: true,
+        sample: Some(SECOND),
+        host_facts: Some(SENSORS),
+        ..Plan::default()
+    }
 }
 
 #[cfg(test)]

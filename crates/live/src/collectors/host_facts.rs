@@ -97,9 +97,7 @@ impl Collector for HostFacts {
     }
 
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
-        let mut source = Source::new(NAME, "live", Level::E);
-        source.sampling = Sampling::Sampled;
-        self.listing = sink.begin(source);
+        self.listing = sink.begin(source());
         // While there are rights: where the log is restricted, opening it takes them.
         self.log = open_log(&self.root.join("dev/kmsg"));
         self.ticks = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
@@ -119,9 +117,23 @@ impl Collector for HostFacts {
         Ok(())
     }
 
+    fn snapshot(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        sink.begin(source());
+        self.state(sink);
+        Ok(())
+    }
+
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         self.poll(sink)?;
         sink.resume(self.listing);
+        self.state(sink);
+        Ok(())
+    }
+}
+
+impl HostFacts {
+    /// Pours how things are: facts into the open listing, which ends by that, and files of text into their own.
+    fn state(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
             let device = Some(sink.device(&sensor.disk));
@@ -151,11 +163,8 @@ impl Collector for HostFacts {
             let text = log_lines(log);
             self.pour_text("/dev/kmsg", &text, "kernel-log", sink);
         }
-        Ok(())
     }
-}
 
-impl HostFacts {
     /// Facts of the machine: stolen time and dirty pages.
     fn state_machine(&self, sink: &mut dyn Sink) {
         let now = self.text("/proc/stat").as_deref().and_then(stolen_ticks);
@@ -174,6 +183,12 @@ impl HostFacts {
             }
         }
     }
+}
+
+fn source() -> Source {
+    let mut source = Source::new(NAME, "live", Level::E);
+    source.sampling = Sampling::Sampled;
+    source
 }
 
 fn machine(key: FactKey, value: FactValue, path: &str, sink: &mut dyn Sink) {

@@ -1,0 +1,295 @@
+//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink. The commands that watch and
+//! the flight recorder both go through here, so a new collector that runs beside the I/O needs no line in either.
+
+use std::any::Any;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
+use iowhy_model::{Note, Sink};
+
+use crate::messages::{self, Hinted};
+use crate::plan::Plan;
+
+/// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
+/// events per second, half of it left for a wake-up that comes late.
+pub const DRAIN: Duration = Duration::from_millis(20);
+/// How often what stands around the I/O is asked, and how often each collector does what is due between polls.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A collector and when it is polled.
+struct Paced {
+    collector: Box<dyn Collector>,
+    /// From one poll to the next; `Duration::MAX` for one at the end of a stretch only.
+    pace: Duration,
+    polled: Instant,
+}
+
+impl Paced {
+    fn new(collector: Box<dyn Collector>, pace: Duration) -> Paced {
+        Paced { collector, pace, polled: Instant::now() }
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        self.collector.poll(sink)?;
+        // Kept on the grid, so that a late wake-up does not shift all that follow.
+        self.polled = match self.polled.checked_add(self.pace) {
+            Some(next) if next.elapsed() < self.pace => next,
+            _ => Instant::now(),
+        };
+        Ok(())
+    }
+}
+
+/// Collectors at work.
+pub struct Collecting {
+    /// The devices at the start.
+    known: Vec<BlockDevice>,
+    /// In the order in which they are polled: counters first, for reading them is quick, and their interval should not
+    /// hold our own work.
+    paced: Vec<Paced>,
+    tended: Instant,
+    traces: bool,
+}
+
+impl Collecting {
+    /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on alone, and what it
+    /// cannot know is said on stderr.
+    ///
+    /// # Errors
+    /// If a named device does not exist, or if nothing at all can be watched.
+    pub fn begin(plan: &Plan, sink: &mut dyn Sink) -> anyhow::Result<Collecting> {
+        let known = if plan.root.is_none() { known_devices()? } else { Vec::new() };
+        let numbers = numbers(&known, plan)?;
+        for device in &known {
+            let id = sink.device(&device.name);
+            if let Some(medium) = device.medium {
+                sink.set_medium(id, medium);
+            }
+        }
+        let tracer = match plan.trace {
+            Some(mode) => tracer(mode, numbers, plan, sink)?,
+            None => None,
+        };
+        let traces = tracer.is_some();
+        if plan.trace.is_some() {
+            explain_stacks(&known, plan, sink);
+        }
+        let mut paced = Vec::new();
+        if let Some(pace) = plan.sample {
+            let mut stats = DiskStats::new(plan.root.clone());
+            stats.begin(sink)?;
+            paced.push(Paced::new(Box::new(stats), pace));
+        }
+        paced.extend(tracer);
+        if let Some(pace) = plan.host_facts {
+            for mut collector in iowhy_live::beside() {
+                collector.begin(sink)?;
+                paced.push(Paced::new(collector, pace));
+            }
+        }
+        Ok(Collecting { known, paced, tended: Instant::now(), traces })
+    }
+
+    /// The devices at the start.
+    pub fn known(&self) -> &[BlockDevice] {
+        &self.known
+    }
+
+    /// Whether requests are traced, not only counters sampled.
+    pub fn traces(&self) -> bool {
+        self.traces
+    }
+
+    /// The collector of a kind, if it runs, for what only that one knows.
+    pub fn of<T: Collector>(&self) -> Option<&T> {
+        self.paced.iter().find_map(|one| {
+            let any: &dyn Any = one.collector.as_ref();
+            any.downcast_ref()
+        })
+    }
+
+    /// The same, to be changed.
+    pub fn of_mut<T: Collector>(&mut self) -> Option<&mut T> {
+        self.paced.iter_mut().find_map(|one| {
+            let any: &mut dyn Any = one.collector.as_mut();
+            any.downcast_mut()
+        })
+    }
+
+    /// How long until a collector is due.
+    pub fn idle(&self) -> Duration {
+        let left = |one: &Paced| one.pace.saturating_sub(one.polled.elapsed());
+        self.paced.iter().map(left).min().unwrap_or(Duration::MAX)
+    }
+
+    /// Polls those that are due.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn poll(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        for one in &mut self.paced {
+            if one.polled.elapsed() >= one.pace {
+                one.poll(sink)?;
+            }
+        }
+        self.tend()
+    }
+
+    /// Polls all that are polled this often or more often, due or not: the end of a stretch.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn poll_up_to(&mut self, pace: Duration, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        for one in self.paced.iter_mut().filter(|one| one.pace <= pace) {
+            one.collector.poll(sink)?;
+            one.polled = Instant::now();
+        }
+        self.tend()
+    }
+
+    /// Another pace for the collector that traces.
+    pub fn trace_at(&mut self, pace: Duration) {
+        let is_tracer = |one: &&mut Paced| {
+            let any: &dyn Any = one.collector.as_ref();
+            any.is::<BlockTrace>()
+        };
+        if let Some(one) = self.paced.iter_mut().find(is_tracer) {
+            one.pace = pace;
+        }
+    }
+
+    /// Has each collector state how things are now.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn snapshot(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        self.paced.iter_mut().try_for_each(|one| one.collector.snapshot(sink)).map_err(Into::into)
+    }
+
+    /// Ends all: each gives what it still holds and lets go of the kernel. What they knew can still be asked.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn end(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        self.paced.iter_mut().try_for_each(|one| one.collector.end(sink)).map_err(Into::into)
+    }
+
+    fn tend(&mut self) -> anyhow::Result<()> {
+        if self.tended.elapsed() < SECOND {
+            return Ok(());
+        }
+        self.tended = Instant::now();
+        self.paced.iter_mut().try_for_each(|one| one.collector.tend()).map_err(Into::into)
+    }
+}
+
+/// The block devices of this machine.
+///
+/// # Errors
+/// If /sys cannot be read.
+pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
+    Ok(iowhy_live::devices(Path::new("/sys"))?)
+}
+
+/// The kernel's numbers of the devices asked for.
+fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>> {
+    if plan.root.is_some() {
+        return Ok(Vec::new());
+    }
+    let number = |name: &String| match known.iter().find(|device| device.name == *name) {
+        Some(device) => Ok((device.major, device.minor)),
+        None => {
+            let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
+            Err(Hinted::error(
+                format!("there is no block device `{name}`"),
+                format!("this machine has {}", names.join(", ")),
+            ))
+        }
+    };
+    plan.devices.iter().map(number).collect()
+}
+
+/// What sees requests: the programs in the kernel, or its event text; `None` if both are refused, and counters are left.
+fn tracer(
+    mode: TraceMode,
+    devices: Vec<(u32, u32)>,
+    plan: &Plan,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<Option<Paced>> {
+    let refused = if plan.event_text {
+        None
+    } else {
+        let mut trace = BlockTrace::new(TraceOptions {
+            devices: devices.clone(),
+            ops: plan.ops.clone(),
+            filter: plan.filter.clone(),
+            before: plan.before,
+            cgroups: plan.cgroups,
+            files: plan.files,
+            stacks: plan.stacks,
+            count_cost: plan.overhead,
+            ..plan.tracer.clone().unwrap_or_else(|| TraceOptions::new(mode))
+        });
+        match trace.begin(sink) {
+            Ok(()) => {
+                if let Some(words) = &plan.filtered {
+                    let reason =
+                        format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
+                    sink.note(Note { line: 0, text: String::new(), reason });
+                }
+                // Histograms wait in the kernel.
+                let pace = if mode == TraceMode::Events { DRAIN } else { Duration::MAX };
+                return Ok(Some(Paced::new(Box::new(trace), pace)));
+            }
+            Err(error) if plan.programs_only => return Err(error.into()),
+            Err(error) => Some(error),
+        }
+    };
+    Ok(event_text(devices, refused, plan, sink)?.map(|text| Paced::new(Box::new(text), DRAIN)))
+}
+
+/// The kernel's event text instead of eBPF; `None` if that is refused, too, and counters are left.
+fn event_text(
+    devices: Vec<(u32, u32)>,
+    refused: Option<iowhy_live::Error>,
+    plan: &Plan,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<Option<Ftrace>> {
+    let mut text = Ftrace::new(devices);
+    match (text.begin(sink), refused) {
+        (Ok(()), None) => Ok(Some(text)),
+        (Ok(()), Some(error)) => {
+            let costs = "reading the kernel's event text (ftrace) instead: it costs some \
+                         microseconds per I/O, and depth, payer and time before the request stay \
+                         unknown";
+            messages::warn(&format!("{error}; {costs}"), Some(error.hint()));
+            Ok(Some(text))
+        }
+        (Err(_), Some(error)) if plan.sample.is_some() && !plan.only_latencies => {
+            fall_back(&error);
+            Ok(None)
+        }
+        (Err(error), None) | (Err(_), Some(error)) => Err(error.into()),
+    }
+}
+
+fn fall_back(error: &iowhy_live::Error) {
+    messages::warn(
+        &format!(
+            "{error}; sampling /proc/diskstats instead: single I/Os, their queue and device \
+             time, percentiles, retries and stalls stay unknown"
+        ),
+        Some(error.hint()),
+    );
+}
+
+/// Says which disks lie below the devices that are watched.
+fn explain_stacks(known: &[BlockDevice], plan: &Plan, sink: &mut dyn Sink) {
+    let watched = |one: &&BlockDevice| plan.devices.is_empty() || plan.devices.contains(&one.name);
+    // Whoever watches a disk alone wants to know what it is part of; of all, what they are made of.
+    let told = |one: &&BlockDevice| !plan.devices.is_empty() || !one.slaves.is_empty();
+    for reason in known.iter().filter(watched).filter(told).filter_map(BlockDevice::stack_words) {
+        sink.note(Note { line: 0, text: String::new(), reason });
+    }
+}
