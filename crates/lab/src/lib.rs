@@ -11,6 +11,7 @@
 //! - [`score`] holds verdicts against the truth of simulated disks.
 //! - [`simulate`] sends a load to such a disk without waiting.
 //! - [`weak`] varies captures that earlier versions judged wrongly.
+//! - [`written`] are the scenarios that the tests, the score and the rig share, as data.
 
 pub mod attack;
 pub mod corpus;
@@ -22,3 +23,4 @@ pub mod scenarios;
 pub mod score;
 pub mod simulate;
 pub mod weak;
+pub mod written;

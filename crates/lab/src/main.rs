@@ -14,6 +14,7 @@ use iowhy_lab::large;
 use iowhy_lab::render;
 use iowhy_lab::score::{
     Case, Fitted, Score, calibration, forecast_table, forecasts, published_tables, sweep,
+    written_table,
 };
 use iowhy_lab::simulate::{Completion, Load, biosnoop};
 use iowhy_lab::weak::{self, blame};
@@ -110,6 +111,9 @@ struct Scored {
     /// Writes every answer as CSV instead
     #[arg(long)]
     answers: bool,
+    /// Judges the written scenarios instead, each with `--cases` seeds
+    #[arg(long)]
+    written: bool,
     /// Tells one case instead: `device.retry/mild:17`
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
@@ -344,6 +348,7 @@ impl Scored {
                 case.story(level)
             }
             (None, Some(of)) => calibration(of, self.cases, self.seed),
+            (None, None) if self.written => written_table(self.cases as u64, self.seed),
             (None, None) if self.sweep => sweep(self.cases, self.seed),
             (None, None) if self.answers => Score::of(self.cases, self.seed).map(|it| it.answers()),
             (None, None) => Score::of(self.cases, self.seed).and_then(|score| {

@@ -15,6 +15,7 @@ mod published;
 mod summary;
 mod sweep;
 mod tables;
+mod written;
 
 pub use calibration::Reliability;
 pub use case::{Case, Judged};
@@ -23,6 +24,7 @@ pub use forecast::{Forecast, forecasts, table as forecast_table};
 pub use published::{Grade, Published, pasted, published, published_table, published_tables};
 pub use summary::{Class, Summary};
 pub use sweep::sweep;
+pub use written::{WrittenAnswer, answer as written_answer, written_table};
 
 use iowhy_diagnose::Calibration;
 use iowhy_model::Level;

@@ -2,8 +2,8 @@
 //! seen of it.
 //!
 //! A closed load keeps `depth` requests in flight and sends the next one `think` after an answer;
-//! an open one sends at its own rate, whatever the disk does. A load is written
-//! `read:128K,random,depth=4,count=500,think=50us` or `write:4K,rate=200`.
+//! an open one sends at its own rate, whatever the disk does; one in batches sends so many at once, so often. A load is
+//! written `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200` or `batch=20/500ms:write:4K,random`.
 //!
 //! **Must never know:** a clock, a file, a detector.
 
@@ -28,9 +28,14 @@ pub struct Load {
     pub think: u64,
     /// Requests per second, sent without regard to answers.
     pub rate: Option<f64>,
+    /// From batch to batch, where requests come in batches of `depth`, ns.
+    pub batch: Option<u64>,
     /// How many.
     pub count: usize,
 }
+
+/// Senders of a load that sends at its own rate: so many may be late at once.
+const SENDERS: usize = 16;
 
 impl Load {
     /// Reads one from the command line.
@@ -38,6 +43,16 @@ impl Load {
     /// # Errors
     /// If it is none; the text says what would be.
     pub fn parse(text: &str) -> Result<Load, String> {
+        let Some(rest) = text.strip_prefix("batch=") else { return Load::unbatched(text) };
+        let form = || format!("`{text}` is no load; write `batch=20/500ms:write:4K,random`");
+        let (batch, load) = rest.split_once(':').ok_or_else(form)?;
+        let (many, every) = batch.split_once('/').ok_or_else(form)?;
+        let depth = many.parse().ok().filter(|many| (1..=512).contains(many)).ok_or_else(form)?;
+        let every = duration(every).ok_or_else(form)?;
+        Ok(Load { depth, batch: Some(every.max(1)), ..Load::unbatched(load)? })
+    }
+
+    fn unbatched(text: &str) -> Result<Load, String> {
         let wrong = |part: &str| {
             let form = "`read:128K` or `write:4K,random,depth=4,count=500,think=50us,rate=200`";
             format!("`{part}` is no part of a load; write {form}")
@@ -57,6 +72,7 @@ impl Load {
             depth: 1,
             think: 50_000,
             rate: None,
+            batch: None,
             count: 300,
         };
         for part in parts {
@@ -82,6 +98,30 @@ impl Load {
         Some(())
     }
 
+    /// How many send, each with one request in flight.
+    pub fn senders(&self) -> usize {
+        if self.rate.is_some() { SENDERS.max(self.depth) } else { self.depth }
+    }
+
+    /// When a sender sends first, ns.
+    pub fn first(&self, random: &mut Random) -> u64 {
+        self.after(0, 0, random)
+    }
+
+    /// When a sender sends next that sent last at `sent` and was answered at `answered`, ns.
+    pub fn after(&self, sent: u64, answered: u64, random: &mut Random) -> u64 {
+        match (self.batch, self.rate) {
+            // Whoever is late joins the next batch that is still to come.
+            (Some(every), _) => (sent.max(answered) / every + 1) * every,
+            // Gaps of a Poisson process: minus the logarithm of an even number.
+            (None, Some(rate)) => {
+                let each = rate / self.senders() as f64;
+                sent + (random.exponential() / each * 1e9) as u64
+            }
+            (None, None) => answered + self.think,
+        }
+    }
+
     /// Sends the load to a disk of `bytes`; each request with its answer, in order of arrival.
     pub fn run(&self, disk: &mut Disk, bytes: u64, seed: u64) -> Vec<(Request, Served)> {
         let mut random = Random::seeded(seed ^ 0x6c6f_6164);
@@ -92,10 +132,11 @@ impl Load {
             // The slot that is free first sends first.
             let slot = slots.iter().enumerate().min_by_key(|(_, free)| **free);
             let slot = slot.map_or(0, |(place, _)| place);
-            clock = match self.rate {
+            clock = match (self.batch, self.rate) {
+                (Some(every), _) => ((slots[slot] / every + 1) * every).max(clock),
                 // Gaps of a Poisson process: minus the logarithm of an even number.
-                Some(rate) => clock + (random.exponential() / rate * 1e9) as u64,
-                None => slots[slot].max(clock),
+                (None, Some(rate)) => clock + (random.exponential() / rate * 1e9) as u64,
+                (None, None) => slots[slot].max(clock),
             };
             let room = bytes.saturating_sub(u64::from(self.bytes)) / 4096 + 1;
             let offset = if self.random { random.bits() % room * 4096 } else { next };
@@ -146,6 +187,25 @@ pub fn biosnoop(seen: &[Completion]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_are_read_as_they_are_written() {
+        let load = Load::parse("batch=20/500ms:write:4K,random").unwrap();
+        assert_eq!((load.batch, load.depth, load.bytes), (Some(500_000_000), 20, 4096));
+        assert_eq!((load.op, Load::parse("read:128K").unwrap().batch), (Op::Write, None));
+        for bad in ["batch=20:read:4K", "batch=0/1s:read:4K", "batch=5/x:read:4K", "read:5"] {
+            assert!(Load::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn batches_begin_together() {
+        let arrivals: Vec<u64> = run("ssd", "batch=4/10ms:read:4K,count=8")
+            .iter()
+            .map(|(request, _)| request.arrival / 1_000_000)
+            .collect();
+        assert_eq!(arrivals, [10, 10, 10, 10, 20, 20, 20, 20]);
+    }
     use crate::disk::Model;
 
     fn run(model: &str, load: &str) -> Vec<(Request, Served)> {

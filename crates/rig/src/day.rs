@@ -1,7 +1,7 @@
 //! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it knows of
 //! them afterwards.
 //!
-//! Twenty incidents at known times, each a [`Scenario`] with a fault, and a healthy disk under a load
+//! Twenty incidents at known times, each a [`WrittenScenario`] with a fault, and a healthy disk under a load
 //! before each of them, one disk at a time. The recorder watches the whole machine. Found is an incident
 //! of the disk's while the fault was there, or the moment after; a healthy disk is accused if an incident
 //! blames it, its path or a limit. What `iowhy why --at` answers from the single requests is compared with
@@ -18,7 +18,9 @@ use serde_json::Value;
 
 use crate::built::iowhy;
 use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, missing};
-use crate::scenarios::{ACCUSES, SCENARIOS, Scenario};
+use iowhy_lab::written::{WrittenScenario, named};
+
+use crate::scenarios::ACCUSES;
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
@@ -69,7 +71,7 @@ pub struct Day {
 
 /// A disk that was there.
 struct Stretch {
-    scenario: &'static Scenario,
+    scenario: &'static WrittenScenario,
     sick: bool,
     device: String,
     /// Seconds since 1970.
@@ -127,8 +129,7 @@ impl Day {
         let mut stretches = Vec::new();
         let names = turns.iter().flat_map(|(healthy, sick)| [(healthy, false), (sick, true)]);
         for (place, (name, sick)) in names.enumerate() {
-            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == *name);
-            let scenario = scenario.ok_or_else(|| io::Error::other(format!("no `{name}`")))?;
+            let scenario = named(name).map_err(io::Error::other)?;
             let seed = self.seed.wrapping_add(1000 * place as u64);
             let stretch = stretch(scenario, sick, length, seed, store)?;
             writeln!(io::stderr(), "rig: {} on {}", scenario.tells(), stretch.device)?;
@@ -141,15 +142,15 @@ impl Day {
 
 /// A disk under its load, and its end.
 fn stretch(
-    scenario: &'static Scenario,
+    scenario: &'static WrittenScenario,
     sick: bool,
     length: Duration,
     seed: u64,
     store: &Path,
 ) -> io::Result<Stretch> {
     let disk = FaultyDisk::start(&Spec {
-        model: scenario.model.to_string(),
-        faults: scenario.faults.iter().map(ToString::to_string).collect(),
+        model: scenario.model.clone(),
+        faults: scenario.faults.clone(),
         bytes: BYTES,
         seed,
         truth: store.with_extension("csv"),
@@ -270,8 +271,7 @@ impl Outcome {
     }
 
     fn right(&self) -> bool {
-        let owed =
-            |(verdict, _): &(String, f64)| self.stretch.scenario.owed.contains(&verdict.as_str());
+        let owed = |(verdict, _): &(String, f64)| self.stretch.scenario.accepts(verdict);
         self.why.as_ref().is_some_and(owed)
     }
 }

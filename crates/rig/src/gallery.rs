@@ -1,11 +1,10 @@
 //! What good and bad look like: each fault as a picture, the words of the verdict, the command.
 //!
-//! The disks are those of the [`scenarios`](crate::scenarios), the time is virtual: a load is played against
+//! The disks are those of the written scenarios (`iowhy_lab::written`), the time is virtual: a load is played against
 //! the model, what a tracer would have seen is written as a capture, and `iowhy` draws and judges it.
 //! The same seed gives the same page.
 
 mod page;
-mod play;
 
 use std::fs;
 use std::io;
@@ -15,9 +14,8 @@ use std::process::Command;
 use clap::Args;
 
 use crate::built::iowhy;
-use crate::scenarios::{SCENARIOS, Scenario};
+use iowhy_lab::written::{WrittenScenario, named};
 use page::{PICTURES, Picture};
-pub use play::capture;
 
 /// Where to.
 #[derive(Args, Debug)]
@@ -43,9 +41,7 @@ impl Gallery {
         fs::create_dir_all(&folder)?;
         let mut page = page::beginning(self.seed);
         for picture in PICTURES {
-            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == picture.scenario);
-            let scenario = scenario
-                .ok_or_else(|| io::Error::other(format!("no scenario `{}`", picture.scenario)))?;
+            let scenario = named(picture.scenario).map_err(io::Error::other)?;
             page.push_str(&self.hang(picture, scenario, &folder)?);
         }
         // The stories behind the pictures are written by hand and stay.
@@ -59,16 +55,18 @@ impl Gallery {
     }
 
     /// Draws one picture; its part of the page.
-    fn hang(&self, picture: &Picture, scenario: &Scenario, folder: &Path) -> io::Result<String> {
+    fn hang(
+        &self,
+        picture: &Picture,
+        scenario: &WrittenScenario,
+        folder: &Path,
+    ) -> io::Result<String> {
         let name = picture.scenario.replace('/', "-");
         // The name of the capture stands in the words of the verdict.
         let own = std::env::temp_dir().join(format!("iowhy-gallery-{}", std::process::id()));
         fs::create_dir_all(&own)?;
         let capture_name = format!("{name}.json");
-        fs::write(
-            own.join(&capture_name),
-            capture(scenario, self.seed).map_err(io::Error::other)?,
-        )?;
+        fs::write(own.join(&capture_name), scenario.capture(self.seed).map_err(io::Error::other)?)?;
         let png = fs::canonicalize(folder)?.join(format!("{name}.png"));
         let device = shown(scenario);
         let map = ["map", &capture_name, "--width", "110", "--device", &device, "--force", "--png"];
@@ -83,8 +81,8 @@ impl Gallery {
 }
 
 /// The disk whose picture is shown: the first, which is the faulty one if one is.
-fn shown(scenario: &Scenario) -> String {
-    iowhy_lab::disk::Model::parse(scenario.model).map(|model| model.device(0)).unwrap_or_default()
+fn shown(scenario: &WrittenScenario) -> String {
+    iowhy_lab::disk::Model::parse(&scenario.model).map(|model| model.device(0)).unwrap_or_default()
 }
 
 fn ask(folder: &Path, command: &mut Command) -> io::Result<String> {

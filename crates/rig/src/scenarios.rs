@@ -1,28 +1,25 @@
 //! The scenarios: live disks of known fault, each judged three ways and compared with its own log.
 //!
-//! A [`Scenario`] is a fault, a load and the verdict that is owed. A run makes its disks, lets the load
+//! A [`WrittenScenario`] is a fault, a load and the verdict that is owed. A run makes its disks, lets the load
 //! run, and has them judged at the same time by `iowhy why`, by `iowhy snoop | iowhy why`, and from a
 //! capture that `iowhy snoop --json` wrote. The table says what was found, how sure, and how far the
 //! figures it rests on are from what the disk did.
 
-mod cases;
 mod kept;
 mod outcome;
 mod run;
-mod scenario;
 mod tables;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
+use iowhy_lab::written::{WrittenScenario, written};
 
-pub use cases::SCENARIOS;
 use kept::RunLog;
 pub(crate) use outcome::ACCUSES;
 pub use outcome::{Answer, Judged, Outcome, Route};
 use run::run;
-pub use scenario::{Figure, Scenario};
 pub use tables::tables;
 
 use crate::faulty_disk::missing;
@@ -60,7 +57,7 @@ impl Scenarios {
     /// # Errors
     /// If a disk cannot be made here, or `iowhy` was not built.
     pub fn run(&self) -> io::Result<ExitCode> {
-        let chosen = self.chosen();
+        let chosen = self.chosen()?;
         if self.list {
             for scenario in chosen {
                 writeln!(io::stdout(), "{:<16} {}", scenario.name, scenario.tells())?;
@@ -75,7 +72,7 @@ impl Scenarios {
         for scenario in chosen {
             let runs = if self.fast { 1 } else { scenario.runs };
             for again in 0..runs {
-                let seed = self.seed.wrapping_add(of_name(scenario.name) + again);
+                let seed = self.seed.wrapping_add(of_name(&scenario.name) + again);
                 if let Some(known) = kept.as_ref().and_then(|kept| kept.find(scenario, seed)) {
                     all.push(known.clone());
                     continue;
@@ -94,7 +91,7 @@ impl Scenarios {
 
     /// Runs a scenario, and anew if it went wrong while the host kept the disk itself off the processor: the
     /// log says so, and such a disk is not the one that the scenario is about.
-    fn undisturbed(&self, scenario: &'static Scenario, seed: u64) -> io::Result<Outcome> {
+    fn undisturbed(&self, scenario: &'static WrittenScenario, seed: u64) -> io::Result<Outcome> {
         for _ in 0..AGAIN {
             let outcome = run(scenario, seed, self.keep.as_deref())?;
             writeln!(io::stderr(), "rig: {}", outcome.line())?;
@@ -108,15 +105,13 @@ impl Scenarios {
         run(scenario, seed, self.keep.as_deref())
     }
 
-    fn chosen(&self) -> Vec<&'static Scenario> {
-        let named = |scenario: &Scenario| {
+    fn chosen(&self) -> io::Result<Vec<&'static WrittenScenario>> {
+        let named = |scenario: &WrittenScenario| {
             self.only.is_empty()
                 || self.only.iter().any(|name| scenario.name.contains(name.as_str()))
         };
-        SCENARIOS
-            .iter()
-            .filter(|scenario| named(scenario) && (!self.fast || scenario.fast))
-            .collect()
+        let all = written().map_err(io::Error::other)?.iter();
+        Ok(all.filter(|scenario| named(scenario) && (!self.fast || scenario.quick)).collect())
     }
 }
 

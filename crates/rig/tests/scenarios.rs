@@ -8,7 +8,6 @@ use std::process::Command;
 use iowhy_rig::built::iowhy;
 use iowhy_rig::faulty_disk::missing;
 use iowhy_rig::host::busy;
-use iowhy_rig::scenarios::SCENARIOS;
 
 #[test]
 fn a_few_live_disks_are_judged_rightly_three_ways() {
@@ -28,25 +27,4 @@ fn a_few_live_disks_are_judged_rightly_three_ways() {
     }
     assert!(output.status.success(), "{table}{}", String::from_utf8_lossy(&output.stderr));
     assert!(table.contains("healthy disks accused, by any way: none"), "{table}");
-}
-
-#[test]
-fn there_are_enough_runs_and_diseases_and_each_disease_has_its_near_miss_or_is_one() {
-    assert!(SCENARIOS.iter().map(|scenario| scenario.runs).sum::<u64>() >= 40);
-    let fault = |name: &'static str| name.split('/').next().unwrap_or(name);
-    let mut faults: Vec<&str> = SCENARIOS.iter().map(|scenario| fault(scenario.name)).collect();
-    faults.dedup();
-    assert!(faults.len() >= 12, "{faults:?}");
-    let mut sorted = faults.clone();
-    sorted.sort_unstable();
-    sorted.dedup();
-    assert_eq!(sorted.len(), faults.len(), "scenarios of a fault stand together: {faults:?}");
-    // A scenario whose disk is well is a near miss of every fault it resembles.
-    let lacks = |name: &&&str| {
-        let of = SCENARIOS.iter().filter(|scenario| fault(scenario.name) == **name);
-        of.clone().any(|scenario| scenario.faulty())
-            && !of.clone().any(|scenario| !scenario.faulty())
-    };
-    let lacking: Vec<&&str> = faults.iter().filter(lacks).collect();
-    assert!(lacking.is_empty(), "no near miss: {lacking:?}");
 }

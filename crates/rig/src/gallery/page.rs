@@ -1,6 +1,6 @@
 //! The page: what hangs in it, in which order, and what to look at.
 
-use crate::scenarios::Scenario;
+use iowhy_lab::written::WrittenScenario;
 
 /// A picture of the gallery.
 pub struct Picture {
@@ -147,7 +147,7 @@ pub fn beginning(seed: u64) -> String {
 /// One picture with its words.
 pub fn part(
     picture: &Picture,
-    scenario: &Scenario,
+    scenario: &WrittenScenario,
     name: &str,
     histogram: &str,
     verdict: &str,
@@ -185,7 +185,7 @@ fn wrapped(text: &str) -> String {
 }
 
 /// How to make it, live.
-fn command(scenario: &Scenario) -> String {
+fn command(scenario: &WrittenScenario) -> String {
     let faults: Vec<String> =
         scenario.faults.iter().map(|fault| format!(" --fault {fault}")).collect();
     let loads = scenario.loads.join("`, `");

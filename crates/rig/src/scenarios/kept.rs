@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Judged, Outcome, SCENARIOS, Scenario};
+use iowhy_lab::written::{WrittenScenario, written};
+
+use super::{Answer, Judged, Outcome};
 
 /// The runs of a file.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl RunLog {
     }
 
     /// The run of a scenario with a seed, if it is there.
-    pub fn find(&self, scenario: &Scenario, seed: u64) -> Option<&Outcome> {
+    pub fn find(&self, scenario: &WrittenScenario, seed: u64) -> Option<&Outcome> {
         self.known.iter().find(|known| known.scenario.name == scenario.name && known.seed == seed)
     }
 
@@ -76,9 +78,10 @@ fn line(outcome: &Outcome) -> Value {
 }
 
 fn outcome(line: &Value) -> Option<Outcome> {
-    let scenario = SCENARIOS
-        .iter()
-        .find(|scenario| line["scenario"] == scenario.name && line["is"] == scenario.tells())?;
+    let is = |one: &&WrittenScenario| {
+        line["scenario"] == one.name.as_str() && line["is"] == one.tells().as_str()
+    };
+    let scenario = written().ok()?.iter().find(is)?;
     let answers = line["answers"].as_array()?;
     let at = |place: usize| answers.get(place).and_then(answer);
     Some(Outcome {
@@ -108,6 +111,7 @@ mod tests {
 
     #[test]
     fn a_run_comes_back_as_it_was_kept_and_one_of_another_scenario_does_not() {
+        let all = written().unwrap();
         let said = |verdict: &str| {
             Some(Answer {
                 verdict: verdict.to_string(),
@@ -118,7 +122,7 @@ mod tests {
             })
         };
         let run = Outcome {
-            scenario: &SCENARIOS[0],
+            scenario: &all[0],
             seed: 11,
             truth: Some(7200.0),
             requests: 930,
@@ -130,9 +134,9 @@ mod tests {
         RunLog { path: path.clone(), known: Vec::new() }.add(&run).unwrap();
         let kept = RunLog::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
-        let known = kept.find(&SCENARIOS[0], 11).unwrap();
+        let known = kept.find(&all[0], 11).unwrap();
         assert_eq!((line(known), &known.judged), (line(&run), &run.judged));
-        assert!(kept.find(&SCENARIOS[0], 12).is_none() && kept.find(&SCENARIOS[1], 11).is_none());
+        assert!(kept.find(&all[0], 12).is_none() && kept.find(&all[1], 11).is_none());
         let mut changed = line(&run);
         changed["is"] = "another disk".into();
         assert!(outcome(&changed).is_none());

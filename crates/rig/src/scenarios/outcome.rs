@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Figure, Scenario};
 use crate::faulty_disk::{Entry, Truth};
 use iowhy_lab::disk::Cause;
+use iowhy_lab::written::{Figure, WrittenScenario};
 
 /// The way by which a verdict came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ pub struct Judged {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The scenario.
-    pub scenario: &'static Scenario,
+    pub scenario: &'static WrittenScenario,
     /// The seed.
     pub seed: u64,
     /// What the figure really was.
@@ -82,7 +82,7 @@ pub struct Outcome {
 
 impl Answer {
     /// Reads a report.
-    pub fn read(report: &Value, scenario: &Scenario) -> Option<Answer> {
+    pub fn read(report: &Value, scenario: &WrittenScenario) -> Option<Answer> {
         let findings = report["findings"].as_array()?;
         let first = findings.first()?;
         let text = |finding: &Value, key: &str| finding[key].as_str().map(str::to_string);
@@ -125,7 +125,7 @@ fn figure(finding: &Value, figure: Figure) -> Option<f64> {
 impl Outcome {
     /// Holds what was said against the logs of the disks, the first disk's first.
     pub fn new(
-        scenario: &'static Scenario,
+        scenario: &'static WrittenScenario,
         seed: u64,
         devices: &[String],
         judged: Judged,
@@ -167,8 +167,7 @@ impl Outcome {
     pub fn right(&self, way: Route) -> bool {
         self.answer(way).is_some_and(|answer| {
             let device = |name: &String| self.faulty.is_empty() || self.faulty.contains(name);
-            self.scenario.owed.contains(&answer.verdict.as_str())
-                && answer.device.as_ref().is_none_or(device)
+            self.scenario.accepts(&answer.verdict) && answer.device.as_ref().is_none_or(device)
         })
     }
 

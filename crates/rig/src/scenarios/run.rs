@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-use super::{Answer, Judged, Outcome, Scenario};
+use super::{Answer, Judged, Outcome};
+use iowhy_lab::written::WrittenScenario;
+
 use crate::built::iowhy;
 use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, Truth};
 
@@ -29,7 +31,11 @@ struct Beds {
 ///
 /// # Errors
 /// If a disk cannot be made or a program cannot be started.
-pub fn run(scenario: &'static Scenario, seed: u64, keep: Option<&Path>) -> io::Result<Outcome> {
+pub fn run(
+    scenario: &'static WrittenScenario,
+    seed: u64,
+    keep: Option<&Path>,
+) -> io::Result<Outcome> {
     let name = format!("{}-{seed}", scenario.name.replace('/', "-"));
     let own = format!("iowhy-scenarios-{}", std::process::id());
     let folder = keep.map_or_else(|| std::env::temp_dir().join(own), Path::to_path_buf).join(name);
@@ -54,13 +60,13 @@ pub fn run(scenario: &'static Scenario, seed: u64, keep: Option<&Path>) -> io::R
 }
 
 impl Beds {
-    fn make(scenario: &Scenario, seed: u64, folder: PathBuf) -> io::Result<Beds> {
+    fn make(scenario: &WrittenScenario, seed: u64, folder: PathBuf) -> io::Result<Beds> {
         let (peers, faulty) = scenario.beside;
         let mut disks = Vec::new();
         for place in 0..=u64::from(peers) {
-            let faults = if place == 0 || faulty { scenario.faults } else { &[] };
+            let faults = if place == 0 || faulty { scenario.faults.as_slice() } else { &[] };
             disks.push(FaultyDisk::start(&Spec {
-                model: scenario.model.to_string(),
+                model: scenario.model.clone(),
                 faults: faults.iter().map(ToString::to_string).collect(),
                 bytes: BYTES,
                 seed: seed.wrapping_add(place),
@@ -74,7 +80,7 @@ impl Beds {
         self.disks.iter().map(|disk| disk.path().trim_start_matches("/dev/").to_string()).collect()
     }
 
-    fn loads(&self, scenario: &Scenario, seed: u64) -> io::Result<Vec<RunningDrive>> {
+    fn loads(&self, scenario: &WrittenScenario, seed: u64) -> io::Result<Vec<RunningDrive>> {
         let mut driven = Vec::new();
         for (place, disk) in self.disks.iter().enumerate() {
             for (one, load) in scenario.loads.iter().enumerate() {
@@ -87,7 +93,7 @@ impl Beds {
     }
 
     /// What came of each way, in the order of [`Route`](super::Route).
-    fn judge(&self, scenario: &Scenario) -> io::Result<[Option<Value>; 3]> {
+    fn judge(&self, scenario: &WrittenScenario) -> io::Result<[Option<Value>; 3]> {
         let until = Instant::now() + Duration::from_secs(scenario.seconds) + GRACE;
         let capture = self.folder.join("capture.json");
         let watch = |arguments: &[&str]| -> io::Result<Command> {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Outcome, Route};
+use iowhy_lab::written::Figure;
+
+use super::{Outcome, Route};
 
 /// All runs, and what they come to.
 pub fn tables(all: &[Outcome]) -> String {
@@ -14,7 +16,7 @@ pub fn tables(all: &[Outcome]) -> String {
         let said = Route::ALL.map(|way| cell(one, way));
         let (figure, found, truth) = figures(one);
         let (scenario, seed, requests, owed) =
-            (one.scenario.name, one.seed, one.requests, one.scenario.owed[0]);
+            (&one.scenario.name, one.seed, one.requests, one.scenario.owes());
         let [live, pipe, capture] = said;
         let _ = writeln!(
             out,
@@ -31,7 +33,7 @@ fn cell(outcome: &Outcome, way: Route) -> String {
     let text = format!("{} {:.0} %", answer.verdict, 100.0 * answer.confidence);
     match outcome.right(way) {
         false => format!("**{text}**"),
-        true if answer.verdict != outcome.scenario.owed[0] => format!("{text}*"),
+        true if answer.verdict != outcome.scenario.owes() => format!("{text}*"),
         true => text,
     }
 }
@@ -57,7 +59,7 @@ fn sums(all: &[Outcome]) -> String {
         let exact = all.iter().filter(|outcome| {
             outcome
                 .answer(way)
-                .is_some_and(|a| outcome.right(way) && a.verdict == outcome.scenario.owed[0])
+                .is_some_and(|a| outcome.right(way) && a.verdict == outcome.scenario.owes())
         });
         let share = 100.0 * right as f64 / n.max(1) as f64;
         let exact = exact.count();
