@@ -48,7 +48,7 @@ pub const DETECTOR: Detector = Detector {
     // Peers are a yardstick under the same load, and batches are its own.
     // Steps, too: within a batch that is served at an even pace none took a revolution longer.
     explains: &[
-        Verdict::DeviceCombOther,
+        Verdict::DevicePeriodicDelay,
         Verdict::DeviceRetry,
         Verdict::DeviceSlow,
         Verdict::LoadSaturated,
