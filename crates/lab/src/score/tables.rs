@@ -18,18 +18,18 @@ pub(super) fn totals(score: &Score) -> String {
         "level", "n", "macro-F1", "accuracy", "acc@80 %", "Brier", "ECE", "false/1000"
     );
     for level in LEVELS {
-        let tally = score.summary(level);
-        let n: usize = tally.classes.values().map(super::Class::n).sum();
+        let summary = score.summary(level);
+        let n: usize = summary.classes.values().map(super::Class::n).sum();
         let (accused, well) = score.accused(Some(level));
         let _ = writeln!(
             out,
             "{:<6} {n:>6} {:>8.3} {:>8.3} {:>9.3} {:>8.3} {:>8.3} {:>12}",
             level.letter(),
-            tally.macro_f1(),
-            tally.accuracy,
-            tally.at_80,
-            tally.brier,
-            tally.sure.error(),
+            summary.macro_f1(),
+            summary.accuracy,
+            summary.at_80,
+            summary.brier,
+            summary.sure.error(),
             format!("{:.1}", per_thousand(accused, well)),
         );
     }
@@ -58,8 +58,8 @@ pub(super) fn reliability(score: &Score) -> String {
         "under"
     );
     for level in LEVELS {
-        let tally = score.tally(level);
-        let (before, after) = (tally.unbounded, tally.sure);
+        let summary = score.summary(level);
+        let (before, after) = (summary.unbounded, summary.sure);
         let _ = writeln!(
             out,
             "{:<6} {:>10.3} {:>10.3} {:>10.3} {:>10.3} {:>11.3} {:>12.3} {:>10.3} {:>10.3}",
