@@ -7,7 +7,6 @@ const PAGES: &[&str] = &[
     "ARCHITECTURE.md",
     "COMPAT.md",
     "CONTRIBUTING.md",
-    "FEEDS.md",
     "FLEET.md",
     "GALLERY.md",
     "JSON.md",
