@@ -1,5 +1,5 @@
 //! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results` writes the
-//! tables of docs/results, `xtask licences` and `xtask sbom` what the packages say of their parts.
+//! tables of docs/results, `xtask new` begins a member of a list, `xtask licences` and `xtask sbom` what the packages say of their parts.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -20,11 +20,13 @@ fn main() -> ExitCode {
         ["results", ref pages @ ..] if !pages.is_empty() => {
             pages.iter().try_for_each(|page| results::write(page)).map(|()| ExitCode::SUCCESS)
         }
+        ["new", member, name] => xtask::new::new(&xtask::root(), member, name)
+            .and_then(|files| print(&(files.join("\n") + "\n"))),
         ["licences", target] => shipped::licences(target).and_then(|text| print(&text)),
         ["sbom", target] => shipped::sbom(target).and_then(|text| print(&text)),
         _ => Err(io::Error::other(
             "usage: xtask test [--long] [CRATE or TEST PROGRAM...]; xtask results PAGE...; \
-             xtask licences TARGET; xtask sbom TARGET",
+             xtask new collector|command|detector|format|kind|view NAME; xtask licences TARGET; xtask sbom TARGET",
         )),
     };
     outcome.unwrap_or_else(|error| {
