@@ -75,21 +75,11 @@ pub fn zero(listing: &Listing) -> Option<i64> {
     Clock::of(listing).filter(|clock| clock.utc).map(|clock| clock.zero)
 }
 
-/// A moment as `2026-11-21 11:36:07 UTC` (days to a date after Howard Hinnant's "chrono-compatible
-/// low-level date algorithms").
+/// A moment as `2026-11-21 11:36:07 UTC`.
 pub fn date_and_time(since_1970_ns: i64) -> String {
-    let seconds = since_1970_ns.div_euclid(1_000_000_000);
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    // All moments that nanoseconds since 1970 reach have a date: 1677 to 2262.
+    let moment = jiff::Timestamp::from_nanosecond(since_1970_ns.into()).unwrap_or_default();
+    moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// A second of the day as `11:36:07`, with so many decimals.

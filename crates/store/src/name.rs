@@ -1,6 +1,9 @@
 //! Names of segments: when they began, and how fine their time is.
 
 use crate::SECOND_NS;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 /// How fine the time of a segment is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -80,39 +83,21 @@ impl SegmentName {
     }
 }
 
-/// A moment as `20261122T190312Z` (a date from days after Howard Hinnant's "chrono-compatible
-/// low-level date algorithms").
+/// How a moment is written in a file's name.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
+/// A moment as `20261122T190312Z`; the last one that a calendar has if it lies beyond.
 pub fn stamp(seconds: i64) -> String {
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    let moment = Timestamp::from_second(seconds);
+    let beyond = if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    moment.unwrap_or(beyond).strftime(STAMP).to_string()
 }
 
 /// The way back; `None` if it is no such moment.
 pub fn unstamp(text: &str) -> Option<i64> {
-    let digits = text.strip_suffix('Z')?;
-    let (date, time) = digits.split_once('T')?;
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if date.len() != 8 || time.len() != 6 || !all_digits(date) || !all_digits(time) {
-        return None;
-    }
-    let number = |text: &str, from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (number(date, 0, 4)?, number(date, 4, 6)?, number(date, 6, 8)?);
-    let (hour, minute, second) = (number(time, 0, 2)?, number(time, 2, 4)?, number(time, 4, 6)?);
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
-    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second;
-    // A thirteenth month or a 61st minute comes back as another moment.
+    let time = DateTime::strptime(STAMP, text).ok()?;
+    let seconds = time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second();
+    // Fewer digits would be read, too.
     (stamp(seconds) == text).then_some(seconds)
 }
 

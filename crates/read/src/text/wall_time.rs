@@ -1,6 +1,7 @@
 //! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
 
 use iowhy_model::{Fact, FactValue, Nanos, Sink, key};
+use jiff::civil::{Date, date};
 
 use crate::{decimal, integer};
 
@@ -19,6 +20,8 @@ const DAY: f64 = 86_400.0;
 const FIRST_EPOCH: f64 = 1e9;
 /// The largest: 2100 and a bit, still ten digits.
 const LAST_EPOCH: f64 = 5e9;
+/// Days are counted from here.
+const EPOCH: Date = date(1970, 1, 1);
 
 impl WallTime {
     /// Reads a line that holds a moment and nothing else. A prefix `Time:` is allowed.
@@ -192,16 +195,12 @@ fn numbered((a, b, c, separator): (i64, i64, i64, char), american: bool) -> Opti
     if month_first { days(year, a, b) } else { days(year, b, a) }
 }
 
-/// Days since 1970 in the Gregorian calendar, by counting March as the first month so that the
-/// leap day comes last.
+/// Days since 1970 in the Gregorian calendar; `None` for one that it does not have, and for what no tool of these days prints.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1970..2200).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leaps = years / 4 - years / 100 + years / 400;
-    // 1 March of year 0 lies 719468 days before 1 January 1970.
-    Some(years * 365 + leaps + (months * 153 + 2) / 5 + day - 1 - 719_468)
+    let (year, month, day) = (year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?);
+    let date =
+        Date::new(year, month, day).ok().filter(|date| (1970..2200).contains(&date.year()))?;
+    Some(date.duration_since(EPOCH).as_hours() / 24)
 }
 
 fn month(word: &str) -> Option<i64> {
