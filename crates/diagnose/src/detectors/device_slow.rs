@@ -70,6 +70,8 @@ const SLOWDOWN: f64 = 2.0;
 /// late and gives little (Heimdall, EuroSys 2025). Eight is more than a disk's platter or a SATA
 /// drive's share of its 32 tags needs.
 const GIVES_MUCH: f64 = 8.0;
+/// Times the rate of the row that speaks, at which another row is healthy, so that the places may be what was slow (a choice).
+const TOUCHED: f64 = 2.0;
 /// Odds of a network volume from which on a queue may be its provider's, and the share of the wait
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
@@ -397,6 +399,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         || writes_may_be_durable(row)
         || row.revolution_per_write().is_some()
         || equals.is_some()
+        || is_touched_first(analysis, row, rows)
     {
         finding.confidence = finding.confidence.min(SHAPE_ALONE);
     }
@@ -423,6 +426,16 @@ fn behind_discards(row: &IntervalSample) -> bool {
     let of = row.interval.of(Op::Discard);
     let share = of.and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9));
     share.is_some_and(|share| share > OF_DISCARDS * row.interval.busy.unwrap_or(1.0))
+}
+
+/// Whether a volume does twice as much or more, like a healthy one, in another row: places that are fetched when they are
+/// first read look like a slow device until all were read (`layer.remote`).
+fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&IntervalSample]) -> bool {
+    let healthy = |other: &&&IntervalSample| {
+        let own = other.effective_ms().is_some_and(|ms| ms < SLOWDOWN * other.s0.median_ms());
+        own && other.per_s() >= TOUCHED * row.per_s()
+    };
+    analysis.network_odds(row.device) >= HELD_BACK && rows.iter().any(|other| healthy(&other))
 }
 
 /// Requests behind all rows; a row of unknown length is one of many seconds most likely.

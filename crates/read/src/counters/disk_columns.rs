@@ -9,7 +9,7 @@ pub(crate) fn is_column(word: &str) -> bool {
     let shaped = word.ends_with("/s") || word.ends_with("-sz") || word.ends_with("await");
     let totals = ["kB", "MB", "GB", "Blk"].iter().any(|unit| {
         let rest = word.strip_prefix(unit).and_then(|rest| rest.strip_prefix('_'));
-        rest.is_some_and(|rest| matches!(rest, "read" | "wrtn" | "dscd"))
+        rest.is_some_and(|rest| matches!(rest, "read" | "wrtn" | "dscd" | "w+d"))
     });
     shaped || totals || matches!(word, "tps" | "svctm" | "%util" | "%rrqm" | "%wrqm" | "%drqm")
 }
@@ -102,10 +102,10 @@ impl Draft {
             "%util" => self.busy = of(0.01),
             "avgrq-sz" => self.size = of(SECTOR),
             "svctm" => self.svctm_ns = of(NS_PER_MS),
-            "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" => self.add_bytes(of(KIB)),
-            "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" => self.add_bytes(of(MIB)),
-            "GB_read/s" | "GB_wrtn/s" | "GB_dscd/s" => self.add_bytes(of(GIB)),
-            "Blk_read/s" | "Blk_wrtn/s" | "Blk_dscd/s" => self.add_bytes(of(SECTOR)),
+            "kB_read/s" | "kB_wrtn/s" | "kB_dscd/s" | "kB_w+d/s" => self.add_bytes(of(KIB)),
+            "MB_read/s" | "MB_wrtn/s" | "MB_dscd/s" | "MB_w+d/s" => self.add_bytes(of(MIB)),
+            "GB_read/s" | "GB_wrtn/s" | "GB_dscd/s" | "GB_w+d/s" => self.add_bytes(of(GIB)),
+            "Blk_read/s" | "Blk_wrtn/s" | "Blk_dscd/s" | "Blk_w+d/s" => self.add_bytes(of(SECTOR)),
             _ => self.take_part(column, word),
         }
     }

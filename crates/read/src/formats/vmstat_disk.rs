@@ -13,7 +13,8 @@
 //! ## Traps
 //! All values count since boot, at every look: a single look says how the disk did since then, and nothing of now.
 //! Without `-t` no look has a time; the interval is taken from the command line where that stands above the table, else
-//! there are waits and no rates. `sec` is busy time in whole seconds and read over. Sectors are 512 bytes.
+//! there are waits and no rates. `sec` is busy time in whole seconds and read over. Sectors are 512 bytes. `vmstat -D`
+//! adds up all disks since boot, volumes and what they are made of alike: it is known and says nothing of any disk.
 //!
 //! ## Cannot know
 //! How latencies are distributed, how much of a wait was queue and how much the device, which process asked, and what
@@ -38,7 +39,8 @@ pub const FORMAT: Format = Format {
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
-        [first] if is_groups(first) => Sniff::More,
+        [first] if is_groups(first) || is_total(first, "disks") => Sniff::More,
+        [first, second, ..] if is_total(first, "disks") => is_total(second, "partitions").into(),
         [first, second, ..] => (is_groups(first) && is_columns(second)).into(),
         _ => Sniff::No,
     }
@@ -48,6 +50,28 @@ fn sniff(lines: &[&str]) -> Sniff {
 fn is_groups(line: &str) -> bool {
     line.starts_with("disk-") && line.contains("-reads-") && line.contains("-writes-")
 }
+
+/// `    10 disks`, a line of `vmstat -D`.
+fn is_total(line: &str, what: &str) -> bool {
+    line.trim().split_once(' ').is_some_and(|(n, rest)| integer(n).is_some() && rest == what)
+}
+
+/// What `vmstat -D` counts, all disks together.
+const TOTALS: [&str; 13] = [
+    "disks",
+    "partitions",
+    "total reads",
+    "merged reads",
+    "read sectors",
+    "milli reading",
+    "writes",
+    "merged writes",
+    "written sectors",
+    "milli writing",
+    "inprogress IO",
+    "milli spent IO",
+    "milli weighted IO",
+];
 
 fn is_columns(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -101,6 +125,16 @@ impl Reader for VmstatDisk {
         if is_groups(line) || is_columns(line) || line.trim().is_empty() {
             return Step::Took;
         }
+        if TOTALS.iter().any(|what| is_total(line, what)) {
+            return match is_total(line, "disks") {
+                true => Step::Skipped(
+                    "vmstat -D counts all disks together since boot, volumes and what they are made of alike; \
+                     `vmstat -d 5 3` tells each"
+                        .to_string(),
+                ),
+                false => Step::Took,
+            };
+        }
         if let Some((counters, now)) = row(line) {
             self.0.take(counters, now, sink);
             return Step::Took;
@@ -123,6 +157,15 @@ mod tests {
     use iowhy_model::Op;
 
     use crate::scan::recorded as read;
+
+    #[test]
+    fn a_sum_of_all_disks_is_refused_by_name() {
+        let text = "           10 disks\n            0 partitions\n      9186439 total reads\n      1285150 milli reading\n";
+        let mut heard = iowhy_model::Recording::new();
+        crate::scan("x", &mut text.as_bytes(), None, &mut heard).expect("text");
+        let said = format!("{heard:?}");
+        assert!(said.contains("vmstat -D counts all disks together"), "{said}");
+    }
 
     #[test]
     fn two_looks_give_waits_and_with_the_command_rates() {
