@@ -16,10 +16,10 @@ use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
 use crate::options::Calibration;
 
-/// Acquittals that are right less often than this are withdrawn, and those that lead less often than any
+/// Clean verdicts that are right less often than this are withdrawn, and those that lead less often than any
 /// headline must be right. Below one half, for the lab shows twelve ill worlds for each that is well, and the
 /// field does not.
-const ACQUITS: f64 = 0.4;
+const CLEARS: f64 = 0.4;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
 /// What averages and histograms carry at best: on the published captures of that kind 17 of 18 verdicts of version
@@ -194,7 +194,7 @@ fn closes(finding: &Finding) -> bool {
     finding.verdict.accuses_nobody()
 }
 
-/// Whether an acquittal is right often enough when it leads; else it is withdrawn.
+/// Whether a clean verdict is right often enough when it leads; else it is withdrawn.
 fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     if closing.verdict != Verdict::Healthy {
         return true;
@@ -208,7 +208,7 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     let both = level >= Level::C
         && closing.confidence >= STANDS
         && medium_readings::is_open(analysis, closing);
-    closing.confidence >= ACQUITS && (as_first >= STANDS || both)
+    closing.confidence >= CLEARS && (as_first >= STANDS || both)
 }
 
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A

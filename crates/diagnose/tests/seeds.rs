@@ -12,6 +12,13 @@ use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
 use world::{accuses, blames_a_device, brief, of};
 
+/// Source documents, by the number of their file in `shared/sources`.
+const DUSTY_DISK: &str = "000";
+const MISSED_REVOLUTION: &str = "001";
+const CLOUD_VOLUME: &str = "002";
+const ONE_OF_SEVENTEEN: &str = "003";
+const DIRECT_MOUNT: &str = "004";
+
 /// The document whose name begins so, read and judged; `None`, loudly, if it is not there.
 fn seed(number: &str) -> Option<(Recording, Vec<Finding>)> {
     let recording = read(number, |_| true)?;
@@ -80,8 +87,8 @@ fn is_honest(findings: &[Finding]) {
 }
 
 #[test]
-fn document_000_the_disk_loses_whole_revolutions() {
-    let Some((recording, findings)) = seed("000") else { return };
+fn dusty_disk_loses_whole_revolutions() {
+    let Some((recording, findings)) = seed(DUSTY_DISK) else { return };
     is_honest(&findings);
     let first = &findings[0];
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
@@ -102,8 +109,8 @@ fn document_000_the_disk_loses_whole_revolutions() {
 }
 
 #[test]
-fn the_turns_of_document_000_can_be_recomputed_from_its_lines() {
-    let Some((recording, findings)) = seed("000") else { return };
+fn the_revolutions_of_dusty_disk_can_be_recomputed_from_its_lines() {
+    let Some((recording, findings)) = seed(DUSTY_DISK) else { return };
     let revolution_ms = evidence(&findings[0], "one revolution").amount.value;
     let base_ms = evidence(&findings[0], "service time without retries").amount.value;
     let sdb = recording.find_device("sdb");
@@ -123,9 +130,9 @@ fn the_turns_of_document_000_can_be_recomputed_from_its_lines() {
 }
 
 #[test]
-fn document_000_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
+fn dusty_disk_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     // The averages of the slow state: everything before the first histogram.
-    let Some(recording) = read("000", |line| line < 75) else { return };
+    let Some(recording) = read(DUSTY_DISK, |line| line < 75) else { return };
     let findings = judge(&recording, &Options::default());
     is_honest(&findings);
     let first = &findings[0];
@@ -148,8 +155,8 @@ fn document_000_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
 }
 
 #[test]
-fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
-    let Some((_, findings)) = seed("001") else { return };
+fn missed_revolution_each_write_misses_its_sector_and_the_arithmetic_fails() {
+    let Some((_, findings)) = seed(MISSED_REVOLUTION) else { return };
     is_honest(&findings);
     let first = &findings[0];
     assert_eq!(first.verdict, "load.missed-revolution");
@@ -168,8 +175,8 @@ fn document_001_each_write_misses_a_turn_and_the_arithmetic_fails() {
 }
 
 #[test]
-fn document_002_full_is_not_full_and_then_a_limit_holds() {
-    let Some((recording, findings)) = seed("002") else { return };
+fn cloud_volume_full_is_not_full_and_then_a_limit_holds() {
+    let Some((recording, findings)) = seed(CLOUD_VOLUME) else { return };
     is_honest(&findings);
     let trap = of(&findings, "report.util-trap")[0];
     assert_eq!(device(&recording, trap), "nvme1n1");
@@ -188,8 +195,8 @@ fn document_002_full_is_not_full_and_then_a_limit_holds() {
 }
 
 #[test]
-fn document_003_one_of_seventeen() {
-    let Some((recording, findings)) = seed("003") else { return };
+fn one_of_seventeen() {
+    let Some((recording, findings)) = seed(ONE_OF_SEVENTEEN) else { return };
     is_honest(&findings);
     let first = &findings[0];
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("peer.outlier", "sdy"));
@@ -211,8 +218,8 @@ fn document_003_one_of_seventeen() {
 }
 
 #[test]
-fn document_004_small_requests_one_at_a_time() {
-    let Some((_, findings)) = seed("004") else { return };
+fn direct_mount_small_requests_one_at_a_time() {
+    let Some((_, findings)) = seed(DIRECT_MOUNT) else { return };
     is_honest(&findings);
     let first = &findings[0];
     assert_eq!(first.verdict, "load.small-sync");
@@ -232,7 +239,7 @@ fn document_004_small_requests_one_at_a_time() {
 
 #[test]
 fn each_verdict_names_a_unit_for_each_number() {
-    let Some((recording, findings)) = seed("000") else { return };
+    let Some((recording, findings)) = seed(DUSTY_DISK) else { return };
     let retry = &findings[0];
     assert_eq!(evidence(retry, "spindle speed").amount.unit, Unit::Rpm);
     assert_eq!(evidence(retry, "extra revolutions, median").amount.unit, Unit::Revolutions);

@@ -26,8 +26,8 @@ pub struct Baselines {
 }
 
 impl Baselines {
-    /// The yardstick asked for.
-    pub fn yardstick(&self) -> anyhow::Result<HealthyOrigin> {
+    /// Where healthy service times come from, as asked for.
+    pub fn healthy_origin(&self) -> anyhow::Result<HealthyOrigin> {
         match self.baseline.as_deref() {
             None | Some("class") => Ok(HealthyOrigin::Class),
             Some("own") => Ok(HealthyOrigin::Own),

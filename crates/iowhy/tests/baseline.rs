@@ -49,7 +49,7 @@ fn first(output: &Output) -> String {
 }
 
 #[test]
-fn what_was_healthy_on_monday_is_the_yardstick_on_tuesday() {
+fn what_was_healthy_on_monday_is_the_baseline_on_tuesday() {
     let folder = Folder::new("baseline");
     let at = &folder.0;
     capture(at, "monday.txt", 5.0);

@@ -225,7 +225,7 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     assert!((190.0..=215.0).contains(&rate), "{object:#}");
     // 2000 were due in 5 s and 1000 served: at the end a read starts 2.5 s late, 256 in flight.
     assert!(max > 2000.0 && unserved > 400.0, "{row:?}");
-    // The verdict is the cap, with the file that holds the limit, and the device is acquitted.
+    // The verdict is the cap, with the file that holds the limit, and the device is cleared.
     let verdict = &object["report"]["findings"][0];
     assert_eq!(verdict["verdict"], "cap.cgroup", "{verdict:#}");
     let cited = verdict["evidence"].to_string();

@@ -281,7 +281,7 @@ pub struct Scenario {
 const LOSSY: (f64, f64) = (0.2, 0.08);
 /// Share of the scenarios that may have a second fault and do.
 const TWICE: f64 = 0.15;
-/// Size of every disk: document 000's had 80 GB.
+/// Size of every disk: document dusty_disk's had 80 GB.
 const BYTES: u64 = 80 << 30;
 
 impl Scenario {

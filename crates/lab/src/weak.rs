@@ -143,7 +143,7 @@ pub fn told(weak: &Weak) -> String {
 
 /// The table of a sweep, with the commonest wrong answers.
 pub fn table(tried: &[Tried]) -> String {
-    let mut out = "| kind | what is the case | right | wrong accusation | wrong acquittal | nothing said | said wrongly |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
+    let mut out = "| kind | what is the case | right | wrong accusation | wrong clean verdict | nothing said | said wrongly |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
     for (name, what, _) in KINDS {
         let of: Vec<&Tried> = tried.iter().filter(|tried| tried.kind == *name).collect();
         if of.is_empty() {

@@ -264,7 +264,7 @@ impl Impact {
     }
 }
 
-/// One accusation (or acquittal) and all that stands behind it.
+/// One accusation (or clean verdict) and all that stands behind it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
     /// What it states: `device.retry`.

@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_summary_line_is_a_histogram_of_one_bucket() {
-        // Source document 003: sdy, 197 I/Os, 102 / 98298 / 1167977 us.
+        // Source document one_of_seventeen: sdy, 197 I/Os, 102 / 98298 / 1167977 us.
         let sdy = Histogram::from_summary(197, 98_298_000.0, 102_000, 1_167_977_000);
         assert_eq!(sdy.mean_ns(), Some((98_298_000.0, true)));
         assert_eq!(sdy.count(), 197);

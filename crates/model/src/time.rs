@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn biosnoop_time_minus_latency_is_the_issue_time() {
-        // Source document 000, third line: completed 0.143268 s, latency 143.20 ms.
+        // Source document dusty_disk, third line: completed 0.143268 s, latency 143.20 ms.
         let issued = Time::from_seconds(0.143268) - Nanos::from_ms(143.20);
         assert_eq!(issued.ns(), 68_000);
     }

@@ -15,7 +15,7 @@ const BCC: &str = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES 
 
 #[test]
 fn issued_is_time_minus_latency() {
-    // Source document 000, third line, and one with a process name of two words.
+    // Source document dusty_disk, third line, and one with a process name of two words.
     let recording = read(&format!(
         "{BCC}0.143268 dd 16014 sdb R 37144800 131072 143.20\n\
          0.864665 Cache2 I/O 6515 nvme0n1 R 694714632 4096 0.10\n"

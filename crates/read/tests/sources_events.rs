@@ -1,4 +1,4 @@
-//! Source documents 001, 002 (fio) and 004 (vxtrace, mount), verbatim, and every listing of all
+//! Source documents missed_revolution, cloud_volume (fio) and direct_mount (vxtrace, mount), verbatim, and every listing of all
 //! five documents by its place.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -11,6 +11,13 @@ use iowhy_model::{
     Fact, FactKey, FactValue, Layer, Level, Listing, Nanos, Op, Recording, Stage, key,
 };
 use iowhy_read::scan;
+
+/// Source documents, by the number of their file in `shared/sources`.
+const DUSTY_DISK: &str = "000";
+const MISSED_REVOLUTION: &str = "001";
+const CLOUD_VOLUME: &str = "002";
+const ONE_OF_SEVENTEEN: &str = "003";
+const DIRECT_MOUNT: &str = "004";
 
 /// Format, first and last line of a listing.
 type Place<'a> = (&'a str, u64, u64);
@@ -47,8 +54,8 @@ fn fact(listing: &Listing, key: FactKey) -> &Fact {
 }
 
 #[test]
-fn document_001_the_write_test_and_its_contradictions() {
-    let Some(recording) = document("001") else { return };
+fn missed_revolution_the_write_test_and_its_contradictions() {
+    let Some(recording) = document(MISSED_REVOLUTION) else { return };
     let [listing] = &recording.listings[..] else { panic!("one listing") };
     assert_eq!(place(listing), ("write-test", 22, 29));
     assert_eq!((listing.source.level, listing.source.skipped), (Level::B, 0));
@@ -78,8 +85,8 @@ fn document_001_the_write_test_and_its_contradictions() {
 }
 
 #[test]
-fn document_002_two_fio_runs_on_one_device() {
-    let Some(recording) = document("002") else { return };
+fn cloud_volume_two_fio_runs_on_one_device() {
+    let Some(recording) = document(CLOUD_VOLUME) else { return };
     let runs = of(&recording, "fio");
     let nvme = recording.find_device("nvme1n1").expect("nvme1n1");
     let expected = [("1", 10_903.0, 43_615.0), ("4", 16_204.0, 64_817.0)];
@@ -109,8 +116,8 @@ fn document_002_two_fio_runs_on_one_device() {
 }
 
 #[test]
-fn document_004_two_traces_without_completions() {
-    let Some(recording) = document("004") else { return };
+fn direct_mount_two_traces_without_completions() {
+    let Some(recording) = document(DIRECT_MOUNT) else { return };
     let [bad, good] = of(&recording, "vxtrace")[..] else { panic!("two traces") };
     for (trace, count) in [(bad, 15), (good, 16)] {
         assert_eq!((trace.source.level, trace.source.skipped), (Level::C, 0));
@@ -144,8 +151,8 @@ fn document_004_two_traces_without_completions() {
 }
 
 #[test]
-fn document_004_the_mount_that_bypasses_the_cache() {
-    let Some(recording) = document("004") else { return };
+fn direct_mount_the_mount_that_bypasses_the_cache() {
+    let Some(recording) = document(DIRECT_MOUNT) else { return };
     let [mounts] = of(&recording, "mounts")[..] else { panic!("one mount") };
     let volume = recording.find_device("vx/dsk/oradg/oradgvol01").expect("the volume");
     let facts: Vec<(FactKey, &str)> = mounts
@@ -174,7 +181,7 @@ fn document_004_the_mount_that_bypasses_the_cache() {
 fn every_listing_of_every_document() {
     let expected: [(&str, &[Place]); 5] = [
         (
-            "000",
+            DUSTY_DISK,
             &[
                 ("iostat", 8, 14),
                 ("iostat", 55, 70),
@@ -185,11 +192,17 @@ fn every_listing_of_every_document() {
                 ("iostat", 168, 175),
             ],
         ),
-        ("001", &[("write-test", 22, 29)]),
-        ("002", &[("fio", 48, 49), ("iostat", 52, 53), ("fio", 105, 106), ("iostat", 109, 110)]),
-        ("003", &[("latency-outliers", 22, 52), ("hist-log", 74, 101), ("hist-log", 109, 131)]),
+        (MISSED_REVOLUTION, &[("write-test", 22, 29)]),
         (
-            "004",
+            CLOUD_VOLUME,
+            &[("fio", 48, 49), ("iostat", 52, 53), ("fio", 105, 106), ("iostat", 109, 110)],
+        ),
+        (
+            ONE_OF_SEVENTEEN,
+            &[("latency-outliers", 22, 52), ("hist-log", 74, 101), ("hist-log", 109, 131)],
+        ),
+        (
+            DIRECT_MOUNT,
             &[
                 ("solaris-iostat", 6, 15),
                 ("vxtrace", 31, 45),

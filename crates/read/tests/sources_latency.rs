@@ -1,4 +1,4 @@
-//! Source documents 000 and 003, verbatim: every latency listing in them, to the last count.
+//! Source documents dusty_disk and one_of_seventeen, verbatim: every latency listing in them, to the last count.
 
 #![allow(clippy::disallowed_methods, clippy::expect_used, clippy::print_stdout)]
 
@@ -51,7 +51,7 @@ fn filled_us(known: &Distribution) -> Vec<(u64, u64, u64)> {
 }
 
 #[test]
-fn document_000_every_listing_and_nothing_else() {
+fn dusty_disk_every_listing_and_nothing_else() {
     let Some(recording) = document("000_cf125fc3f007ea8f.txt") else { return };
     let listings = listings(&recording);
     assert_eq!(
@@ -68,7 +68,7 @@ fn document_000_every_listing_and_nothing_else() {
 }
 
 #[test]
-fn document_000_biosnoop_events() {
+fn dusty_disk_biosnoop_events() {
     let Some(recording) = document("000_cf125fc3f007ea8f.txt") else { return };
     let listings = listings(&recording);
     let (worst, fast) = (listings[1], listings[2]);
@@ -110,7 +110,7 @@ fn document_000_biosnoop_events() {
 }
 
 #[test]
-fn document_000_biolatency_rows() {
+fn dusty_disk_biolatency_rows() {
     let Some(recording) = document("000_cf125fc3f007ea8f.txt") else { return };
     let listings = listings(&recording);
     let (slow, fast) = (listings[0], listings[3]);
@@ -146,7 +146,7 @@ fn document_000_biolatency_rows() {
 }
 
 #[test]
-fn document_003_every_listing_and_nothing_else() {
+fn one_of_seventeen_every_listing_and_nothing_else() {
     let Some(recording) = document("003_fa7b85bbffe34e4a.txt") else { return };
     let listings = listings(&recording);
     assert_eq!(
@@ -160,7 +160,7 @@ fn document_003_every_listing_and_nothing_else() {
 }
 
 #[test]
-fn document_003_outliers_and_their_table() {
+fn one_of_seventeen_outliers_and_their_table() {
     let Some(recording) = document("003_fa7b85bbffe34e4a.txt") else { return };
     let listing = &recording.listings[0];
     assert_eq!(listing.distributions.len(), 17);
@@ -195,7 +195,7 @@ fn document_003_outliers_and_their_table() {
 }
 
 #[test]
-fn document_003_histograms_meet_the_table_on_the_same_disks() {
+fn one_of_seventeen_histograms_meet_the_table_on_the_same_disks() {
     let Some(recording) = document("003_fa7b85bbffe34e4a.txt") else { return };
     // Disk 65:128 is the table's sdy and 65:48 its sdt; the headings print 199 and 196 I/Os.
     for (place, name, ios) in [(1, "sdy", 199), (2, "sdt", 196)] {

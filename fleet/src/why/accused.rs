@@ -7,7 +7,7 @@ use super::groups;
 use super::hours::{Disk, Disks};
 use super::stretches::{Scale, Stretch};
 
-/// Of those accused, this share may be innocent.
+/// Of those accused, this share may be well.
 pub const RATE: f64 = 0.01;
 /// A disk that is slower by less than this factor is none to be accused.
 const FACTOR: f64 = 1.3;

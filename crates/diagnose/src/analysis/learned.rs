@@ -15,7 +15,7 @@ const PEERS: usize = 3;
 
 impl Baseline {
     /// What a recording teaches of the disks that nothing accuses, and the disks it teaches nothing
-    /// of because something does. A sick disk must not become its own yardstick.
+    /// of because something does. A sick disk must not become its own baseline.
     pub fn learned(
         recording: &Recording,
         findings: &[Finding],
@@ -26,8 +26,8 @@ impl Baseline {
                 let about = finding.subject.device;
                 let same =
                     about.is_none_or(|id| disk_names::disk(&recording.device_of(id).name) == disk);
-                let acquits = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
-                finding.stands() && !acquits && same
+                let clears = matches!(finding.verdict, Verdict::Healthy | Verdict::Insufficient);
+                finding.stands() && !clears && same
             })
         };
         let (mut lines, mut refused) = (Vec::new(), Vec::new());

@@ -83,7 +83,7 @@ pub struct HealthyServiceTime {
 impl HealthyServiceTime {
     /// The spread of S0 for a request on a device that may be of these media.
     ///
-    /// What was `seen` of the device never makes a slow device its own yardstick: it only tells
+    /// What was `seen` of the device never makes a slow device its own baseline: it only tells
     /// which class it is.
     pub fn of(
         media: &[(Medium, f64)],

@@ -24,7 +24,7 @@
 //!
 //! ## Wrong if
 //! A thin pool is full, a permission is missing, a device-mapper target returns errors on purpose. 197
-//! on flash may be firmware and heal by itself. A silent SMART acquits nobody.
+//! on flash may be firmware and heal by itself. A silent SMART clears nobody.
 //!
 //! ## Next step
 //! Copy what matters off the disk, find the file behind the sector and restore it, run the long

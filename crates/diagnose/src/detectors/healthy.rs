@@ -4,11 +4,11 @@
 //! Nobody. Latency is what a healthy device gives, and little time is lost.
 //!
 //! ## Why it matters
-//! An acquittal ends the search in the wrong place: the cause is then above the block layer, in
+//! A clean verdict ends the search in the wrong place: the cause is then above the block layer, in
 //! another device, or it was not there while the capture ran.
 //!
 //! ## Needs
-//! Averages acquit weakly, a histogram or a per-I/O log well. The more I/Os, the better; rare
+//! Averages clear weakly, a histogram or a per-I/O log well. The more I/Os, the better; rare
 //! freezes need minutes.
 //!
 //! ## Rule
@@ -73,9 +73,9 @@ const NEAR_SHARE: f64 = 0.05;
 /// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that call it slow come
 /// to that, once calibrated.
 const SUSPECTED: f64 = 0.30;
-/// What each listing's acquittal must be worth before the input's richness is counted (six votes
+/// What each listing's clean verdict must be worth before the input's richness is counted (six votes
 /// of nine).
-const ACQUITS: f64 = 0.6;
+const CLEARS: f64 = 0.6;
 /// Rows that must be as good.
 const ALL_BUT: f64 = 0.95;
 /// Requests of a program that pings, where the slowest of them is as a healthy device's; and what memory
@@ -86,7 +86,7 @@ const MEMORY_NS: f64 = 20_000.0;
 const MOST_INPUTS: usize = 32;
 /// Disks of which all evidence is shown.
 const FEW: usize = 3;
-/// What an acquittal by the slowest class in question is worth: the class is a guess.
+/// What a clean verdict by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
 /// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12 Explaining away).
@@ -125,8 +125,8 @@ fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
             }
             let best = clearances.iter().map(|known| known.confidence).fold(0.0, f64::max);
             known += usize::from(!clearances.is_empty());
-            let acquits = clearances.iter().all(|known| known.confidence >= ACQUITS);
-            if !clearances.is_empty() && acquits && (best > BY_CLASS || !ranked.surely) {
+            let clears = clearances.iter().all(|known| known.confidence >= CLEARS);
+            if !clearances.is_empty() && clears && (best > BY_CLASS || !ranked.surely) {
                 healthy.push((disk, clearances));
             }
         }
@@ -192,7 +192,7 @@ fn denied(
             .collect();
         for disk in disks {
             let found = clearances(analysis, known, input, disk);
-            if found.iter().any(|known| known.confidence < ACQUITS) {
+            if found.iter().any(|known| known.confidence < CLEARS) {
                 denied.insert(disk.clone());
             }
         }

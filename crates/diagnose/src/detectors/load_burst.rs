@@ -45,7 +45,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 30,
         what: "issue and completion of each I/O",
     },
-    // Peers are a yardstick under the same load, and batches are its own.
+    // Peers are a baseline under the same load, and batches are its own.
     // Steps, too: within a batch that is served at an even pace none took a revolution longer.
     explains: &[
         Verdict::DevicePeriodicDelay,

@@ -5,7 +5,7 @@
 //!
 //! ## Why it matters
 //! In a stripe or a replica set the slowest disk sets the pace of all. Peers are the best
-//! yardstick there is: they share load, firmware, controller and time of day.
+//! baseline there is: they share load, firmware, controller and time of day.
 //!
 //! ## Needs
 //! Four or more disks of a kind in one listing, with latencies, histograms, a table of count,
@@ -52,7 +52,7 @@ pub const DETECTOR: Detector = Detector {
         seconds: 60,
         what: "the latencies of at least four disks that share a load",
     },
-    // Peers under the same load are a better yardstick than a class that is guessed.
+    // Peers under the same load are a better baseline than a class that is guessed.
     explains: &[Verdict::DeviceSlow],
     rule: Rule::Detect(detect),
 };

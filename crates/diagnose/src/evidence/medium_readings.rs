@@ -175,8 +175,8 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Confidence of a finding, no more than the guess of the class is worth that it hangs on: an acquittal
-/// is just said, an accusation is not. In the laboratory an acquittal is worth more: slow flash is rare there.
+/// Confidence of a finding, no more than the guess of the class is worth that it hangs on: a clean verdict
+/// is just said, an accusation is not. In the laboratory a clean verdict is worth more: slow flash is rare there.
 pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
     let most = match finding.verdict {
         Verdict::Healthy if analysis.options.calibration == Calibration::Field => STANDS,

@@ -108,7 +108,7 @@ pub struct Tier {
 }
 
 /// Limits in the open: AWS's EBS volume types page (gp2 burst and gp3 base 3000 IOPS, gp2 and gp3
-/// most 16 000 IOPS as document 002 met it, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3 most
+/// most 16 000 IOPS as document cloud_volume met it, gp3 base 125 MiB/s, gp2 most 250 MiB/s, gp3 most
 /// 1000 MiB/s).
 pub const TIERS: [Tier; 5] = [
     Tier { limit: Limit::Iops, value: 3000.0, known_from: "EBS gp3 baseline, gp2 burst" },
@@ -166,7 +166,7 @@ mod tests {
     use iowhy_model::Random;
 
     #[test]
-    fn document_002_sits_on_the_16000_tier() {
+    fn cloud_volume_sits_on_the_16000_tier() {
         let (tier, deviation) = nearest_tier(Limit::Iops, 16001.6).unwrap();
         assert_eq!(tier.value, 16_000.0);
         assert!((deviation - 0.0001).abs() < 1e-6);

@@ -1,7 +1,7 @@
 //! A device that is quick first and slow later at the same load: states, falls, bytes until a fall.
 //!
 //! Windows of requests in order of completion are smoothed (running median) and sorted into runs by
-//! their cost. The quickest tenth is the yardstick; a run that costs three times as much or more
+//! their cost. The quickest tenth is the baseline; a run that costs three times as much or more
 //! is a slow state. A write cache that fills falls after the same number of bytes each time.
 
 use super::spread;
@@ -52,7 +52,7 @@ impl Decline {
 pub const SLOW: f64 = 3.0;
 /// Cost from which a window belongs to no quick state: between one and three on a logarithmic scale.
 const MIDDLE: f64 = 1.75;
-/// The yardstick: the cost that a tenth of the windows stays below. A shorter quick state is luck.
+/// The baseline: the cost that a tenth of the windows stays below. A shorter quick state is luck.
 const QUICKEST: f64 = 0.10;
 /// Windows of the running median, and fewest windows of a state.
 const SMOOTHED: usize = 5;

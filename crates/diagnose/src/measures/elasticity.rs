@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn document_002_was_not_saturated_and_obeys_little() {
+    fn cloud_volume_was_not_saturated_and_obeys_little() {
         let loads = [
             Load { per_s: 10_993.0, in_flight: 30.13 },
             Load { per_s: 16_001.6, in_flight: 50.15 },

@@ -214,7 +214,7 @@ mod tests {
     use iowhy_model::Random;
 
     #[test]
-    fn document_001_writes_wait_a_turn_of_7200_rpm() {
+    fn writes_wait_a_revolution_of_7200_rpm() {
         let buckets = [(8.0, 1992), (9.0, 2), (10.0, 1), (14.0, 1), (16.0, 3), (24.0, 1)]
             .map(|(low, n)| (low, low + 1.0, n));
         let found = from_histogram(&buckets, 8.388851, 8.335624).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn document_001_as_a_list() {
+    fn missed_revolution_as_a_list() {
         let mut services = vec![8.3361; 1992];
         services.extend([9.4, 9.6, 10.5, 14.2, 16.67, 16.67, 16.68, 24.998846]);
         let found = missed_revolution(&services).unwrap();

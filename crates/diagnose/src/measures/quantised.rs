@@ -25,7 +25,7 @@ pub struct Score {
 /// Beyond this distance above the base, in ms, a step of a platter says nothing: 60 turns at
 /// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a revolution.
 const REACH_MS: f64 = 500.0;
-/// Widths of the bell tried, as shares of the period. In document 000's worst listing 21 of 28
+/// Widths of the bell tried, as shares of the period. In document dusty_disk's worst listing 21 of 28
 /// reads stand within 0.035 revolutions of their step, and 7 stand 0.11 to 0.14 above it (1.0 to 1.2
 /// ms: a head switch, by the look of it), 0.066 in the root mean square.
 const SIGMAS: [f64; 3] = [0.03, 0.05, 0.08];

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn document_000_shows_no_ramp_as_its_author_says() {
+    fn dusty_disk_shows_no_ramp_as_its_author_says() {
         assert_eq!(ramps(&listings::worst(), 1e6), None);
         assert_eq!(ramps(&listings::fast(), 1e6), None);
         assert_eq!(ramps(&[], 1e6), None);

@@ -113,7 +113,7 @@ mod tests {
     use iowhy_model::Random;
 
     #[test]
-    fn document_000_holds_two_states() {
+    fn dusty_disk_holds_two_states() {
         let mut both = listings::worst_ms();
         both.extend(listings::fast_ms());
         assert_eq!(cut(&both), [0..28, 28..47]);

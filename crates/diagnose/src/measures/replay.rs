@@ -168,7 +168,7 @@ pub struct FromAverages {
     /// Whom they blame.
     pub side: Side,
     /// Effective service time, busy share over throughput, ns: a lower bound of the service time
-    /// if the device works in parallel, which therefore never acquits it.
+    /// if the device works in parallel, which therefore never clears it.
     pub effective_ns: Option<f64>,
     /// It over `s0`.
     pub slowdown: Option<f64>,

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn document_004_reads_and_writes_are_contiguous_per_stream() {
+    fn direct_mount_reads_and_writes_are_contiguous_per_stream() {
         let reads =
             sectors(&[(3487120, 16), (3487136, 16), (3487152, 16), (3487168, 16), (3487184, 16)]);
         assert_eq!(contiguous_share(&reads), Some(1.0));

@@ -146,7 +146,7 @@ mod tests {
     use crate::measures::listings;
 
     #[test]
-    fn document_000_reads_one_after_the_other() {
+    fn dusty_disk_reads_one_after_the_other() {
         let worst = listings::worst();
         assert_eq!(servers(&worst, 1e6), 1);
         assert!(in_flight(&worst).iter().all(|n| *n <= 2));

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_mode_is_where_most_stand() {
-        // Source document 000, lid pressed: most reads take 1.9 to 2.0 ms.
+        // Source document dusty_disk, lid pressed: most reads take 1.9 to 2.0 ms.
         let mode = half_sample_mode(&crate::measures::listings::fast_ms()).unwrap();
         assert!((1.9..2.0).contains(&mode), "{mode}");
         assert_eq!(half_sample_mode(&[]), None);

@@ -11,12 +11,12 @@ const BETWEEN: f64 = 0.3;
 /// Below this distance, as a share of the period, all events weigh alike: it keeps the
 /// re-weighting of least absolute deviations finite.
 const CLOSE: f64 = 0.005;
-/// Rounds of re-weighting; the ninth moves the speed of document 000 by under 0.1 rpm.
+/// Rounds of re-weighting; the ninth moves the speed of document dusty_disk by under 0.1 rpm.
 const ROUNDS: usize = 8;
 
 /// Fits base and period to services, from a point on the ladder and a rough period. Each step
 /// weighs as the root of its count, so that a crowd at the base does not choose the period, and
-/// distances count by their size, not their square: a quarter of the reads of document 000 stand
+/// distances count by their size, not their square: a quarter of the reads of document dusty_disk stand
 /// 1 ms above their step, never below.
 /// The base keeps the step of `near_ms`.
 pub fn fit(services_ms: &[f64], near_ms: f64, period_ms: f64) -> (f64, f64) {

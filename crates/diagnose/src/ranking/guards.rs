@@ -1,4 +1,4 @@
-//! Reasons not to blame a disk: an innocent verdict that would explain it as well, or neighbours
+//! Reasons not to blame a disk: another verdict that would explain it as well, or neighbours
 //! that are all as slow.
 //!
 //! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
@@ -15,8 +15,8 @@ use crate::ranking::subjects;
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] =
     [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
-/// How sure an innocent verdict must be, and how much it must explain, to be a doubt: as sure as an
-/// acquittal worth saying, and half of the time lost.
+/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as sure as
+/// a clean verdict worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;
 const EXPLAINS: f64 = 0.5;
 /// Disks, and their share of all that worked, that are slow at once: then a guess about their class is
@@ -28,9 +28,9 @@ const SHARE: f64 = 0.5;
 /// healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
 
-/// Keeps generic accusations below what is acted on where something innocent may explain them.
+/// Keeps generic accusations below what is acted on where something harmless may explain them.
 pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
-    let innocents: Vec<Finding> = findings
+    let harmless: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
         .filter(|f| f.confidence >= DOUBTS && f.explained_share >= EXPLAINS)
@@ -42,7 +42,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
-        let rival = innocents.iter().find(|rival| explains(analysis, detectors, rival, finding));
+        let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
             finding.confidence = SHAPE_ALONE;
             finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));

@@ -68,7 +68,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut asked = ReportCommand::from_arg_matches(matches)?;
     asked.selection = asked.selection.settled();
     asked.files.add_store();
-    let healthy_origin = asked.baselines.yardstick()?;
+    let healthy_origin = asked.baselines.healthy_origin()?;
     let reads = asked.files.named() || asked.watch_for.is_none() && asked.files.given()?;
     if reads {
         only_live(matches)?;

@@ -120,7 +120,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
         ));
     }
-    let healthy_origin = why.baselines.yardstick()?;
+    let healthy_origin = why.baselines.healthy_origin()?;
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe

@@ -22,7 +22,7 @@ const SECTOR: u64 = 512;
 pub struct Platter {
     /// Revolutions per minute.
     pub rpm: u64,
-    /// Sectors per track. 1200 at 7200 rpm give 74 MB/s: document 000's 80 GB disk read
+    /// Sectors per track. 1200 at 7200 rpm give 74 MB/s: document dusty_disk's 80 GB disk read
     /// 128 KiB in 1.6 to 2 ms.
     pub sectors_per_track: u64,
     /// Tracks per cylinder.
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_sequential_synchronous_write_costs_one_turn() {
-        // The kernel list in 2008 (document 001): 1,992 of 2,000 writes took 8 ms.
+        // The kernel list in 2008 (document missed_revolution): 1,992 of 2,000 writes took 8 ms.
         let done = run(&mut disk(Platter::default(), &[]), Op::Write, 1024, 300, 1);
         let period: Vec<f64> = done.windows(2).map(|w| ms(w[1].1.due - w[0].1.due)).collect();
         // One revolution and the two sectors that were written.

@@ -1,4 +1,4 @@
-//! Scenarios whose disk is a guest of the network, or innocent below those who wait.
+//! Scenarios whose disk is a guest of the network, or well below those who wait.
 
 use iowhy_model::{Medium, Op};
 

@@ -69,7 +69,7 @@ pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -
 fn counts(opinion: &Opinion, of: Fitted) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
-    // A histogram without sizes acquits by how common health is, which no corpus of as many scenarios per
+    // A histogram without sizes clears by how common health is, which no corpus of as many scenarios per
     // fault tells.
     let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
     !by_prior

@@ -84,7 +84,7 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "load.rw-mix" if averages => &["load.saturated", "healthy", "insufficient"],
         // A!: a histogram has no plateau.
         "cap.burst" if level == Level::B => &["cap.volume", "insufficient"],
-        // D!: the block layer itself is innocent. And io.max holds a request before the first of the
+        // D!: the block layer itself is not the cause. And io.max holds a request before the first of the
         // trace's points: until the limit is read somebody above waits.
         "cap.cgroup" | "layer.above" if level < Level::D => &["healthy", "insufficient"],
         "cap.cgroup" if level == Level::D => &["layer.above"],

@@ -1,4 +1,4 @@
-//! What this device needs for one I/O when nothing waits: the yardstick for all other latencies.
+//! What this device needs for one I/O when nothing waits: the baseline for all other latencies.
 //!
 //! ## Measures
 //! One read at a time on a quiet device: random reads of 4, 16, 64 and 256 KiB and reads in
@@ -10,7 +10,7 @@
 //!
 //! ## Needs
 //! A block device (root) or a large file, on a device known to be well. It refuses one that is
-//! 5 % busy or more unless `--share` is given: what waits is no yardstick.
+//! 5 % busy or more unless `--share` is given: what waits is no baseline.
 //!
 //! ## Read it like this
 //! Compare a suspect with its healthy twin: run it on both. A device that is sick already measures

@@ -320,7 +320,7 @@ impl Fio {
             one.label = Some(sink.name("clat, shares"));
             sink.distribution(one);
         }
-        self.confess(sink);
+        self.state_estimated(sink);
     }
 
     /// States how many requests the group has in flight at most, if heading and group say it.
@@ -341,7 +341,7 @@ impl Fio {
     }
 
     /// Says once that counts are not fio's own.
-    fn confess(&mut self, sink: &mut dyn Sink) {
+    fn state_estimated(&mut self, sink: &mut dyn Sink) {
         let reason = "the counts of this histogram are computed from printed percentiles or shares";
         let known = sink.source().notes.iter().any(|note| note.reason == reason);
         if self.estimated && !known {

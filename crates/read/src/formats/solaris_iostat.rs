@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn whole_requests_over_the_interval_are_no_average_since_boot() {
-        // Source document 004: every rate is a multiple of 0.2, as five seconds give.
+        // Source document direct_mount: every rate is a multiple of 0.2, as five seconds give.
         let rates = [43.8, 26.4, 0.8, 36.0, 21.2, 43.8, 20.4, 36.0, 20.8, 26.4, 0.0];
         assert_eq!(are_whole(&rates, 5.0), Some(true));
         assert_eq!(are_whole(&[43.8, 26.3, 0.8, 36.0], 5.0), Some(false));

@@ -8,7 +8,7 @@ use crate::measures::listings;
 use crate::measures::trials;
 
 #[test]
-fn document_000_worst_listing_climbs_a_ladder_of_7200_rpm() {
+fn dusty_disk_worst_listing_climbs_a_ladder_of_7200_rpm() {
     let found = fit(&listings::worst_ms(), 0.01).unwrap();
     assert_eq!(found.standard_rpm, 7200.0);
     assert!((found.revolution_ms - 8.321).abs() < 0.002, "{found:?}");
@@ -27,7 +27,7 @@ fn document_000_worst_listing_climbs_a_ladder_of_7200_rpm() {
 }
 
 #[test]
-fn document_000_fast_listing_needs_the_speed_to_be_sure() {
+fn dusty_disk_fast_listing_needs_the_speed_to_be_sure() {
     let unknown = fit(&listings::fast_ms(), 0.01).unwrap();
     assert!(unknown.confidence < 0.6, "{unknown:?}");
     let found = known(&listings::fast_ms(), 7200.0, 0.01).unwrap();
@@ -39,7 +39,7 @@ fn document_000_fast_listing_needs_the_speed_to_be_sure() {
 }
 
 #[test]
-fn document_000_in_both_states_is_one_ladder() {
+fn dusty_disk_in_both_states_is_one_ladder() {
     let mut both = listings::worst_ms();
     both.extend(listings::fast_ms());
     let found = fit(&both, 0.01).unwrap();

@@ -4,7 +4,7 @@ use iowhy_model::Random;
 
 use super::*;
 
-/// Source document 003: disk, requests, minimum, mean and maximum, us.
+/// Source document one_of_seventeen: disk, requests, minimum, mean and maximum, us.
 const TABLE: [(&str, u64, f64, f64, f64); 17] = [
     ("sdu", 219, 106.0, 6217.0, 27117.0),
     ("sdz", 200, 123.0, 5995.0, 27205.0),
@@ -26,7 +26,7 @@ const TABLE: [(&str, u64, f64, f64, f64); 17] = [
 ];
 
 #[test]
-fn document_003_accuses_sdy_alone() {
+fn one_of_seventeen_accuses_sdy_alone() {
     let peers = TABLE.map(|(_, n, min, mean, max)| {
         Peer::from_summary(n, mean * 1e3, min * 1e3, max * 1e3).unwrap()
     });
@@ -43,10 +43,10 @@ fn document_003_accuses_sdy_alone() {
     assert_eq!(flagged, ["sdy"]);
 }
 
-/// Source document 003: counts of 8-KiB reads per power of two from 64 us (128 us for the good
+/// Source document one_of_seventeen: counts of 8-KiB reads per power of two from 64 us (128 us for the good
 /// disk), sdy and a good one.
 #[test]
-fn document_003_histograms_differ_in_the_mean_and_hardly_in_the_median() {
+fn one_of_seventeen_histograms_differ_in_the_mean_and_hardly_in_the_median() {
     let peer = |first_us: u64, counts: &[u64]| {
         let edges = (0..=counts.len()).map(|k| (first_us << k) * 1000).collect();
         let edges = iowhy_model::Edges::new(edges).unwrap();

@@ -10,7 +10,7 @@ use crate::measures::service::{sort, span};
 const READ_NS: f64 = 0.2e6 + 131_072.0 / 150e6 * 1e9;
 
 #[test]
-fn document_000_blames_the_disk_in_both_states() {
+fn dusty_disk_blames_the_disk_in_both_states() {
     let worst = replay(&listings::worst(), READ_NS).unwrap();
     assert_eq!(worst.side(), Side::Device);
     assert!(worst.device_share > 0.999, "{worst:?}");
@@ -24,7 +24,7 @@ fn document_000_blames_the_disk_in_both_states() {
 }
 
 #[test]
-fn document_000_averages_blame_the_disk() {
+fn dusty_disk_averages_blame_the_disk() {
     let averages = Averages { per_s: 4.5, await_ns: 434.31e6, busy: Some(1.0) };
     let judged = from_averages(&averages, 1.65e6).unwrap();
     assert_eq!(judged.side, Side::Device);

@@ -216,7 +216,7 @@ mod tests {
         assert!((value - printed).abs() <= 0.005, "{value} is not {printed}");
     }
 
-    /// The row of sdb in source document 000, as counters ten seconds apart.
+    /// The row of sdb in source document dusty_disk, as counters ten seconds apart.
     #[test]
     fn the_dusty_disk_from_its_counters() {
         let line = |rest: &str| parse_line(&format!("8 0 sda {rest} 0 0 0 0 20 40")).unwrap();

@@ -20,7 +20,7 @@ fn reads(world: &mut World, device: &str, n: u32, ms: f64) {
     }
 }
 
-/// A disk at work: the world and what the judge says with a yardstick.
+/// A disk at work: the world and what the judge says with a baseline.
 fn disk(ms: f64, options: &Options) -> (World, Vec<Finding>) {
     let mut world = World::traced();
     world.medium("sda", Medium::Rotational);
