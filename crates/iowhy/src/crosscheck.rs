@@ -226,9 +226,9 @@ mod tests {
     }
 
     fn said(mut recording: Recording) -> Vec<String> {
-        let mut agreement = CrossCheck::default();
-        agreement.state(&mut recording, true);
-        agreement.state(&mut recording, true);
+        let mut crosscheck = CrossCheck::default();
+        crosscheck.state(&mut recording, true);
+        crosscheck.state(&mut recording, true);
         recording.listings[0].source.notes.iter().map(|note| note.reason.clone()).collect()
     }
 

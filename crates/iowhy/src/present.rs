@@ -233,7 +233,7 @@ pub fn repeated(
     // Which columns fit depends on what was seen.
     let mut table = view.is_table().then(TableStream::default);
     let mut incomplete = false;
-    let mut agreement = CrossCheck::default();
+    let mut crosscheck = CrossCheck::default();
     for report in 1..=count {
         watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
         watch.quiet();
@@ -242,7 +242,7 @@ pub fn repeated(
         let plug_clock = watch.plug_clock();
         let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
-        agreement.state(&mut recording, plug_clock);
+        crosscheck.state(&mut recording, plug_clock);
         if view.is_of_histograms() {
             crosscheck::without_counters(&mut recording);
         }

@@ -3,7 +3,7 @@
 use iowhy_model::{Edges, Histogram, Nanos, Report, Stage, Time, series};
 
 use crate::Style;
-use crate::busiest::Crowd;
+use crate::map_choice::MapChoice;
 use crate::picture::middle;
 use crate::scale::{rows, wanted};
 
@@ -45,12 +45,12 @@ pub struct Column {
 /// The maps of a report that have cells, at most so many.
 pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     let mut maps = Vec::new();
-    let (crowd, edges) = (Crowd::of(report, style, most), Edges::standard());
+    let (choice, edges) = (MapChoice::of(report, style, most), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
-    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+    for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
         let all = series(listing, &style.filter, &edges, COLUMNS);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
-        for one in all.filter(|one| crowd.has(input, one.device)) {
+        for one in all.filter(|one| choice.has(input, one.device)) {
             let timed = || one.columns.iter().filter(|(_, length, _)| length.ns() > 0);
             let histograms: Vec<&Histogram> = timed().map(|(.., known)| known).collect();
             let Some(edges) = rows(&histograms, ROWS, 8) else { continue };

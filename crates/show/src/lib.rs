@@ -3,13 +3,13 @@
 //! **Must never know:** read, live, diagnose; where the report came from; the terminal it is
 //! drawn on beyond its [`Style`].
 
-mod busiest;
 mod cells;
 pub mod clock;
 mod colour_scale;
 pub mod comparison;
 mod csv;
 mod facts;
+mod map_choice;
 mod map_figure;
 mod map_title;
 mod objects;
@@ -26,7 +26,7 @@ mod view;
 pub mod views;
 mod words;
 
-pub use busiest::busiest;
+pub use map_choice::busiest;
 pub use objects::tables as json_tables;
 pub use paint::Palette;
 pub use parquet::ParquetSink;

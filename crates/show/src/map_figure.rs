@@ -2,8 +2,8 @@
 
 use iowhy_model::{DeviceId, Edges, Listing, Recording, Report, Series, Stage, series};
 
-use crate::busiest::{Crowd, FIGURES};
 use crate::colour_scale::Scale;
+use crate::map_choice::{FIGURES, MapChoice};
 use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
 use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
@@ -46,10 +46,10 @@ pub struct Drawn {
 /// All maps of a report, one device below the other.
 pub fn figure(report: &Report, style: &Style) -> Figure {
     let mut figure = Figure::new(width(), NIGHT);
-    let crowd = each(report, style, COLUMNS, |listing, one, _, picture| {
+    let choice = each(report, style, COLUMNS, |listing, one, _, picture| {
         both(&mut figure, report, listing, one, picture, style);
     });
-    if let Some(text) = crowd.words() {
+    if let Some(text) = choice.words() {
         figure.text((MARGINS.1, figure.height + LINE), Anchor::Start, &text, STRONG);
         figure.height += 2 * LINE;
     }
@@ -69,12 +69,12 @@ pub fn figure(report: &Report, style: &Style) -> Figure {
 /// The same, a figure for each device and stage, coarser: the report's script draws the finer one.
 pub fn figures(report: &Report, style: &Style) -> (Vec<Drawn>, Option<String>) {
     let mut all = Vec::new();
-    let crowd = each(report, style, STAND_IN, |listing, one, input, picture| {
+    let choice = each(report, style, STAND_IN, |listing, one, input, picture| {
         let mut figure = Figure::new(width(), NIGHT);
         both(&mut figure, report, listing, one, picture, style);
         all.push(Drawn { input, device: one.device, stage: one.stage, figure });
     });
-    (all, crowd.words())
+    (all, choice.words())
 }
 
 fn width() -> u32 {
@@ -86,19 +86,19 @@ fn each(
     style: &Style,
     columns: usize,
     mut draw: impl FnMut(&Listing, &Series, usize, &Picture),
-) -> Crowd {
-    let (crowd, edges) = (Crowd::of(report, style, FIGURES), Edges::standard());
+) -> MapChoice {
+    let (choice, edges) = (MapChoice::of(report, style, FIGURES), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
-    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+    for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
         let all = series(listing, &style.filter, &edges, columns);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
-        for one in all.filter(|one| crowd.has(input, one.device)) {
+        for one in all.filter(|one| choice.has(input, one.device)) {
             if let Some(picture) = Picture::of(&one, columns, ROWS, true) {
                 draw(listing, &one, input, &picture);
             }
         }
     }
-    crowd
+    choice
 }
 
 fn both(

@@ -191,7 +191,7 @@ fn grouped(
     // Groups of all devices together belong to none that could be filtered.
     let mut style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
-    let mut agreement = CrossCheck::default();
+    let mut crosscheck = CrossCheck::default();
     // Counts wait in the kernel; only single I/Os would pile up here.
     let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
@@ -212,7 +212,7 @@ fn grouped(
         let last = report == reports(repeat) || watch.stopped();
         let (mut recording, rest) =
             if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
-        agreement.state(&mut recording, plug_clock);
+        crosscheck.state(&mut recording, plug_clock);
         crosscheck::without_counters(&mut recording);
         groups.take(&mut recording);
         groups.watched(since.elapsed());

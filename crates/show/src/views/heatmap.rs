@@ -28,8 +28,8 @@ use std::io::{self, Write};
 
 use iowhy_model::{Edges, Listing, Report, Series, series};
 
-use crate::busiest::{Crowd, TEXTS};
 use crate::colour_scale::Scale;
+use crate::map_choice::{MapChoice, TEXTS};
 use crate::paint::{Canvas, Grid, Line, Mark, Ramp, TextStyle, Tone, time_axis};
 use crate::picture::{AXES, Measure, Picture, bins};
 use crate::scale::wanted;
@@ -59,13 +59,13 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let mut canvas = Canvas::new(style, out);
     let columns = canvas.width().saturating_sub(LEFT + RIGHT).max(1);
     let mut drawn = 0;
-    let (crowd, edges) = (Crowd::of(report, style, TEXTS), Edges::standard());
+    let (choice, edges) = (MapChoice::of(report, style, TEXTS), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
-    for (input, listing) in listings.filter(|(input, _)| crowd.has_input(*input)) {
+    for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
         let bins = bins(listing, &style.filter, columns);
         let all = series(listing, &style.filter, &edges, bins);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
-        for one in all.filter(|one| crowd.has(input, one.device)) {
+        for one in all.filter(|one| choice.has(input, one.device)) {
             let one = &one;
             let per_line = Grid::rows_per_line(style);
             let rows = lines(style) * per_line;
@@ -81,7 +81,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             map(&mut canvas, &picture, start, Measure::Intensity)?;
         }
     }
-    if let Some(text) = crowd.words() {
+    if let Some(text) = choice.words() {
         canvas.blank()?;
         canvas.item("", &text)?;
     }

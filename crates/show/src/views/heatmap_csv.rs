@@ -18,9 +18,9 @@ use std::io::{self, Write};
 
 use iowhy_model::Report;
 
-use crate::busiest::TEXTS;
 use crate::cells::maps;
 use crate::csv::quoted;
+use crate::map_choice::TEXTS;
 use crate::{Style, View};
 
 /// Entry in the list of views.

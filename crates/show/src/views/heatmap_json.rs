@@ -17,8 +17,8 @@ use std::io::{self, Write};
 use iowhy_model::Report;
 use serde_json::Value;
 
-use crate::busiest::{Crowd, TEXTS};
 use crate::cells::{Column, Map, maps};
+use crate::map_choice::{MapChoice, TEXTS};
 use crate::objects::{inputs, number, object};
 use crate::{Style, View};
 
@@ -36,7 +36,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         ("schema", "iowhy.map/1".into()),
         ("inputs", inputs(&report.recording)),
         ("left_out", crate::sources::left_out(&report.recording, &style.filter).into()),
-        ("maps_left_out", Crowd::of(report, style, TEXTS).left().into()),
+        ("maps_left_out", MapChoice::of(report, style, TEXTS).left().into()),
         ("maps", maps.into()),
     ]);
     crate::objects::line(&whole, out)

@@ -156,31 +156,31 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
     }
     let subject = leader.unwrap_or(first).subject.device.or(first.subject.device)?;
     let device = recording.device_of(subject).name.clone();
-    let fits = |settles: &&Followup, verdict: Option<&Finding>| {
-        verdict.is_some_and(|finding| settles.between.contains(&finding.verdict))
+    let fits = |followup: &&Followup, verdict: Option<&Finding>| {
+        verdict.is_some_and(|finding| followup.between.contains(&finding.verdict))
     };
-    let by_size = |settles: &&Followup| settles.between.len();
+    let by_size = |followup: &&Followup| followup.between.len();
     let both = FOLLOWUPS
         .iter()
-        .filter(|settles| fits(settles, leader) && fits(settles, contested.map(|(_, b)| b)))
+        .filter(|followup| fits(followup, leader) && fits(followup, contested.map(|(_, b)| b)))
         .min_by_key(by_size);
-    let one = FOLLOWUPS.iter().filter(|settles| fits(settles, leader)).min_by_key(by_size);
+    let one = FOLLOWUPS.iter().filter(|followup| fits(followup, leader)).min_by_key(by_size);
     let question = match (both, contested, leader) {
-        (Some(settles), Some((a, b)), _) => {
-            (settles, format!("tells {} from {}: {}", a.verdict, b.verdict, settles.shows))
+        (Some(followup), Some((a, b)), _) => {
+            (followup, format!("tells {} from {}: {}", a.verdict, b.verdict, followup.shows))
         }
         (_, _, Some(leader)) => {
-            let settles = one?;
-            (settles, format!("puts {} to the test: {}", leader.verdict, settles.shows))
+            let followup = one?;
+            (followup, format!("puts {} to the test: {}", leader.verdict, followup.shows))
         }
         // Nothing is suspected: what a single I/O needs is the first thing to know.
         _ => {
-            let settles = FOLLOWUPS.iter().find(|settles| settles.kind == "calibrate")?;
-            (settles, settles.shows.to_string())
+            let followup = FOLLOWUPS.iter().find(|followup| followup.kind == "calibrate")?;
+            (followup, followup.shows.to_string())
         }
     };
-    let (settles, sentence) = question;
-    Some(Proposal { kind: settles.kind, device, words: settles.words, settles: sentence })
+    let (followup, sentence) = question;
+    Some(Proposal { kind: followup.kind, device, words: followup.words, settles: sentence })
 }
 
 #[cfg(test)]
@@ -213,9 +213,9 @@ mod tests {
 
     #[test]
     fn the_table_names_verdicts_and_kinds_that_exist() {
-        for settles in FOLLOWUPS {
-            assert!(iowhy_probe::find(settles.kind).is_some(), "{}", settles.kind);
-            assert!(settles.between.is_sorted() && !settles.shows.ends_with('.'));
+        for followup in FOLLOWUPS {
+            assert!(iowhy_probe::find(followup.kind).is_some(), "{}", followup.kind);
+            assert!(followup.between.is_sorted() && !followup.shows.ends_with('.'));
         }
     }
 

@@ -6,9 +6,9 @@ use iowhy_model::{Event, Listing, Name, Op, Report};
 use serde_json::{Value, json};
 
 use crate::Style;
-use crate::busiest::{FIGURES, TEXTS};
 use crate::cells::{Column, Map, maps};
 use crate::clock::Clock;
+use crate::map_choice::{FIGURES, TEXTS};
 use crate::objects::{findings, inputs, object};
 
 /// Single I/Os kept, the slowest ones.

@@ -12,27 +12,27 @@ pub const TEXTS: usize = 1000;
 pub const FIGURES: usize = 60;
 
 /// The maps that are drawn.
-pub struct Crowd {
+pub struct MapChoice {
     /// None if all are.
     drawn: Option<HashSet<(usize, DeviceId)>>,
     inputs: HashSet<usize>,
     left: usize,
 }
 
-impl Crowd {
+impl MapChoice {
     /// At most so many of a report's.
-    pub fn of(report: &Report, style: &Style, most: usize) -> Crowd {
+    pub fn of(report: &Report, style: &Style, most: usize) -> MapChoice {
         let waited = waited(report, style);
         let left = waited.len().saturating_sub(most);
         if left == 0 {
-            return Crowd { drawn: None, inputs: HashSet::new(), left };
+            return MapChoice { drawn: None, inputs: HashSet::new(), left };
         }
         let mut all: Vec<((usize, DeviceId), f64)> = waited.into_iter().collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let drawn: HashSet<(usize, DeviceId)> =
             all.into_iter().take(most).map(|(place, _)| place).collect();
         let inputs = drawn.iter().map(|(input, _)| *input).collect();
-        Crowd { drawn: Some(drawn), inputs, left }
+        MapChoice { drawn: Some(drawn), inputs, left }
     }
 
     /// Whether any map of an input is drawn.
@@ -111,9 +111,9 @@ mod tests {
         recording.end();
         let (last, first) = (recording.find_device("sd9"), recording.find_device("sd0"));
         let report = Report { recording, findings: Vec::new() };
-        let all = Crowd::of(&report, &Style::plain(), 10);
+        let all = MapChoice::of(&report, &Style::plain(), 10);
         assert!(all.words().is_none() && all.has(0, first.unwrap()));
-        let few = Crowd::of(&report, &Style::plain(), 3);
+        let few = MapChoice::of(&report, &Style::plain(), 3);
         assert_eq!(few.left(), 7);
         assert_eq!(busiest(&report, &Style::plain()).first().copied(), last);
         assert!(few.has_input(0) && few.has(0, last.unwrap()) && !few.has(0, first.unwrap()));
