@@ -5,6 +5,7 @@ The same text as the embedded engine gets. The result is lines of JSON: names, t
 
 import datetime
 import json
+import os
 import sys
 
 from pyspark.sql import SparkSession
@@ -29,14 +30,33 @@ def exists(spark, folder):
     return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(path)
 
 
+def reached(folder):
+    """The name by which Hadoop's own client reaches an object store."""
+    return "s3a" + folder[2:] if folder.startswith("s3://") else folder
+
+
+def of_store():
+    """Where the object store is, as the other programs of its clients are told; Spark itself passes the credentials on."""
+    settings = {
+        "endpoint": os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL")),
+        "endpoint.region": os.environ.get("AWS_REGION", os.environ.get("AWS_DEFAULT_REGION", "us-east-1")),
+    }
+    if settings["endpoint"]:
+        settings["path.style.access"] = "true"
+    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in settings.items() if value}
+
+
 def main(query, result, folders):
-    spark = (
+    builder = (
         SparkSession.builder.appName("iowhy-fleet")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
-        .getOrCreate()
     )
-    for table in TABLES:
+    folders = [reached(folder) for folder in folders]
+    if any(folder.startswith("s3a://") for folder in folders):
+        builder = builder.config(map=of_store())
+    spark = builder.getOrCreate()
+    for table, is_partitioned in TABLES.items():
         parts = [f"{folder}/{table}" for folder in folders]
         frames = [
             spark.read.option("basePath", part).option("pathGlobFilter", "*.parquet").parquet(part)
@@ -46,7 +66,8 @@ def main(query, result, folders):
         if not frames:
             continue
         frame = frames[0]
-        for more in frames[1:]:
+        # What buckets are is the same everywhere.
+        for more in frames[1:] if is_partitioned else []:
             frame = frame.unionByName(more)
         frame.createOrReplaceTempView(table)
     with open(query, encoding="utf-8") as text:

@@ -99,19 +99,10 @@ mod tests {
     #[tokio::test]
     async fn a_row_that_is_missing_is_no_result() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let make = crate::make::Make {
-            folder: folder.path().join("fleet"),
-            disks: 3,
-            per_host: 2,
-            days: 1,
-            span: 3600,
-            sick: 0.0,
-            bad_firmwares: 0,
-            first_day: 20_773,
-            seed: 1,
-        };
+        let at = folder.path().join("fleet");
+        let make = crate::make::Make { folder: at, ..crate::make::Make::small() };
         make.run()?;
-        let fleet = Fleet::open(std::slice::from_ref(&make.folder))?;
+        let fleet = Fleet::open(&[make.folder.as_path().into()]).await?;
         let text = "-- key: device, host\n-- rows: cells where op = 'read'\n
                     SELECT host, device, count(*) AS rows_read FROM cells WHERE op = 'read' GROUP BY host, device";
         let mut rows = Rows::of(&fleet.query(text).await?)?;

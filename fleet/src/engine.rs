@@ -1,6 +1,5 @@
 //! The embedded engine: DataFusion over the tables of one or more folders.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,15 +9,14 @@ use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 
-use crate::tables::{Table, is_partitioned, rows, schema};
+use crate::place::Place;
+use crate::tables::{self, Table, is_partitioned, schema};
 
 /// The folders of a fleet, as tables.
 pub struct Fleet {
     context: SessionContext,
-    /// Where they are.
-    pub folders: Vec<PathBuf>,
     /// Rows of each table, by the footers of its files.
     rows: Vec<(Table, u64)>,
 }
@@ -27,26 +25,40 @@ impl Fleet {
     /// Makes the tables known. Of the files only the footers are read.
     ///
     /// # Errors
-    /// If a folder holds no cells, or a file is none or of another version.
-    pub fn open(folders: &[PathBuf]) -> anyhow::Result<Fleet> {
+    /// If a place holds no tables or cannot be reached, or a file is none or of another version.
+    pub async fn open(places: &[Place]) -> anyhow::Result<Fleet> {
         let mut config = SessionConfig::new().with_collect_statistics(false);
         config.options_mut().execution.parquet.pushdown_filters = true;
         let context = SessionContext::new_with_config(config);
-        for folder in folders {
+        let mut found: Vec<(Table, Vec<ListingTableUrl>, u64)> =
+            Table::ALL.into_iter().map(|table| (table, Vec::new(), 0)).collect();
+        for place in places {
+            if let Some(store) = place.store()? {
+                let url = place.table(Table::Cells)?.object_store();
+                context.register_object_store(url.as_ref(), store);
+            }
+            let mut is_empty = true;
+            for (table, urls, all) in &mut found {
+                let url = place.table(*table)?;
+                let rows = tables::rows(&context, &url).await;
+                let Some(rows) = rows.with_context(|| place.unreachable())? else { continue };
+                is_empty = false;
+                // Each place has the same.
+                if *table == Table::Buckets && !urls.is_empty() {
+                    continue;
+                }
+                urls.push(url);
+                *all += rows;
+            }
             anyhow::ensure!(
-                folder.join(Table::Cells.name()).is_dir(),
-                "`{}` holds no folder `cells`\nhint: `iowhy export --parquet DIR` writes one, \
-                 `iowhy-fleet make DIR` generates one",
-                folder.display()
+                !is_empty,
+                "`{place}` holds no tables\nhint: `iowhy export --parquet DIR` writes them, \
+                 `iowhy-fleet make DIR` generates some"
             );
         }
-        for table in Table::ALL {
-            let urls = folders
-                .iter()
-                .map(|folder| folder.join(table.name()))
-                .filter(|folder| folder.is_dir())
-                .map(|folder| url(&folder))
-                .collect::<anyhow::Result<Vec<_>>>()?;
+        let mut rows = Vec::new();
+        for (table, urls, all) in found {
+            rows.push((table, all));
             if urls.is_empty() {
                 let empty = datafusion::datasource::MemTable::try_new(
                     with_partitions(table),
@@ -55,21 +67,28 @@ impl Fleet {
                 context.register_table(table.name(), Arc::new(empty))?;
                 continue;
             }
-            let mut options = ListingOptions::new(Arc::new(ParquetFormat::default()))
-                .with_file_extension(".parquet");
-            if is_partitioned(table) {
-                let partitions =
-                    ["host", "date"].map(|name| (name.to_string(), DataType::Utf8)).to_vec();
-                options = options.with_table_partition_cols(partitions);
+            let mut stores: Vec<Vec<ListingTableUrl>> = Vec::new();
+            for url in urls {
+                let store = url.object_store();
+                match stores.iter_mut().find(|of| of[0].object_store() == store) {
+                    Some(of) => of.push(url),
+                    None => stores.push(vec![url]),
+                }
             }
-            let config = ListingTableConfig::new_with_multi_paths(urls)
-                .with_listing_options(options)
-                .with_schema(without_zones(table));
-            context.register_table(table.name(), Arc::new(ListingTable::try_new(config)?))?;
+            // The engine looks for all files of a table in one store.
+            let mut all: Option<DataFrame> = None;
+            for urls in stores {
+                let part = context.read_table(Arc::new(listed(table, urls)?))?;
+                all = Some(match all {
+                    Some(all) => all.union(part)?,
+                    None => part,
+                });
+            }
+            if let Some(all) = all {
+                context.register_table(table.name(), all.into_view())?;
+            }
         }
-        let rows = Table::ALL.into_iter().map(|table| Ok((table, rows(table, folders)?)));
-        let rows = rows.collect::<anyhow::Result<_>>()?;
-        Ok(Fleet { context, folders: folders.to_vec(), rows })
+        Ok(Fleet { context, rows })
     }
 
     /// The rows of a table, by the footers of its files.
@@ -92,10 +111,18 @@ impl Fleet {
     }
 }
 
-/// A folder as the engine names it: a path with a slash at its end.
-fn url(folder: &Path) -> anyhow::Result<ListingTableUrl> {
-    let folder = std::path::absolute(folder)?;
-    Ok(ListingTableUrl::parse(format!("{}/", folder.display()))?)
+/// The files of a table in one store.
+fn listed(table: Table, urls: Vec<ListingTableUrl>) -> anyhow::Result<ListingTable> {
+    let mut options =
+        ListingOptions::new(Arc::new(ParquetFormat::default())).with_file_extension(".parquet");
+    if is_partitioned(table) {
+        let partitions = ["host", "date"].map(|name| (name.to_string(), DataType::Utf8)).to_vec();
+        options = options.with_table_partition_cols(partitions);
+    }
+    let config = ListingTableConfig::new_with_multi_paths(urls)
+        .with_listing_options(options)
+        .with_schema(without_zones(table));
+    Ok(ListingTable::try_new(config)?)
 }
 
 /// A table's columns, with times that have no zone: they are UTC all the same, and the engine cuts these to hours by a

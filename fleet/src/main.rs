@@ -3,13 +3,14 @@
 //! `iowhy export --parquet DIR` writes what a host keeps; this program reads the files of all hosts.
 //!
 //! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that. [`engine`] is the SQL engine within, [`spark`] one that is
-//! there already, [`tables`] the columns, [`answers`] what holds a result against the files.
+//! there already, [`place`] where the files are, [`tables`] the columns, [`answers`] what holds a result against the files.
 
 mod answers;
 mod columns;
 mod command;
 mod engine;
 mod make;
+mod place;
 mod print;
 mod queries;
 mod report;

@@ -8,8 +8,12 @@
 //! these are. Latencies of single requests are spread log-normally around it. Nothing here is known to the judge:
 //! neither the shape of that growth, nor the spread, nor how sick disks behave.
 
+mod bell;
+mod course;
 mod disks;
+mod facts;
 mod files;
+mod models;
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +38,9 @@ pub struct Make {
     /// Seconds of a cell
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub span: u32,
+    /// Add the cells of so many seconds up to one, as the recorder does with what is old
+    #[arg(long, value_name = "SECONDS")]
+    pub thin: Option<u32>,
     /// Sick disks, of a thousand
     #[arg(long, default_value_t = 2.0)]
     pub sick: f64,
@@ -54,6 +61,12 @@ impl Make {
     /// # Errors
     /// If the folder is not empty or cannot be written to.
     pub fn run(&self) -> anyhow::Result<Status> {
+        let thin = self.thin.unwrap_or(self.span);
+        anyhow::ensure!(
+            thin.is_multiple_of(self.span) && 86_400 % thin == 0,
+            "cells of {} s do not add up to {thin} s, and these to a day",
+            self.span
+        );
         empty(&self.folder)?;
         let fleet = disks::Fleet::new(self);
         let rows = files::write(self, &fleet)?;
@@ -66,6 +79,25 @@ impl Make {
             self.folder.display()
         ));
         Ok(Status::Done)
+    }
+}
+
+#[cfg(test)]
+impl Make {
+    /// Of a day, in cells of an hour; nothing is wrong with it.
+    pub fn small() -> Make {
+        Make {
+            folder: PathBuf::new(),
+            disks: 3,
+            per_host: 2,
+            days: 1,
+            span: 3600,
+            thin: None,
+            sick: 0.0,
+            bad_firmwares: 0,
+            first_day: 20_773,
+            seed: 1,
+        }
     }
 }
 

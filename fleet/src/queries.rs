@@ -110,7 +110,6 @@ mod tests {
         use std::sync::Arc;
 
         let folder = tempfile::tempdir()?;
-        std::fs::create_dir(folder.path().join("cells"))?;
         let of_host = folder.path().join("events/host=h/date=1970-01-01");
         std::fs::create_dir_all(&of_host)?;
         // One of 1.5 µs lies in the fifth eighth of its octave, from 2 to the power 4/8 on.
@@ -139,7 +138,7 @@ mod tests {
         let Some(query) = QUERIES.iter().find(|query| query.name == "requests") else {
             anyhow::bail!("no such query")
         };
-        let fleet = Fleet::open(&[folder.path().to_path_buf()])?;
+        let fleet = Fleet::open(&[folder.path().into()]).await?;
         let rows = Rows::of(&fleet.query(query.text).await?)?;
         crate::answers::check(&fleet, &Directives::of(query.text), &rows).await?;
         let owed = [

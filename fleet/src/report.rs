@@ -13,14 +13,15 @@ use clap::Args;
 
 use crate::command::Status;
 use crate::engine::Fleet;
+use crate::place::Place;
 use crate::why::{accused, hours};
 
 /// Which fleet, and where the page goes.
 #[derive(Args, Clone, Debug)]
 pub struct Report {
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
     #[arg(required = true)]
-    pub folders: Vec<PathBuf>,
+    pub folders: Vec<Place>,
     /// The page; `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -41,7 +42,7 @@ impl Report {
         // What takes minutes does not end in a refusal.
         let is_free = to_stdout || self.force || std::fs::symlink_metadata(&self.output).is_err();
         anyhow::ensure!(is_free, taken());
-        let fleet = Fleet::open(&self.folders)?;
+        let fleet = Fleet::open(&self.folders).await?;
         let disks = hours::read(&fleet).await?;
         let verdicts = accused::judge(&disks);
         let mut text = Vec::new();

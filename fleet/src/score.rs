@@ -37,7 +37,7 @@ impl Score {
     /// If the folder is not one that was generated.
     pub async fn run(&self) -> anyhow::Result<Status> {
         let truth = truth(&self.folder.join("truth.csv"))?;
-        let fleet = Fleet::open(std::slice::from_ref(&self.folder))?;
+        let fleet = Fleet::open(&[self.folder.as_path().into()]).await?;
         let disks = hours::read(&fleet).await?;
         let verdicts = accused::judge(&disks);
         let name = |place: usize| -> Name {

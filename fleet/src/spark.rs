@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
+use crate::place::Place;
 use crate::print::Rows;
 
 /// What runs on Spark's side.
@@ -17,21 +18,21 @@ const LINES: usize = 12;
 ///
 /// # Errors
 /// If there is no `spark-submit`, if Spark fails, or if what it gives is no result.
-pub fn query(text: &str, folders: &[PathBuf], master: &str) -> anyhow::Result<Rows> {
+pub fn query(text: &str, places: &[Place], master: &str, conf: &[String]) -> anyhow::Result<Rows> {
     let work = tempfile::tempdir().context("no folder for what is handed to Spark")?;
     let (driver, query, result) =
         (work.path().join("spark.py"), work.path().join("query.sql"), work.path().join("result"));
     std::fs::write(&driver, DRIVER)?;
     std::fs::write(&query, text)?;
-    let folders: Vec<PathBuf> =
-        folders.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
+    let places = places.iter().map(Place::absolute).collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let submit = std::env::var_os("SPARK_HOME")
         .map_or(PathBuf::from("spark-submit"), |home| Path::new(&home).join("bin/spark-submit"));
     let output = Command::new(&submit)
         .args(["--master", master, "--deploy-mode", "client"])
+        .args(conf.iter().flat_map(|one| ["--conf", one]))
         .arg(&driver)
         .args([&query, &result])
-        .args(&folders)
+        .args(&places)
         .stdin(Stdio::null())
         .output()
         .with_context(|| {

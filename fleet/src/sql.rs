@@ -1,13 +1,14 @@
 //! `iowhy-fleet sql`: a query over the tables of all hosts.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use crate::command::Status;
 use crate::engine::Fleet;
+use crate::place::Place;
 use crate::print::Rows;
 use crate::queries::{self, Directives, QUERIES};
 use crate::{answers, say, spark};
@@ -19,9 +20,9 @@ pub struct Sql {
     /// A name from the list below, a file `*.sql`, or a statement
     #[arg(allow_hyphen_values = true)]
     pub query: String,
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
     #[arg(required_unless_present = "show")]
-    pub folders: Vec<PathBuf>,
+    pub folders: Vec<Place>,
     /// Rows to print; 0 for all
     #[arg(long)]
     pub limit: Option<usize>,
@@ -37,6 +38,12 @@ pub struct Sql {
     /// Where Spark is: `spark://host:7077`; `spark-submit` must be on the path, or in $SPARK_HOME/bin
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
+    /// What Spark is to be told, as `spark-submit --conf` takes it
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub conf: Vec<String>,
+    /// Ask so many times, and say on standard error how long each took
+    #[arg(long, value_name = "TIMES", default_value_t = 1)]
+    pub repeat: u32,
     /// Print the text of the query instead
     #[arg(long)]
     pub show: bool,
@@ -72,16 +79,7 @@ impl Sql {
             return Ok(Status::Done);
         }
         let directives = Directives::of(&text);
-        let fleet = Fleet::open(&self.folders)?;
-        let rows = match (self.engine, &self.master) {
-            (Engine::Embedded, _) => Rows::of(&fleet.query(&text).await?)?,
-            (Engine::Spark, Some(master)) => spark::query(&text, &self.folders, master)?,
-            (Engine::Spark, None) => {
-                anyhow::bail!(
-                    "`--engine spark` needs `--master`\nhint: `--master spark://host:7077`"
-                )
-            }
-        };
+        let fleet = Fleet::open(&self.folders).await?;
         if directives.key.is_empty() {
             say("not checked: the query names no key (`-- key: COLUMN, ...` as its first line)");
         } else if directives.rows.is_none() {
@@ -89,7 +87,10 @@ impl Sql {
                 "only its keys are checked: the query names no table (`-- rows: TABLE` at its top)",
             );
         }
-        answers::check(&fleet, &directives, &rows).await?;
+        for _ in 1..self.repeat {
+            self.answer(&fleet, &text, &directives).await?;
+        }
+        let rows = self.answer(&fleet, &text, &directives).await?;
         let rows = rows.shown();
         let limit = match self.limit.or(directives.limit) {
             None | Some(0) => usize::MAX,
@@ -102,6 +103,32 @@ impl Sql {
         }
         out.flush()?;
         Ok(Status::Done)
+    }
+
+    /// Asks once, and compares the result with the files.
+    async fn answer(
+        &self,
+        fleet: &Fleet,
+        text: &str,
+        directives: &Directives,
+    ) -> anyhow::Result<Rows> {
+        let begun = Instant::now();
+        let rows = match (self.engine, &self.master) {
+            (Engine::Embedded, _) => Rows::of(&fleet.query(text).await?)?,
+            (Engine::Spark, Some(master)) => spark::query(text, &self.folders, master, &self.conf)?,
+            (Engine::Spark, None) => {
+                anyhow::bail!(
+                    "`--engine spark` needs `--master`\nhint: `--master spark://host:7077`"
+                )
+            }
+        };
+        let asked = begun.elapsed().as_secs_f64();
+        answers::check(fleet, directives, &rows).await?;
+        if self.repeat > 1 {
+            let checked = begun.elapsed().as_secs_f64() - asked;
+            say(&format!("{asked:.3} s, and {checked:.3} s to compare it with the files"));
+        }
+        Ok(rows)
     }
 }
 

@@ -1,12 +1,19 @@
 //! The tables that `iowhy export --parquet` writes and this program reads: `docs/FLEET.md` describes the columns.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::prelude::SessionContext;
+use futures::{StreamExt, TryStreamExt};
 use iowhy_show::tables::Kind;
 pub use iowhy_show::tables::{TABLE_KEY, Table, VERSION, VERSION_KEY};
+
+/// A footer is at most so long, bytes, as a rule; if it is longer the rest is read, too.
+const FOOTER: usize = 64 << 10;
+/// Footers read at a time.
+const AT_ONCE: usize = 32;
 
 /// Whether a table's files lie in folders `host=.../date=...`.
 pub fn is_partitioned(table: Table) -> bool {
@@ -28,21 +35,32 @@ pub fn schema(table: Table) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The rows of a table below these folders, by the footer of every file.
+/// The rows of a table at a place, by the footer of every file; `None` if it has no file.
 ///
 /// # Errors
 /// If a file cannot be read, is none, or is of another version.
-pub fn rows(table: Table, folders: &[PathBuf]) -> anyhow::Result<u64> {
-    let mut all = 0;
-    for folder in folders {
-        for path in files(&folder.join(table.name()))? {
-            let told = |what: String| anyhow::anyhow!("`{}`: {what}", path.display());
-            let file = std::fs::File::open(&path).map_err(|cause| told(cause.to_string()))?;
-            let reader =
-                SerializedFileReader::new(file).map_err(|cause| told(cause.to_string()))?;
-            let about = reader.metadata().file_metadata();
-            let version = about
-                .key_value_metadata()
+pub async fn rows(context: &SessionContext, url: &ListingTableUrl) -> anyhow::Result<Option<u64>> {
+    let environment = context.runtime_env();
+    let store = environment.object_store(url)?;
+    let cache = environment.cache_manager.get_file_metadata_cache();
+    let files = store.list(Some(url.prefix())).try_filter(|file| {
+        std::future::ready(file.location.extension().is_some_and(|ends| ends == "parquet"))
+    });
+    let footers = files.map(|file| {
+        let (store, cache) = (Arc::clone(&store), Arc::clone(&cache));
+        async move {
+            let file = file?;
+            let told = |what: String| {
+                let from = url.object_store();
+                anyhow::anyhow!("`{}{}`: {what}", from.as_str(), file.location)
+            };
+            let footer = DFParquetMetadata::new(store.as_ref(), &file)
+                .with_metadata_size_hint(Some(FOOTER))
+                .with_file_metadata_cache(Some(cache));
+            let footer = footer.fetch_metadata().await.map_err(|cause| told(cause.to_string()))?;
+            let about = footer.file_metadata();
+            let pairs = about.key_value_metadata();
+            let version = pairs
                 .and_then(|pairs| pairs.iter().find(|pair| pair.key == VERSION_KEY)?.value.clone());
             if version.as_deref() != Some(VERSION) {
                 let found = version.unwrap_or_else(|| "none".to_string());
@@ -50,31 +68,11 @@ pub fn rows(table: Table, folders: &[PathBuf]) -> anyhow::Result<u64> {
                     "columns of version {found}, and this program reads {VERSION}: export it anew"
                 )));
             }
-            all += u64::try_from(about.num_rows()).unwrap_or(0);
+            Ok(Some(u64::try_from(about.num_rows()).unwrap_or(0)))
         }
-    }
-    Ok(all)
-}
-
-/// All Parquet files below a folder, in order; none if it is not there.
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
-    while let Some(next) = open.pop() {
-        let entries = match std::fs::read_dir(&next) {
-            Ok(entries) => entries,
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(cause) => anyhow::bail!("`{}`: {cause}", next.display()),
-        };
-        for entry in entries {
-            let entry = entry.map_err(|cause| anyhow::anyhow!("`{}`: {cause}", next.display()))?;
-            let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "parquet") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
+    });
+    let add = |all: Option<u64>, one: Option<u64>| async move {
+        Ok(Some(all.unwrap_or(0) + one.unwrap_or(0)))
+    };
+    footers.buffer_unordered(AT_ONCE).try_fold(None, add).await
 }

@@ -26,14 +26,15 @@ use clap::Args;
 
 use crate::command::Status;
 use crate::engine::Fleet;
+use crate::place::Place;
 pub use accused::Whom;
 
 /// Which fleet.
 #[derive(Args, Clone, Debug)]
 pub struct Why {
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
     #[arg(required = true)]
-    pub folders: Vec<PathBuf>,
+    pub folders: Vec<Place>,
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -51,7 +52,7 @@ impl Why {
     /// # Errors
     /// If the files cannot be read.
     pub async fn run(&self) -> anyhow::Result<Status> {
-        let fleet = Fleet::open(&self.folders)?;
+        let fleet = Fleet::open(&self.folders).await?;
         let disks = hours::read(&fleet).await?;
         let verdicts = accused::judge(&disks);
         if let Some(folder) = &self.baseline_out {

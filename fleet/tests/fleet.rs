@@ -191,6 +191,32 @@ fn sick_disks_are_accused_and_hot_ones_are_not() {
 }
 
 #[test]
+fn minutes_and_the_hours_they_add_up_to_have_one_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let fleet = |name: &str, more: &[&str]| {
+        let all = ["--disks", "48", "--per-host", "16", "--days", "2", "--span", "600"];
+        let more = [&all[..], &["--sick", "100", "--bad-firmwares", "0", "--seed", "3"], more];
+        made(&folder.path().join(name), &more.concat())
+    };
+    let (fine, thin) = (fleet("fine", &[]), fleet("thin", &["--thin", "3600"]));
+    let ios = |fleet: &str| {
+        let sums = "SELECT sum(count), sum(sum), count(*), min(span), max(span) FROM cells";
+        let text = good(&["sql", sums, fleet, "--csv"]);
+        let row = text.lines().nth(1).unwrap().split(',').map(|one| one.parse().unwrap());
+        row.collect::<Vec<i64>>()
+    };
+    let (of_fine, of_thin) = (ios(&fine), ios(&thin));
+    assert_eq!(of_fine[..2], of_thin[..2]);
+    assert!(of_thin[2] * 3 < of_fine[2], "{of_fine:?} {of_thin:?}");
+    assert_eq!((&of_fine[3..], &of_thin[3..]), (&[600, 600][..], &[3600, 3600][..]));
+    let verdict = good(&["why", &fine, "--json"]);
+    assert!(verdict.contains("\"kind\":\"disk\""), "{verdict}");
+    assert_eq!(good(&["why", &thin, "--json"]), verdict);
+    let never = ["make", "/nowhere", "--span", "600", "--thin", "1000"];
+    assert!(bad(&never).contains("do not add up"));
+}
+
+#[test]
 fn the_report_is_one_page_that_fits_a_phone() {
     let folder = tempfile::tempdir().unwrap();
     let more = ["--disks", "200", "--days", "2", "--span", "3600", "--sick", "30"];
@@ -301,7 +327,7 @@ fn what_was_read_and_the_footers_must_agree() {
 fn what_cannot_be_answered_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().to_str().unwrap();
-    assert!(bad(&["why", empty]).contains("holds no folder `cells`"));
+    assert!(bad(&["why", empty]).contains("holds no tables"));
     assert!(bad(&["sql", "nonsense", empty]).contains("there is no query `nonsense`"));
     let few = made(&folder.path().join("few"), &["--disks", "3", "--days", "1", "--span", "3600"]);
     let text = good(&["why", &few]);

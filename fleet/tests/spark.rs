@@ -15,6 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+mod bucket;
+use bucket::Bucket;
+
 /// What the cluster is given to come up, and a query to end.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -100,23 +103,23 @@ impl Cluster {
 
     /// What a query gives, or what is said instead of it.
     fn query(&self, query: &str, folder: &Path) -> Result<String, String> {
-        self.begin(query, folder).end()
+        self.begin(query, folder, |_| {}).end()
     }
 
-    fn begin(&self, query: &str, folder: &Path) -> Running {
+    fn begin(&self, query: &str, folder: &Path, more: impl FnOnce(&mut Command)) -> Running {
         // Files, for a pipe that nobody reads is full soon.
         let name = |what: &str| self.folder.path().join(what);
         let (out, err) = (name("out"), name("err"));
-        let child = Command::new(env!("CARGO_BIN_EXE_iowhy-fleet"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy-fleet"));
+        command
             .args(["sql", query, "--csv", "--engine", "spark", "--master", &self.master])
             .arg(folder)
             .env("SPARK_HOME", &self.home)
             .env("SPARK_LOCAL_IP", "127.0.0.1")
             .stdout(File::create(&out).unwrap())
-            .stderr(File::create(&err).unwrap())
-            .spawn()
-            .unwrap();
-        Running { child, out, err }
+            .stderr(File::create(&err).unwrap());
+        more(&mut command);
+        Running { child: command.spawn().unwrap(), out, err }
     }
 }
 
@@ -188,7 +191,7 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
     }
     // One of two workers goes while a query runs.
     let owed = embedded("percentiles", &fleet);
-    let child = cluster.begin("percentiles", &fleet);
+    let child = cluster.begin("percentiles", &fleet, |_| {});
     sleep(Duration::from_secs(6));
     let mut worker = cluster.processes.pop().unwrap();
     worker.kill().unwrap();
@@ -196,5 +199,50 @@ fn spark_gives_the_same_bytes_and_a_lost_worker_no_wrong_ones() {
     // The right bytes, or an error that says why there are none.
     if let Ok(got) = child.end() {
         assert_eq!(got, owed);
+    }
+}
+
+/// Hadoop's client of S3 and what it needs, where somebody put it; else a line that says how.
+fn client_of_stores() -> Option<String> {
+    let folder = PathBuf::from(std::env::var_os("HOME")?).join(".cache/iowhy/spark-jars");
+    let jars: Vec<PathBuf> =
+        std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|jar| jar.path()).collect();
+    let has = |name: &str| {
+        jars.iter().any(|jar| jar.file_name().unwrap().to_string_lossy().starts_with(name))
+    };
+    if !["hadoop-aws-", "bundle-", "analyticsaccelerator-s3-"].iter().all(|name| has(name)) {
+        println!(
+            "skipped: needs, in ~/.cache/iowhy/spark-jars, what `mvn dependency:get -Dtransitive=false -Dartifact=...` \
+             brings for org.apache.hadoop:hadoop-aws of the version of Spark's own hadoop-client-api, and of \
+             software.amazon.awssdk:bundle and software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3 those \
+             that hadoop-aws names (3.5.0, 2.35.4 and 1.3.1 for Spark 4.3)"
+        );
+        return None;
+    }
+    Some(format!("{}/*", folder.display()))
+}
+
+#[test]
+#[ignore = "long: a Spark cluster and an object store on loopback"]
+fn spark_reads_an_object_store() {
+    let (Some(jars), Some(bucket)) = (client_of_stores(), Bucket::start()) else { return };
+    let Some(cluster) = Cluster::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fleet = folder.path().join("fleet");
+    let made = Command::new(env!("CARGO_BIN_EXE_iowhy-fleet"))
+        .args(["make", "--disks", "24", "--days", "1", "--span", "3600"])
+        .arg(&fleet)
+        .status();
+    assert!(made.unwrap().success());
+    let there = bucket.take(&fleet);
+    for query in ["heatmap", "models"] {
+        let with = |command: &mut Command| {
+            command.envs(bucket.environment.iter().cloned());
+            for side in ["driver", "executor"] {
+                command.args(["--conf", &format!("spark.{side}.extraClassPath={jars}")]);
+            }
+        };
+        let got = cluster.begin(query, Path::new(&there), with).end();
+        assert_eq!(got.unwrap(), embedded(query, &fleet), "{query}");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use iowhy_show::RowMap;
 use iowhy_show::views::html::{begin, prose, text};
 
+use crate::place::Place;
 use crate::why::Whom;
 use crate::why::accused::expected;
 use crate::why::accused::{Accused, PEERS, Verdicts};
@@ -35,7 +35,7 @@ type Row = Vec<Option<f64>>;
 pub fn write(
     disks: &Disks,
     verdicts: &Verdicts,
-    folders: &[PathBuf],
+    folders: &[Place],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let headline = words::headline(verdicts);
@@ -54,8 +54,7 @@ pub fn write(
     since(disks, verdicts, out)?;
     left_out(disks, verdicts, &excess, out)?;
     writeln!(out, "<h2>Make it again</h2>")?;
-    let names: Vec<String> =
-        folders.iter().map(|one| words::word(&one.to_string_lossy())).collect();
+    let names: Vec<String> = folders.iter().map(|one| words::word(&one.to_string())).collect();
     writeln!(
         out,
         "<p><code>{}</code></p>\n</body>\n</html>",
@@ -313,6 +312,8 @@ fn left_out(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::why::accused::judge;
     use crate::why::hours::{Disk, Hour};
@@ -346,7 +347,7 @@ mod tests {
         let verdicts = judge(&disks);
         assert!(verdicts.accused.iter().any(|one| one.whom == Whom::Disk(3)), "{verdicts:?}");
         let mut page = Vec::new();
-        write(&disks, &verdicts, &[PathBuf::from(HOSTILE)], &mut page)?;
+        write(&disks, &verdicts, &[Path::new(HOSTILE).into()], &mut page)?;
         let page = String::from_utf8_lossy(&page);
         assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
         assert!(page.contains("&lt;script&gt;"), "the names are not there");

@@ -12,6 +12,9 @@ const DISKS: usize = 5;
 /// Latency that rises by less than this share of the load's rise is level: with one to 24 channels these are then busy for a tenth
 /// to two thirds of the time.
 const LEVEL: f64 = 0.1;
+/// Latency that is above the least by less than this has not risen, a logarithm: with one to 24 channels these are then busy for a
+/// sixth to four fifths of the time.
+const RISEN: f64 = 0.182;
 /// Halvings of an excess, of a few units at most: to a millionth of it.
 const HALVINGS: usize = 20;
 
@@ -78,13 +81,16 @@ impl Curve {
         Some(((none + all) / 2.0).min(most))
     }
 
-    /// Where latency rises with the last loads that were seen, how it goes on is not known, and a disk that is well may
-    /// be saturated there: it is taken for no slower than would bring it to these loads. Where it is level, all are far from that.
+    /// Where latency rises with the last loads that were seen, or has risen before, how it goes on is not known, and a disk that
+    /// is well may be saturated there: it is taken for no slower than would bring it to these loads. Where it is level, all
+    /// are far from that.
     fn most(&self, load: f64) -> f64 {
         let mut last = self.steps.iter().rev();
         let (Some(end), Some(before)) = (last.next(), last.next()) else { return f64::INFINITY };
         let slope = (end.1 - before.1) / ((end.0 - before.0) as f64 * STEP);
-        match slope > LEVEL {
+        // Disks that can do no more stay at the load that is most for each, so that the last steps may be level, too.
+        let least = self.steps.values().copied().fold(f64::INFINITY, f64::min);
+        match slope > LEVEL || end.1 - least > RISEN {
             true => ((end.0 + 1) as f64 * STEP - load).max(0.0),
             false => f64::INFINITY,
         }

@@ -130,7 +130,7 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let owed = answers::owed(fleet, Table::Cells, Some(COMPARED)).await?;
     let (mut counted, mut keys) = (0, BTreeSet::new());
     let mut rows: BTreeMap<(String, String), Vec<Counted>> = BTreeMap::new();
-    let hosts: Vec<String> = hosts(fleet)?.into_iter().collect();
+    let hosts = hosts(fleet).await?;
     for part in hosts.chunks(HOSTS) {
         let names: Vec<String> =
             part.iter().map(|host| format!("'{}'", host.replace('\'', "''"))).collect();
@@ -200,17 +200,12 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     Ok(disks)
 }
 
-/// The hosts that have cells.
-fn hosts(fleet: &Fleet) -> anyhow::Result<BTreeSet<String>> {
-    let mut hosts = BTreeSet::new();
-    for folder in &fleet.folders {
-        for entry in std::fs::read_dir(folder.join(Table::Cells.name()))? {
-            let name = entry?.file_name();
-            let Some(host) = name.to_str().and_then(|name| name.strip_prefix("host=")) else {
-                continue;
-            };
-            hosts.insert(plain(host));
-        }
+/// The hosts that have cells, in order.
+async fn hosts(fleet: &Fleet) -> anyhow::Result<Vec<String>> {
+    let mut hosts = Vec::new();
+    for batch in fleet.query("SELECT DISTINCT host FROM cells ORDER BY host").await? {
+        let names = texts(&batch, 0)?;
+        hosts.extend(names.iter().flatten().map(str::to_string));
     }
     Ok(hosts)
 }
@@ -222,19 +217,6 @@ pub fn escaped(name: &str) -> String {
         byte if byte.is_ascii_alphanumeric() => text + &char::from(byte).to_string(),
         byte => text + &format!("%{byte:02X}"),
     })
-}
-
-/// A name of a partition, without the percent signs that keep it within a path.
-fn plain(name: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), name.as_bytes());
-    while let Some((first, more)) = rest.split_first() {
-        let code = (*first == b'%')
-            .then(|| u8::from_str_radix(std::str::from_utf8(more.get(..2)?).ok()?, 16).ok())
-            .flatten();
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &more[2..] } else { more };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The name of what groups disks by how long they have been on.
@@ -307,7 +289,7 @@ async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, HOUR_US, Watched, escaped, hours_of, in_hours, plain, years};
+    use super::{Counted, HOUR_US, Watched, escaped, hours_of, in_hours, years};
 
     /// Hours of 7,200 reads of a ms each, in the first and last of which the host was watched for half an hour; the
     /// disk has an I/O every ten seconds only, and cells of a second or of an hour.
@@ -353,11 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn names_of_partitions_are_plain() {
-        assert_eq!(plain("web-17"), "web-17");
-        assert_eq!(plain("a%2Fb%25"), "a/b%");
-        assert_eq!(plain("half%2"), "half%2");
+    fn names_of_files_are_plain() {
         assert_eq!(escaped("../A B"), "..%2FA%20B");
-        assert_eq!(plain(&escaped("A-B µ")), "A-B µ");
+        assert_eq!(escaped("web-17.a"), "web-17.a");
     }
 }
