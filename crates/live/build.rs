@@ -42,7 +42,17 @@ fn compile(name: &str) -> Result<(), String> {
     let object = out.join(format!("{name}.bpf.o"));
     let clang = find("clang").ok_or("`clang` is missing")?;
     let compiled = Command::new(&clang)
-        .args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-nostdinc"])
+        .args([
+            "-target",
+            "bpf",
+            "-mcpu=v3",
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-nostdinc",
+        ])
         .args(own_paths())
         .args(machine())
         .arg("-c")

@@ -13,7 +13,7 @@ use iowhy_model::{
 type Who = (Option<u32>, Option<Name>, Option<Name>);
 
 /// The fields that are plain columns, in their order, each with the version it came with.
-const PLAIN: [(&str, u16); 3] = [("depth", 1), ("error", 1), ("file", 4)];
+const PLAIN: [(&str, u16); 4] = [("depth", 1), ("error", 1), ("file", 4), ("weight", 5)];
 /// Bytes of a sector, whatever the device's blocks.
 const SECTOR: u64 = 512;
 

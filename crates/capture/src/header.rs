@@ -6,8 +6,9 @@ pub const MAGIC: [u8; 8] = *b"\x89IOWHY\x01\n";
 /// Added to the end mark of a block that repeats.
 const REPEATS: u16 = 1 << 8;
 /// The version of what is written behind a header. Version 1 had facts as texts, version 2 every
-/// bucket of a histogram, versions 1 to 3 no file of an event.
-pub const VERSION: u16 = 4;
+/// bucket of a histogram, versions 1 to 3 no file of an event, versions 1
+/// to 4 no weight.
+pub const VERSION: u16 = 5;
 
 /// What comes after a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use crate::block::{Block, Section};
 use crate::{BLOCK_EVENTS, End, Header, VERSION, records};
 use iowhy_model::{
-    Device, DeviceId, Distribution, Event, Fact, Filter, Interval, Level, Medium, Name, Sink,
-    Source,
+    Device, DeviceId, Distribution, Event, Fact, Filter, Interval, Level, Medium, Name, Sampling,
+    Sink, Source,
 };
 
 /// Bytes of records other than events, roughly, at which a block is cut: far below its limit.
@@ -226,6 +226,10 @@ impl<W: Write> Writer<W> {
             for fact in &mut section.facts {
                 fact.device = fact.device.map(|id| DeviceId::at(devices.place(id.index())));
             }
+            // Who speaks now and then is named where something was said.
+            if section.source.sampling == Sampling::Thinned && section.is_empty() {
+                continue;
+            }
             let rest = section.clone_empty();
             block.sections.push(std::mem::replace(section, rest));
         }
@@ -248,6 +252,13 @@ impl Section {
         let mut empty = Section::of(self.listing, self.source.clone());
         empty.events.reserve(self.events.len());
         empty
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
+            && self.intervals.is_empty()
+            && self.distributions.is_empty()
+            && self.facts.is_empty()
     }
 
     fn clear(&mut self) {

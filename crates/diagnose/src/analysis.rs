@@ -19,10 +19,11 @@ pub mod requests;
 pub mod samples;
 pub mod state_windows;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 
-use iowhy_model::{DeviceId, Distribution, Inferred, Layer, Listing, Recording};
+use iowhy_model::{DeviceId, Distribution, Edges, Inferred, Layer, Listing, Recording, whole};
 
 use crate::analysis::audit::{AtOnce, Inconsistency};
 use crate::analysis::device_trace::DeviceTrace;
@@ -177,7 +178,8 @@ impl<'a> Samples<'a> {
         let mut times = HealthyTimes::new(devices);
         let (mut traces, mut intervals, mut histograms) = (Vec::new(), Vec::new(), Vec::new());
         for (place, listing) in devices.recording.listings.iter().enumerate() {
-            // Past its budget a listing may keep the slowest only: what is left is then no sample.
+            // Past its budget a listing may keep the slowest only: what is left is then no sample. A thinned
+            // one has no order: its shape is that of all, events and histograms together.
             if listing.is_in_sequence() {
                 traces.extend(device_trace::traces(&mut times, place, listing));
             }
@@ -185,11 +187,17 @@ impl<'a> Samples<'a> {
             let present = present.filter(|row| row.layer == Layer::Block && !row.since_boot);
             intervals.extend(present.map(|row| IntervalSample::of(&mut times, place, row)));
             // What was folded beside a stretch of events is of the same disks in better times.
-            let folded = if listing.stretch.is_some() { &[] } else { &listing.distributions[..] };
+            let counted: Vec<Cow<Distribution>> = match listing.stretch {
+                _ if listing.is_thinned() => {
+                    whole(listing, &Edges::standard()).into_iter().map(Cow::Owned).collect()
+                }
+                Some(_) => Vec::new(),
+                None => listing.distributions.iter().map(Cow::Borrowed).collect(),
+            };
             let of_a_disk =
-                |known: &&'a Distribution| is_of_a_disk(devices.recording, listing, known);
-            let folded = folded.iter().filter(of_a_disk);
-            histograms.extend(folded.map(|known| HistogramSample::of(&mut times, place, known)));
+                |known: &Cow<Distribution>| is_of_a_disk(devices.recording, listing, known);
+            let counted = counted.into_iter().filter(of_a_disk);
+            histograms.extend(counted.map(|known| HistogramSample::of(&mut times, place, known)));
         }
         Samples { traces, intervals, histograms }
     }

@@ -16,19 +16,25 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	struct request *rq = (struct request *)arguments[0];
 	struct subject is;
 	struct life *life;
+	u64 arrived;
 
 	if (!request_wanted(rq, &is, SENDING))
 		return 0;
-	if (is.way >= WAYS)
+	if (!LIKELY(is.way < WAYS))
 		is.way = take_way(is.set, is.id);
 	if (is.way >= WAYS)
 		return 0;
 	begin_request(&is, rq, BY_START);
 	note_origin(&is, arguments, rq->bio);
 	life = &is.set->lives[is.way];
-	if (before)
-		is.set->more[is.way].arrived = arrival_of(rq->bio);
+	arrived = before ? arrival_of(rq->bio) : 0;
+	if (start_by_kernel(&is)) {
+		life->queued = BY_KERNEL | (arrived ? ARRIVAL | arrived : about_now());
+		return 0;
+	}
 	life->queued = ktime_get_ns();
+	if (arrived)
+		life->waited = shortened(life->queued - arrived);
 	return 0;
 }
 
@@ -50,10 +56,13 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 	struct request *rq = request_of(arguments);
 	struct subject is;
 	struct life *life;
+	u64 arrived, now;
 
 	if (!request_wanted(rq, &is, SENDING))
 		return 0;
-	if (!has_begun(&is)) {
+	/* Before anything is written: see `begin_life`. */
+	now = ktime_get_ns();
+	if (!LIKELY(has_begun(&is))) {
 		if (is.way >= WAYS)
 			is.way = take_way(is.set, is.id);
 		if (is.way >= WAYS) {
@@ -64,21 +73,27 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		note_origin(&is, arguments, rq->bio);
 		life = &is.set->lives[is.way];
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
-		if (before && start_in_rq)
-			is.set->more[is.way].arrived = arrival_of(rq->bio);
+		arrived = before && life->queued ? arrival_of(rq->bio) : 0;
+		if (arrived)
+			life->waited = shortened(life->queued - arrived);
 	}
 	life = &is.set->lives[is.way];
+	if (life->queued & BY_KERNEL)
+		take_start(&is, life, rq);
+	else if (is.device && !is.device->keeps_starts && rq->rq_flags & io_stat_flag)
+		is.device->keeps_starts = 1;
 	life->given_back = 0;
-	if (events)
-		enter_device(is.set, is.way, is.device, is.place, BY_ISSUE);
 	/* After a requeue the first issue stands: the time since then was spent on the device or
 	 * waiting for it to take the request back. */
 	if (!life->issued) {
 		/* Merges may have grown the request since its start. */
 		life->sector = rq->__sector;
 		life->bytes = rq->__data_len;
-		life->issued = ktime_get_ns();
+		/* The kernel's clock and ours are one, but ours may be read while it is set on, a little behind. */
+		life->issued = now > life->queued ? now : life->queued;
 	}
+	if (events)
+		enter_device(is.set, is.way, is.device, is.place, BY_ISSUE, now);
 	return 0;
 }
 
@@ -94,7 +109,7 @@ SEC("tp_btf/block_rq_requeue") int requeue(u64 *arguments)
 		life = &is.set->lives[is.way];
 		life->given_back = 1;
 		life->on_device = 0;
-		leave_device(is.set, is.way, is.place, BY_REQUEUE);
+		leave_device(is.set, is.way, is.place, BY_REQUEUE, 0);
 	}
 	return 0;
 }
@@ -132,29 +147,33 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	u32 bytes_now = (u32)arguments[2];
 	struct life *life, unseen;
 	struct subject is;
+	u64 now;
 
 	if (!request_wanted(rq, &is, COMPLETING) || bytes_now < rq->__data_len)
 		return 0;
+	now = ktime_get_ns();
 	if (is.way < WAYS && is_over(is.set, is.way))
 		is.way = WAYS;
 	if (is.op != FLUSH && rq->rq_flags & flush_seq_flag) {
 		if (is.way < WAYS) {
 			is.set->lives[is.way].on_device = 0;
-			leave_device(is.set, is.way, is.place, BY_COMPLETION);
+			leave_device(is.set, is.way, is.place, BY_COMPLETION, 0);
 		}
 		return 0;
 	}
 	if (is.op != FLUSH && !(rq->rq_flags & io_stat_flag))
 		tally(is.row, is.op, NOT_ACCOUNTED);
+	is.bio = rq->bio;
 	if (is.way < WAYS) {
 		life = &is.set->lives[is.way];
+		if (life->queued & BY_KERNEL) /* never issued */
+			take_start(&is, life, rq);
 	} else {
 		unseen = (struct life){};
 		life = &unseen;
 		life->sector = rq->__sector;
 		life->bytes = rq->__data_len;
 		life->cmd_flags = rq->cmd_flags;
-		life->number = is.number;
 		life->unwanted = cgroup_wanted && payer(rq->bio) != cgroup_wanted;
 		life->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 	}
@@ -165,10 +184,10 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 			tally(is.row, is.op, FAILED);
 		tally(is.row, is.op, NO_START);
 	} else {
-		finish(life, &is, status);
+		finish(life, &is, status, now);
 	}
 	if (is.way < WAYS) {
-		leave_device(is.set, is.way, is.place, BY_COMPLETION);
+		leave_device(is.set, is.way, is.place, BY_COMPLETION, now);
 		end_lives(is.set, is.way, 1);
 	}
 	return 0;
@@ -208,9 +227,9 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 	note_origin(&is, arguments, bio);
 	life->sector = bio->bi_iter.bi_sector;
 	life->bytes = bio->bi_iter.bi_size;
-	if (events)
-		enter_device(is.set, is.way, is.device, is.place, BY_BIO);
 	life->queued = ktime_get_ns();
+	if (events)
+		enter_device(is.set, is.way, is.device, is.place, BY_BIO, life->queued);
 	return 0;
 }
 
@@ -221,6 +240,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	struct bio *bio = (struct bio *)arguments[1];
 	struct subject is;
 	struct life *life;
+	u64 now;
 
 	is.epoch = epoch_now();
 	if (!is.epoch || !find_slot(&is, bio, COMPLETING))
@@ -233,10 +253,13 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	}
 	life = &is.set->lives[is.way];
 	is.op = op_of(life->cmd_flags);
-	is.device = find_device(life->number, &is.place);
+	is.number = number_of_kind(is.set->begins[is.way].kind);
+	is.bio = bio;
+	is.device = find_device(is.number, &is.place);
 	is.row = is.device ? is.device->row : NO_ROW;
-	finish(life, &is, bio->bi_status);
-	leave_device(is.set, is.way, is.place, BY_BIO_END);
+	now = ktime_get_ns();
+	finish(life, &is, bio->bi_status, now);
+	leave_device(is.set, is.way, is.place, BY_BIO_END, now);
 	end_lives(is.set, is.way, 1);
 	return 0;
 }

@@ -17,14 +17,20 @@ struct record {
 	u32 number;
 	u32 pid;
 	u32 depth;
-	s32 status;
+	short status;
+	u16 weight; /* 0: every request has its record; else how many it stands for */
 	u64 comm[2];
 };
 
 /* The same where more than that is asked for. */
-struct full_record {
+struct more_record {
 	struct record plain;
-	struct more more;
+	u64 arrived; /* 0: not seen, or not asked for */
+	u64 cgroup;  /* 0: nobody's, or not asked for */
+};
+
+struct full_record {
+	struct more_record more;
 	struct origin origin;
 };
 
@@ -33,17 +39,56 @@ struct {
 	NUMBER(max_entries, 1 << 20);
 } records SEC(".maps");
 
+/* How records of a device and operation are thinned while it does more than is worth telling one by one. */
+struct thinning {
+	u64 slow_ns; /* from here on every request has its record */
+	u32 share;   /* of 2^32: of the others, those in the sample */
+	u32 weight;  /* how many each of them stands for, below 256; 0: nothing is thinned */
+};
+
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct thinning);
+} thinnings SEC(".maps");
+
+enum { ALL_ARE_SENT = 0, LEAVE_OUT = -1 };
+
+/* The weight of a record, or that there is to be none. Which ones are in the sample is told by a hash of the
+ * time, whose last digits no load can keep step with. */
+INLINE s32 weight_of(struct subject *is, u64 now, u64 latency, s32 status)
+{
+	u32 key = is->row * OPS + is->op;
+	struct thinning *thinning;
+
+	if (!thinned || is->row >= rows)
+		return ALL_ARE_SENT;
+	thinning = map_lookup(&thinnings, &key);
+	if (!thinning || !thinning->weight)
+		return ALL_ARE_SENT;
+	if (status || latency >= thinning->slow_ns)
+		return 1;
+	if ((u32)((now ^ is->id) * 0x9e3779b97f4a7c15ULL >> 32) < thinning->share)
+		return thinning->weight & 0xff;
+	return LEAVE_OUT;
+}
+
 /* Whether there was room for it. */
-INLINE int send(struct life *life, struct subject *is, u64 now, s32 status)
+INLINE int send(struct life *life, struct subject *is, u64 now, s32 status, s32 weight)
 {
 	struct full_record *full = 0;
+	struct more_record *more = 0;
 	struct record *record;
 	struct origin *origin;
-	struct more *more;
 
-	if (before || cgroups || files || stacks) {
+	if (files || stacks) {
 		full = ringbuf_reserve(&records, sizeof(*full), 0);
-		record = &full->plain;
+		more = &full->more;
+		record = &more->plain;
+	} else if (before || cgroups) {
+		more = ringbuf_reserve(&records, sizeof(*more), 0);
+		record = &more->plain;
 	} else {
 		record = ringbuf_reserve(&records, sizeof(*record), 0);
 	}
@@ -57,15 +102,18 @@ INLINE int send(struct life *life, struct subject *is, u64 now, s32 status)
 	record->sector = life->sector;
 	record->bytes = life->bytes;
 	record->cmd_flags = life->cmd_flags;
-	record->number = life->number;
+	record->number = is->number;
 	record->pid = life->pid;
 	record->depth = life->depth;
-	record->status = status;
+	record->status = (short)status;
+	record->weight = (u16)weight;
 	record->comm[0] = life->comm[0];
 	record->comm[1] = life->comm[1];
+	if (more) {
+		more->arrived = life->waited ? life->queued - lengthened(life->waited) : 0;
+		more->cgroup = cgroups ? payer(is->bio) : 0;
+	}
 	if (full) {
-		more = more_of(is);
-		full->more = more ? *more : (struct more){};
 		origin = origin_of(is);
 		full->origin = origin ? *origin : (struct origin){ .kernel_stack = -1, .user_stack = -1 };
 	}
@@ -76,7 +124,6 @@ INLINE int send(struct life *life, struct subject *is, u64 now, s32 status)
 INLINE void measure(struct life *life, struct subject *is, u64 now)
 {
 	u32 row = is->row, op = is->op;
-	struct more *more = more_of(is);
 	u64 epoch = is->epoch;
 
 	if (row >= rows) {
@@ -89,8 +136,8 @@ INLINE void measure(struct life *life, struct subject *is, u64 now)
 		count(row, op, DEVICE, epoch, now - life->issued);
 	if (life->queued)
 		count(row, op, TOTAL, epoch, now - life->queued);
-	if (before && more && more->arrived && life->queued)
-		count(row, op, BEFORE, epoch, life->queued - more->arrived);
+	if (before && life->waited)
+		count(row, op, BEFORE, epoch, lengthened(life->waited));
 }
 
 /* What is asked for but cannot be told of a request that was in flight before the tracer. */
@@ -101,14 +148,17 @@ INLINE int sender_missed(void)
 
 INLINE int passes(struct life *life)
 {
+	if (!sieved && !by_who)
+		return 1;
 	return !life->unwanted && life->bytes >= bytes_low && life->bytes <= bytes_high
 	       && (life->cmd_flags & flags_set) == flags_set && !(life->cmd_flags & flags_clear);
 }
 
-/* Counts what has come to its end, and sends it if records are wanted. */
-INLINE void finish(struct life *life, struct subject *is, s32 status)
+/* Counts what came to its end `now`, and sends it if records are wanted. */
+INLINE void finish(struct life *life, struct subject *is, s32 status, u64 now)
 {
-	u64 now = ktime_get_ns(), latency;
+	s32 weight = ALL_ARE_SENT;
+	u64 latency;
 
 	if (!passes(life)) {
 		tally(is->row, is->op, FILTERED);
@@ -125,8 +175,13 @@ INLINE void finish(struct life *life, struct subject *is, s32 status)
 		if (!events)
 			return;
 	}
+	if (events)
+		weight = weight_of(is, now, latency, status);
+	if (weight == LEAVE_OUT)
+		tally(is->row, is->op, LEFT_OUT);
 	/* Whoever takes a record from the ring can count it there for less. */
-	if (events && (!over_ns || latency > over_ns) && send(life, is, now, status) && unsent_only)
+	else if (events && (!over_ns || latency > over_ns)
+		 && send(life, is, now, status, weight) && unsent_only)
 		return;
 	if (histograms)
 		measure(life, is, now);

@@ -14,7 +14,10 @@ typedef unsigned int u32;
 typedef int s32;
 typedef unsigned long long u64;
 
+struct task_struct___sender;
+
 #define SEC(name) __attribute__((section(name), used))
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define INLINE static inline __attribute__((always_inline))
 #define KERNEL_FIELDS __attribute__((preserve_access_index))
 
@@ -43,8 +46,22 @@ static long (*current_comm)(void *text, u32 size) = (void *)16;
 static long (*get_stack)(void *arguments, void *map, u64 flags) = (void *)27;
 static long (*read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*read_kernel_text)(void *to, u32 size, const void *from) = (void *)115;
+static struct task_struct___sender *(*running_task)(void) = (void *)158; /* bpf_get_current_task_btf */
 static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *record, u64 flags) = (void *)132;
+
+/* include/linux/blkdev.h: the requests that a task gathers before it sends them off together, and the
+ * clock as it was read for the first of them since 6.9 (da4c8c3d0975); 0: not read yet. */
+struct blk_plug {
+	u64 cur_ktime;
+} KERNEL_FIELDS;
+
+/* include/linux/sched.h */
+struct task_struct___sender {
+	s32 tgid;
+	char comm[16];
+	struct blk_plug *plug;
+} KERNEL_FIELDS;
 
 /* include/linux/blkdev.h */
 struct gendisk {

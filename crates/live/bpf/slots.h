@@ -13,12 +13,12 @@
 
 /* One line of the cache. */
 struct life {
-	u64 queued; /* 0: not seen */
+	u64 queued; /* 0: not seen; see `start_by_kernel` */
 	u64 issued; /* the first issue; 0: not yet */
 	u64 sector;
 	u32 bytes;
 	u32 cmd_flags;
-	u32 number; /* the device, as in its table */
+	u32 waited; /* from the arrival of the bio to the start, as from `shortened` */
 	u16 begun;  /* as in `struct begins` */
 	u16 entered;
 	u32 pid;
@@ -29,11 +29,19 @@ struct life {
 	u64 comm[2];
 };
 
-/* What is known besides where it is asked for. */
-struct more {
-	u64 arrived; /* 0: not seen, or not asked for */
-	u64 cgroup;  /* 0: nobody's, or not asked for */
-};
+/* A device and an operation in one number: a major is less than 512 (__register_blkdev of
+ * block/genhd.c), so the uppermost three bits of a device's are free. */
+#define KIND_BITS 29
+
+INLINE u32 kind_of(u32 number, u32 op)
+{
+	return number ^ op << KIND_BITS;
+}
+
+INLINE u32 number_of_kind(u32 kind)
+{
+	return kind & ((1U << KIND_BITS) - 1);
+}
 
 /* How many lives began in a slot, how often they went to the device, and of what kind the last is; how
  * many were seen to end, how often they were seen to leave the device. What is missing there goes on,
@@ -58,10 +66,10 @@ struct ends {
 struct set {
 	u64 ids[WAYS]; /* for who sends */
 	struct begins begins[WAYS];
-	struct more more[WAYS];
+	u64 unused[8];
 	u64 ending_ids[WAYS]; /* the same for who completes */
 	struct ends ends[WAYS];
-	u64 unused[10];
+	u64 unused_either[10];
 	struct life lives[WAYS];
 };
 
@@ -86,21 +94,21 @@ INLINE u64 identity(void *pointer)
 }
 
 /* Fibonacci hashing; requests and bios are larger than 64 bytes, so the low bits say nothing. */
-INLINE u32 scattered(u64 id, u32 bits)
+INLINE u32 scattered(u64 id, u32 shift)
 {
-	return (u32)(((id >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - bits));
+	return (u32)(((id >> 6) * 0x9e3779b97f4a7c15ULL) >> shift);
 }
 
 INLINE struct set *set_of(u64 id)
 {
-	u32 key = scattered(id, set_bits);
+	u32 key = scattered(id, set_shift);
 
 	return map_lookup(&slots, &key);
 }
 
 INLINE u32 way_among(u64 *ids, u64 id)
 {
-	if (ids[0] == id) return 0;
+	if (LIKELY(ids[0] == id)) return 0;
 	if (ids[1] == id) return 1;
 	if (ids[2] == id) return 2;
 	if (ids[3] == id) return 3;
@@ -137,11 +145,23 @@ INLINE u32 take_way(struct set *set, u64 id)
 
 /* ---- in flight: what each device is busy with ---- */
 
-/* How often requests and bios went to a device, less how often they left it, by CPU: one line of the
- * cache each. A probe may interrupt another, so each has a number of its own. */
+/* How often requests and bios went to a device, less how often they left it, by CPU. A probe may interrupt
+ * another, so each has a number of its own.
+ *
+ * A CPU that asks for the number in flight would take the line of the cache that another writes at each of its
+ * completions. So a CPU with much to do shows its sum in a second line, which stays, at each `SHOWN_EVERY`th
+ * crossing. While that is young it is taken for the sum: it is then off by fewer than `SHOWN_EVERY`. */
 struct crossings {
-	u64 n[8];
+	u64 n[6];
+	u64 unshown; /* crossings since the sum was shown */
+	u64 unused;
+	u64 sum;
+	u64 shown_at;
+	u64 unused_either[6];
 };
+
+#define SHOWN_EVERY 4
+#define SHOWN_FOR 50000 /* ns */
 
 enum crossing { BY_START, BY_ISSUE, BY_REQUEUE, BY_COMPLETION, BY_BIO, BY_BIO_END };
 
@@ -153,7 +173,18 @@ struct {
 	TYPE(value, struct crossings);
 } crossed SEC(".maps");
 
-INLINE void cross(u32 place, enum crossing by, u64 more)
+INLINE u64 sum_of(struct crossings *crossings)
+{
+	u64 sum = 0;
+
+#pragma unroll
+	for (u32 by = BY_START; by <= BY_BIO_END; by++)
+		sum += crossings->n[by];
+	return sum;
+}
+
+/* `now` is 0 where nobody read the clock. */
+INLINE void cross(u32 place, enum crossing by, u64 more, u64 now)
 {
 	u32 key = place * cells + (smp_processor_id() & (cells - 1));
 	struct crossings *crossings = map_lookup(&crossed, &key);
@@ -164,11 +195,18 @@ INLINE void cross(u32 place, enum crossing by, u64 more)
 		crossings->n[by] += more;
 	else
 		__sync_fetch_and_add(&crossings->n[by], more);
+	crossings->unshown += 1;
+	if (now && crossings->unshown >= SHOWN_EVERY) {
+		crossings->unshown = 0;
+		crossings->sum = sum_of(crossings);
+		crossings->shown_at = now;
+	}
 }
 
 /* How many requests or bios a device has, the one that asks among them. */
-INLINE u64 in_flight(u32 place)
+INLINE u64 in_flight(u32 place, u64 now)
 {
+	u32 own = smp_processor_id() & (cells - 1);
 	u64 sum = 0;
 
 #pragma clang loop unroll(disable)
@@ -178,14 +216,18 @@ INLINE u64 in_flight(u32 place)
 
 		if (!crossings)
 			return sum;
-		for (u32 by = BY_START; by <= BY_BIO_END; by++)
-			sum += crossings->n[by];
+		/* A time just behind this one makes a large number. */
+		if (cell != own && now - crossings->shown_at + SHOWN_FOR < 2 * SHOWN_FOR)
+			sum += crossings->sum;
+		else
+			sum += sum_of(crossings);
 	}
 	/* Others come and go while they are added up. */
 	return (long long)sum > 0 ? sum : 1;
 }
 
-INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 place, enum crossing by)
+INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 place, enum crossing by,
+			 u64 now)
 {
 	struct life *life = &set->lives[way & (WAYS - 1)];
 	struct begins *begins = &set->begins[way & (WAYS - 1)];
@@ -195,12 +237,12 @@ INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 pl
 	life->on_device = 1;
 	begins->entered += 1;
 	life->entered = begins->entered;
-	cross(place, by, 1);
-	life->depth = in_flight(place);
+	cross(place, by, 1, now);
+	life->depth = in_flight(place, now);
 }
 
 /* Whatever entered the device, at `place` in its table, from this slot is there no more. */
-INLINE void leave_device(struct set *set, u32 way, u32 place, enum crossing by)
+INLINE void leave_device(struct set *set, u32 way, u32 place, enum crossing by, u64 now)
 {
 	struct life *life = &set->lives[way & (WAYS - 1)];
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
@@ -209,7 +251,7 @@ INLINE void leave_device(struct set *set, u32 way, u32 place, enum crossing by)
 	if (!more)
 		return;
 	ends->left = life->entered;
-	cross(place, by, -(u64)more);
+	cross(place, by, -(u64)more, now);
 }
 
 /* The lives of a slot are over: `seen` of them, the last, was seen to end, and those before it that
@@ -220,13 +262,14 @@ INLINE void end_lives(struct set *set, u32 way, u32 seen)
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
 	u16 unseen = life->begun - ends->ended - seen;
 	struct device *owner;
-	u32 place;
+	u32 place, kind;
 
 	ends->ended = life->begun;
 	if (!unseen)
 		return;
-	owner = find_device(life->number, &place);
-	tally_more(owner ? owner->row : NO_ROW, op_of(life->cmd_flags), NO_COMPLETION, unseen);
+	kind = set->begins[way & (WAYS - 1)].kind;
+	owner = find_device(number_of_kind(kind), &place);
+	tally_more(owner ? owner->row : NO_ROW, kind >> KIND_BITS, NO_COMPLETION, unseen);
 }
 
 /* Settles the ends that escaped us in a slot, as of the kind of its last life. */
@@ -235,8 +278,8 @@ INLINE void settle(struct set *set, u32 way, enum crossing by)
 	u32 place;
 
 	end_lives(set, way, 0);
-	if (find_device(set->lives[way & (WAYS - 1)].number, &place))
-		leave_device(set, way, place, by);
+	if (find_device(number_of_kind(set->begins[way & (WAYS - 1)].kind), &place))
+		leave_device(set, way, place, by, 0);
 }
 
 /* ---- origins: files and stacks, beside the slots where they are asked for ---- */
@@ -277,6 +320,24 @@ struct {
 	TYPE(value, struct frames);
 } traces SEC(".maps");
 
+/* ---- waits of any length in half a word: below 2 s to the nanosecond, above to 1024 of them; 0 is none ---- */
+
+#define LONG_WAIT 0x80000000U
+#define LONG_WAIT_BITS 10
+
+INLINE u32 shortened(u64 ns)
+{
+	if (ns < LONG_WAIT)
+		return ns ? (u32)ns : 1;
+	ns >>= LONG_WAIT_BITS;
+	return LONG_WAIT | (ns < LONG_WAIT ? (u32)ns : LONG_WAIT - 1);
+}
+
+INLINE u64 lengthened(u32 wait)
+{
+	return wait & LONG_WAIT ? (u64)(wait - LONG_WAIT) << LONG_WAIT_BITS : wait;
+}
+
 /* ---- arrivals: when a bio came, until its request starts ---- */
 
 struct arrival {
@@ -296,7 +357,7 @@ struct {
 INLINE void remember_arrival(struct bio *bio)
 {
 	u64 id = identity(bio);
-	u32 key = scattered(id, arrival_bits);
+	u32 key = scattered(id, arrival_shift);
 	struct arrival *arrival = map_lookup(&arrivals, &key);
 
 	if (!arrival)
@@ -309,7 +370,7 @@ INLINE void remember_arrival(struct bio *bio)
 INLINE u64 arrival_of(struct bio *bio)
 {
 	u64 id = identity(bio);
-	u32 key = scattered(id, arrival_bits);
+	u32 key = scattered(id, arrival_shift);
 	struct arrival *arrival = map_lookup(&arrivals, &key);
 
 	if (!arrival || arrival->id != id)

@@ -14,6 +14,8 @@ struct subject {
 	u32 place;  /* in the device table */
 	u32 row;
 	struct device *device; /* NULL: not in the table */
+	struct bio *bio;       /* the first of a request that ends */
+	struct task_struct___sender *task; /* who sends, where it is known */
 	u64 id;
 	u64 epoch;
 	struct set *set;
@@ -24,9 +26,18 @@ struct subject {
 INLINE u64 epoch_now(void)
 {
 	u32 first = 0;
-	u64 *epoch = map_lookup(&epochs, &first);
+	struct epoch *epoch = map_lookup(&epochs, &first);
 
-	return epoch ? *epoch : 0;
+	return epoch ? epoch->number : 0;
+}
+
+/* The time of the last poll. */
+INLINE u64 about_now(void)
+{
+	u32 first = 0;
+	struct epoch *epoch = map_lookup(&epochs, &first);
+
+	return epoch ? epoch->about : 0;
 }
 
 /* Whether the device and the operation are asked for. */
@@ -94,40 +105,48 @@ INLINE u64 payer(struct bio *bio)
 /* The place for the origin of what has a slot; NULL if none is asked for. */
 INLINE struct origin *origin_of(struct subject *is)
 {
-	u32 key = scattered(is->id, set_bits);
 	struct origins *all;
+	u32 key;
 
 	if (!files && !stacks)
 		return 0;
+	key = scattered(is->id, set_shift);
 	all = is->way < WAYS ? map_lookup(&origins, &key) : 0;
 	return all ? &all->of[is->way & (WAYS - 1)] : 0;
 }
 
-/* What is known besides of what has a slot; NULL if nothing is asked for. */
-INLINE struct more *more_of(struct subject *is)
+/* Notes who sends. The name is read in place, for the helper that copies it takes as long as the rest of a
+ * program; only there it is padded with zeroes on every kernel, which a name that is asked for needs. */
+INLINE void note_sender(struct subject *is, struct life *life)
 {
-	return (before || cgroups) && is->way < WAYS ? &is->set->more[is->way & (WAYS - 1)] : 0;
+	if (task_known && !comm_wanted[0]) {
+		u64 *comm = (u64 *)&is->task->comm;
+
+		life->pid = is->task->tgid;
+		life->comm[0] = comm[0];
+		life->comm[1] = comm[1];
+	} else {
+		life->pid = current_pid_tgid() >> 32;
+		current_comm(life->comm, sizeof(life->comm));
+	}
 }
 
-/* A device and an operation in one number: a major is less than 512 (__register_blkdev of
- * block/genhd.c), so the uppermost three bits of a device's are free. */
-INLINE u32 kind_of(u32 number, u32 op)
-{
-	return number ^ op << 29;
-}
-
-/* Begins a life in the process that sends it. */
+/* Begins a life in the process that sends it.
+ *
+ * Who that is is asked before the life is written: its line of the cache has to be fetched from the CPU that
+ * completes, and a call behind the first writes waits for that. */
 INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
 {
 	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
 	struct begins *begins = &is->set->begins[is->way & (WAYS - 1)];
-	struct more *more = &is->set->more[is->way & (WAYS - 1)];
 	u32 kind = kind_of(is->number, is->op);
 	u64 *comm = life->comm;
 
+	if (task_known)
+		is->task = running_task();
 	/* The ends that escape us are counted at the next that is seen in their slot, as of its device and
 	 * operation, and so before one of another kind begins there, and before 2^16 of them look like none. */
-	if (begins->kind != kind || !(begins->begun & 0x7fff)) {
+	if (!LIKELY(begins->kind == kind && begins->begun & 0x7fff)) {
 		settle(is->set, is->way, by);
 		begins->kind = kind;
 	}
@@ -136,26 +155,20 @@ INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum 
 	life->entered = begins->entered;
 	life->issued = 0;
 	life->cmd_flags = cmd_flags;
-	life->number = is->number;
+	life->waited = 0;
 	life->depth = 0;
 	life->given_back = 0;
 	life->on_device = 0;
 	life->unwanted = 0;
-	if (events || by_who) {
-		life->pid = current_pid_tgid() >> 32;
-		current_comm(comm, sizeof(life->comm));
-	}
-	if (before)
-		more->arrived = 0;
-	if (cgroups)
-		more->cgroup = payer(bio);
+	if (events || by_who)
+		note_sender(is, life);
 	if (!by_who)
 		return;
 	if (pid_wanted && life->pid != pid_wanted)
 		life->unwanted = 1;
 	if (comm_wanted[0] && (comm[0] != comm_wanted[0] || comm[1] != comm_wanted[1]))
 		life->unwanted = 1;
-	if (cgroup_wanted && more->cgroup != cgroup_wanted)
+	if (cgroup_wanted && payer(bio) != cgroup_wanted)
 		life->unwanted = 1;
 }
 
@@ -166,6 +179,40 @@ INLINE void begin_request(struct subject *is, struct request *rq, enum crossing 
 	begin_life(is, rq->cmd_flags, rq->bio, by);
 	life->sector = rq->__sector;
 	life->bytes = rq->__data_len;
+}
+
+/*
+ * Since 6.9 a request's start_time_ns is the clock as it was read for the first of a plug. Where there is no
+ * plug, or its clock was not read yet, the kernel reads it for this very request, right behind this probe
+ * (blk_time_get_ns of block/blk.h), and it need not be read twice, which takes longer than all the
+ * rest of the probe. Until the issue takes it from the request, `queued` is some moment before, marked by a
+ * bit that no time has, so that this probe need not read from a life.
+ */
+#define BY_KERNEL (1ULL << 63)
+#define ARRIVAL (1ULL << 62) /* and that moment is the arrival of its bio */
+
+INLINE int start_by_kernel(struct subject *is)
+{
+	struct blk_plug *plug;
+
+	if (!plug_clock || !task_known)
+		return 0;
+	if (is->op > DISCARD || !is->device || !is->device->keeps_starts)
+		return 0;
+	plug = is->task->plug;
+	return !plug || !plug->cur_ktime;
+}
+
+/* The start as the kernel keeps it in the request, unless somebody said since that it keeps none. */
+INLINE void take_start(struct subject *is, struct life *life, struct request *rq)
+{
+	u64 arrived = life->queued & ARRIVAL ? life->queued & ~(BY_KERNEL | ARRIVAL) : 0;
+
+	life->queued = rq->rq_flags & io_stat_flag ? rq->start_time_ns : 0;
+	if (!life->queued && is->device)
+		is->device->keeps_starts = 0;
+	if (before && arrived && life->queued > arrived)
+		life->waited = shortened(life->queued - arrived);
 }
 
 #endif

@@ -13,6 +13,7 @@
 const volatile u32 events;         /* send one record per request */
 const volatile u32 histograms;     /* count into histograms */
 const volatile u32 unsent_only;    /* of these, only requests whose record was not sent */
+const volatile u32 thinned;        /* of a busy device, records of slow requests and of a sample only */
 const volatile u64 over_ns;        /* only latencies above this; with records, only they */
 const volatile u32 ops_wanted;     /* a bit per operation */
 const volatile u32 every_device;   /* also those not in the table */
@@ -21,15 +22,17 @@ const volatile u32 start_in_rq;    /* request.start_time_ns is a true clock read
 const volatile u32 has_rq_disk;    /* request.rq_disk exists */
 const volatile u32 io_stat_flag;   /* RQF_IO_STAT */
 const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
+const volatile u32 task_known;     /* bpf_get_current_task_btf is there (5.11) */
+const volatile u32 plug_clock;     /* the kernel reads its clock once for a plug, see `kernel_reads_clock` */
 const volatile u32 never_nested;   /* a probe is never run inside itself */
-const volatile u32 set_bits = 10;  /* log2 of the number of slot sets */
-const volatile u32 place_bits = 6; /* log2 of the places in the device table */
+const volatile u32 set_shift = 54; /* 64 less log2 of the number of slot sets */
+const volatile u32 place_shift = 26; /* 32 less log2 of the places in the device table */
 const volatile u32 cells = 1;      /* a power of two: numbers per device for what is in flight */
 const volatile u32 own_cells;      /* each CPU has its own, and no probe is run inside itself */
 const volatile u32 rows = 1;       /* devices with histograms and tallies */
 const volatile u32 stages = 3;     /* stages with histograms: 4 with the time before the request */
 const volatile u32 before;         /* remember when bios arrive */
-const volatile u32 arrival_bits;   /* log2 of the places for arrivals */
+const volatile u32 arrival_shift;  /* 64 less log2 of the places for arrivals */
 const volatile u32 bio_argument;   /* block_bio_queue still gets the queue first */
 const volatile u32 has_bi_disk;    /* bio.bi_disk exists */
 const volatile u32 cgroups;        /* note who pays */
@@ -37,6 +40,7 @@ const volatile u32 files;          /* note whose pages they are */
 const volatile u32 stacks;         /* note the stacks of the task that sends */
 
 /* Filters: what fails one is tallied and nothing else. */
+const volatile u32 sieved;         /* there are some of requests: of the next four */
 const volatile u32 bytes_low;
 const volatile u32 bytes_high = 0xffffffff;
 const volatile u32 flags_set;      /* bits of cmd_flags that must be set */
@@ -54,9 +58,10 @@ enum op { READ, WRITE, DISCARD, FLUSH, OTHER, OPS };
  * (write same, then zone append): a write either way. */
 INLINE u32 op_of(u32 cmd_flags)
 {
+	if (LIKELY(!(cmd_flags & 0xfe)))
+		return cmd_flags & 1;
 	switch (cmd_flags & 0xff) {
-	case 0: return READ;
-	case 1: case 5: case 7: case 9: return WRITE;
+	case 5: case 7: case 9: return WRITE;
 	case 2: return FLUSH;
 	case 3: return DISCARD;
 	default: return OTHER;
@@ -71,7 +76,8 @@ INLINE u32 op_of(u32 cmd_flags)
 struct device {
 	u32 number; /* major << 20 | minor, plus one so that zero is an empty place */
 	u32 row;
-	u64 without_requests; /* handles bios as they are: dm, md, zram */
+	u32 without_requests; /* handles bios as they are: dm, md, zram */
+	u32 keeps_starts;     /* its requests were seen to have a start_time_ns (queue/iostats) */
 };
 
 struct {
@@ -108,16 +114,18 @@ INLINE u32 device_of_bio(struct bio *bio)
 /* The device's entry, or NULL if it is not in the table; `*at` is its place. */
 INLINE struct device *find_device(u32 number, u32 *at)
 {
-	*at = (number * 0x9e3779b1U) >> (32 - place_bits);
+	*at = (number * 0x9e3779b1U) >> place_shift;
 #pragma clang loop unroll(disable)
 	for (u32 probe = 0; probe < PROBES; probe++) {
 		struct device *device = map_lookup(&devices, at);
 
-		if (!device || !device->number)
+		if (!device)
 			return 0;
-		if (device->number == number)
+		if (LIKELY(device->number == number))
 			return device;
-		*at = (*at + 1) & ((1U << place_bits) - 1);
+		if (!device->number)
+			return 0;
+		*at = (*at + 1) & (0xffffffff >> place_shift);
 	}
 	return 0;
 }
@@ -149,6 +157,7 @@ enum tally {
 	REQUEUED,      /* times the driver gave a request back */
 	FILTERED,      /* completed, but of a size, flags or process nobody asked for */
 	NO_SENDER,     /* completed, start not seen: nobody knows whether its sender was asked for */
+	LEFT_OUT,      /* of MEASURED: no record, neither slow nor in the sample */
 	TALLIES
 };
 
@@ -197,14 +206,19 @@ struct {
 } counted SEC(".maps");
 
 /* The running stretch of time; 0 while the watch is off, so that all probes begin and end at one
- * moment although they are attached one after another.
+ * moment although they are attached one after another. Beside it the time of the last poll: about now.
  * Counts and sums only grow, and are never written from outside. The reader starts a new stretch
  * by raising the epoch; the bank of the old one is then left alone and can be read at rest. */
+struct epoch {
+	u64 number;
+	u64 about;
+};
+
 struct {
 	NUMBER(type, MAP_ARRAY);
 	NUMBER(max_entries, 1);
 	TYPE(key, u32);
-	TYPE(value, u64);
+	TYPE(value, struct epoch);
 } epochs SEC(".maps");
 
 INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)

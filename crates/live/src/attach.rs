@@ -30,6 +30,8 @@ pub struct KernelShape {
     pub start_in_request: bool,
     /// The clock is read once for a batch of requests, so the kernel's own await is too high.
     pub plug_clock: bool,
+    /// A program may look into the running task (`bpf_get_current_task_btf`, since 5.11).
+    pub task_is_known: bool,
     /// A probe that is interrupted is never run inside itself.
     pub never_nested: bool,
     /// `RQF_IO_STAT`, `RQF_FLUSH_SEQ`.
@@ -123,6 +125,7 @@ impl KernelShape {
             start_is_seen,
             start_in_request: !start_is_seen && !plug_clock,
             plug_clock,
+            task_is_known: types.has_function("bpf_get_current_task_btf"),
             never_nested: types.has_function("bpf_prog_inc_misses_counter"),
             request_flags: (bit("__RQF_IO_STAT", 13), bit("__RQF_FLUSH_SEQ", 4)),
             command_flags: CommandFlags {

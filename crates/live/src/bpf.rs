@@ -8,8 +8,10 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::Error;
 use crate::attach::KernelShape;
+use crate::clock;
 use crate::kernel_filter::KernelFilter;
-use crate::slots::{self, SET_WORDS, Unended};
+use crate::slots::{self, SET_WORDS, Unended, word};
+use crate::thinning::Thinning;
 
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
@@ -21,7 +23,7 @@ pub const STAGES: u32 = 3;
 /// Stages with the time before the request: B2Q is the fourth.
 pub const STAGES_WITH_BEFORE: u32 = 4;
 /// Kinds of tallies.
-pub const TALLIES: usize = 13;
+pub const TALLIES: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
@@ -36,6 +38,8 @@ pub struct Settings {
     pub histograms: bool,
     /// Of these, only requests whose record found no room.
     pub unsent_only: bool,
+    /// Records of busy devices may be thinned ([`Programs::set_thinning`]).
+    pub thinned: bool,
     /// Records only above this.
     pub over_ns: u64,
     /// A bit per operation.
@@ -87,7 +91,9 @@ pub struct Programs {
     devices: Array<MapData, [u64; 2]>,
     tallied: PerCpuArray<MapData, [u64; TALLIES]>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
-    epochs: Array<MapData, u64>,
+    epochs: Array<MapData, [u64; 2]>,
+    epoch: u64,
+    thinnings: Array<MapData, [u64; 2]>,
     slots: Array<MapData, [u64; SET_WORDS]>,
     records: RingBuf<MapData>,
     traces: StackTraceMap<MapData>,
@@ -110,31 +116,35 @@ impl Programs {
         let sieve = &settings.sieve;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 29] = [
+        let globals: [(&str, u32); 33] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("unsent_only", number(settings.unsent_only)),
+            ("thinned", number(settings.thinned)),
             ("ops_wanted", settings.ops_wanted),
             ("every_device", number(settings.every_device)),
             ("rq_argument", number(shape.queue_comes_first)),
             ("start_in_rq", number(shape.start_in_request)),
             ("has_rq_disk", number(shape.has_rq_disk)),
             ("never_nested", number(shape.never_nested)),
+            ("task_known", number(shape.task_is_known)),
+            ("plug_clock", number(shape.plug_clock)),
             ("io_stat_flag", shape.request_flags.0),
             ("flush_seq_flag", shape.request_flags.1),
-            ("set_bits", settings.set_bits),
-            ("place_bits", settings.place_bits),
+            ("set_shift", 64 - settings.set_bits),
+            ("place_shift", 32 - settings.place_bits),
             ("cells", cells),
             ("own_cells", number(shape.never_nested && cpus <= cells)),
             ("rows", settings.rows),
             ("stages", settings.stages()),
             ("before", number(settings.before)),
-            ("arrival_bits", ARRIVAL_BITS),
+            ("arrival_shift", 64 - ARRIVAL_BITS),
             ("bio_argument", number(shape.queue_before_bio)),
             ("has_bi_disk", number(shape.has_bi_disk)),
             ("cgroups", number(settings.cgroups && shape.has_payer)),
             ("files", number(settings.files)),
             ("stacks", number(settings.stacks)),
+            ("sieved", number(sieve.by_request())),
             ("bytes_low", sieve.bytes.0),
             ("bytes_high", sieve.bytes.1),
             ("flags_set", sieve.set),
@@ -154,6 +164,7 @@ impl Programs {
             .map_max_entries("devices", 1 << settings.place_bits)
             .map_max_entries("tallied", (settings.rows + 1) * OPS)
             .map_max_entries("counted", histograms)
+            .map_max_entries("thinnings", only_if(settings.thinned, settings.rows * OPS))
             .map_max_entries("slots", 1 << settings.set_bits)
             .map_max_entries("crossed", only_if(settings.events, cells << settings.place_bits))
             .map_max_entries("records", ring_bytes)
@@ -182,6 +193,8 @@ impl Programs {
             tallied: PerCpuArray::try_from(take("tallied")?).map_err(refused)?,
             counted: PerCpuArray::try_from(take("counted")?).map_err(refused)?,
             epochs: Array::try_from(take("epochs")?).map_err(refused)?,
+            epoch: 0,
+            thinnings: Array::try_from(take("thinnings")?).map_err(refused)?,
             slots: Array::try_from(take("slots")?).map_err(refused)?,
             records: RingBuf::try_from(take("records")?).map_err(refused)?,
             traces: StackTraceMap::try_from(take("traces")?).map_err(refused)?,
@@ -220,10 +233,8 @@ impl Programs {
         row: u32,
         without_requests: bool,
     ) -> Result<(), Error> {
-        let mut entry = [0u8; 8];
-        entry[..4].copy_from_slice(&number.to_ne_bytes());
-        entry[4..].copy_from_slice(&row.to_ne_bytes());
-        let entry = [u64::from_ne_bytes(entry), u64::from(without_requests)];
+        // The last number is the programs' own: whether they have seen that requests keep their start.
+        let entry = [word(number, row), word(without_requests.into(), 0)];
         self.devices.set(place, entry, 0).map_err(broke)
     }
 
@@ -268,7 +279,32 @@ impl Programs {
     /// # Errors
     /// If the table cannot be written.
     pub fn set_epoch(&mut self, epoch: u64) -> Result<(), Error> {
-        self.epochs.set(0, epoch, 0).map_err(broke)
+        self.epoch = epoch;
+        self.tell_time()
+    }
+
+    /// Tells the programs what time it is: what they take a start for that is not known yet.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn tell_time(&mut self) -> Result<(), Error> {
+        let now = clock::now().ns().unsigned_abs();
+        self.epochs.set(0, [self.epoch, now], 0).map_err(broke)
+    }
+
+    /// From now on sends of a device's operation only what takes so long, and a sample of the rest; all of it
+    /// where `thinning` is `None`.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn set_thinning(
+        &mut self,
+        row: u32,
+        op: u32,
+        thinning: Option<Thinning>,
+    ) -> Result<(), Error> {
+        let words = thinning.map_or([0, 0], Thinning::words);
+        self.thinnings.set(row * OPS + op, words, 0).map_err(broke)
     }
 
     /// Hands over the records that wait in the ring, and where stacks are to be had by their number.

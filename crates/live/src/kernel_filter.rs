@@ -62,6 +62,11 @@ impl KernelFilter {
         }
     }
 
+    /// Whether it asks anything of a request itself.
+    pub fn by_request(&self) -> bool {
+        self.bytes != (0, u32::MAX) || self.set != 0 || self.clear != 0
+    }
+
     /// Whether it asks who sent a request.
     pub fn by_who(&self) -> bool {
         self.pid != 0 || self.comm[0] != 0 || self.cgroup != 0

@@ -33,6 +33,7 @@ mod still_in_flight;
 mod stretch_histograms;
 mod symbols;
 mod sysfs;
+mod thinning;
 mod watch_list;
 
 pub use call_latencies::Callers;
@@ -54,3 +55,4 @@ pub use request_counts::RequestCounts;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use stacks::StackCount;
 pub use sysfs::{SysFact, facts as facts_of_sys};
+pub use thinning::Thinning;

@@ -1,12 +1,14 @@
 //! The records the programs send, as events.
 
+use std::num::NonZeroU8;
+
 use iowhy_model::{DeviceId, Event, Flags, Layer, Name, Op, Sink, Time};
 use zerocopy::FromBytes;
 
 use crate::attach::CommandFlags;
 use crate::cgroups::ControlGroups;
 use crate::files::Files;
-use crate::ring_records::{COMM_BYTES, Completion, FullCompletion, SentPath};
+use crate::ring_records::{COMM_BYTES, Completion, FullCompletion, MoreCompletion, SentPath};
 use crate::stacks::StackIds;
 use crate::watch_list::WatchList;
 
@@ -50,6 +52,7 @@ impl RecordReader {
             return None;
         }
         let full = FullCompletion::read_from_bytes(record).ok();
+        let more = MoreCompletion::read_from_prefix(record).ok();
         let (sent, _) = Completion::read_from_prefix(record).ok()?;
         let device = self.device(sent.device, watched, sink);
         let mut event = Event::new(device, op_of(sent.cmd_flags), Layer::Block);
@@ -60,15 +63,18 @@ impl RecordReader {
         // An empty flush is about no sector; the kernel then has 2^64 - 1 or a stale number.
         event.sector = (sent.bytes != 0).then_some(sent.sector);
         event.depth = Some(sent.depth).filter(|depth| *depth > 0);
-        event.error = errno_of(sent.status);
+        event.error = errno_of(sent.status.into());
+        event.weight = u8::try_from(sent.weight).ok().and_then(NonZeroU8::new);
         event.flags = flags_of(sent.cmd_flags, self.flags);
         if sent.comm[0] != 0 {
             event.pid = Some(sent.pid);
             event.comm = Some(self.comm(sent.comm, sink));
         }
+        if let Some((more, _)) = more {
+            event.arrived = time(more.arrived);
+            event.cgroup = self.groups.name(more.cgroup, sink);
+        }
         if let Some(full) = full {
-            event.arrived = time(full.arrived);
-            event.cgroup = self.groups.name(full.cgroup, sink);
             event.file = self.files.as_ref().and_then(|files| files.name(full.file, sink));
         }
         Some(event)
@@ -167,13 +173,12 @@ mod tests {
             pid: 42,
             depth: 7,
             status: 3,
+            weight: 0,
             comm: *b"dd\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
         };
         let short = plain.as_bytes().to_vec();
         let full = FullCompletion {
-            plain,
-            arrived: 400,
-            cgroup: 0,
+            more: MoreCompletion { plain, arrived: 400, cgroup: 0 },
             file: FileKey { inode: 0, system: 0, generation: 0 },
             kernel_stack: -1,
             user_stack: 5,
@@ -195,6 +200,14 @@ mod tests {
         assert_eq!((event.latency(Stage::Before), event.cgroup), (Some(Nanos(600)), None));
         let event = reader.event(&short, &watched, &mut recording).expect("an event");
         assert_eq!((event.pid, event.arrived), (Some(42), None));
+        assert_eq!(event.weight, None);
+        record.truncate(88);
+        record[54] = 9;
+        let event = reader.event(&record, &watched, &mut recording).expect("an event");
+        assert_eq!(
+            (event.latency(Stage::Before), event.weight),
+            (Some(Nanos(600)), NonZeroU8::new(9))
+        );
         record.truncate(71);
         assert!(reader.event(&record, &watched, &mut recording).is_none());
     }

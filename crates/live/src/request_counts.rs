@@ -38,6 +38,8 @@ pub struct RequestCounts {
     pub filtered: u64,
     /// Completed, but already in flight when tracing began, and who sent them was asked for.
     pub no_sender: u64,
+    /// Of `measured`: without an event, neither slow nor in the sample.
+    pub left_out: u64,
 }
 
 impl RequestCounts {
@@ -57,6 +59,7 @@ impl RequestCounts {
             requeued,
             filtered,
             no_sender,
+            left_out,
         ] = n;
         RequestCounts {
             measured,
@@ -72,6 +75,7 @@ impl RequestCounts {
             requeued,
             filtered,
             no_sender,
+            left_out,
         }
     }
 
@@ -181,9 +185,10 @@ impl RequestCountReader {
         Ok(())
     }
 
-    /// Requests whose record found no room, as of the last reading.
-    pub fn ring_full(&self) -> u64 {
-        self.before.iter().map(|numbers| RequestCounts::from_array(*numbers).ring_full).sum()
+    /// Requests without an event, as of the last reading.
+    pub fn unsent(&self) -> u64 {
+        let unsent = |tallies: RequestCounts| tallies.ring_full + tallies.left_out;
+        self.before.iter().map(|numbers| unsent(RequestCounts::from_array(*numbers))).sum()
     }
 
     /// All tallies so far, as of the last reading: device, operation, numbers; only where

@@ -21,17 +21,26 @@ pub struct Completion {
     pub device: u32,
     pub pid: u32,
     pub depth: u32,
-    pub status: i32,
+    pub status: i16,
+    /// How many it stands for; 0 where every request is told.
+    pub weight: u16,
     pub comm: [u8; COMM_BYTES],
 }
 
-/// A completion that tells more: `struct full_record`.
+/// A completion that tells when its bio arrived and who pays: `struct more_record`.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
 #[repr(C)]
-pub struct FullCompletion {
+pub struct MoreCompletion {
     pub plain: Completion,
     pub arrived: u64,
     pub cgroup: u64,
+}
+
+/// A completion that tells all: `struct full_record`.
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Clone, Debug)]
+#[repr(C)]
+pub struct FullCompletion {
+    pub more: MoreCompletion,
     pub file: FileKey,
     pub kernel_stack: i32,
     pub user_stack: i32,

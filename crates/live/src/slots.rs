@@ -6,6 +6,8 @@ const WAYS: usize = 4;
 const LIFE_WORDS: usize = 8;
 /// Words of a set: two lines of the cache for who sends, two for who completes, the lives.
 pub const SET_WORDS: usize = 32 + WAYS * LIFE_WORDS;
+/// Where the kinds are, each in the first half of a word.
+const KINDS: std::ops::Range<usize> = WAYS..2 * WAYS;
 /// Where the ends are, two of them in a word.
 const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
 /// Where the lives are.
@@ -13,11 +15,16 @@ const LIVES: std::ops::Range<usize> = 32..SET_WORDS;
 /// The word of a life whose second half begins with the number of lives begun in its slot.
 const BEGUN: usize = 4;
 
+/// The bits of a kind that are the device's number (`number_of_kind` of `bpf/slots.h`).
+const NUMBER: u32 = (1 << 29) - 1;
+
 /// A slot whose last life was not seen to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unended {
     /// That life: `struct life` of `bpf/slots.h`.
     pub life: [u64; LIFE_WORDS],
+    /// Its device, as the programs write it.
+    pub number: u32,
     /// Lives before it whose end escaped the probes, of the same device and operation.
     pub before: u32,
 }
@@ -26,12 +33,13 @@ pub struct Unended {
 pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
     let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
     let lives = set[LIVES].chunks_exact(LIFE_WORDS);
-    ends.zip(lives).filter_map(|(ends, life)| {
+    let numbers = set[KINDS].iter().map(|word| halves(*word).0 & NUMBER);
+    ends.zip(lives).zip(numbers).filter_map(|((ends, life), number)| {
         let life: [u64; LIFE_WORDS] = life.try_into().ok()?;
         let begun = first_u16(halves(life[BEGUN]).1);
         // Both go round at 2^16, the difference does not.
         let unseen = begun.wrapping_sub(first_u16(ends));
-        Some(Unended { life, before: u32::from(unseen.checked_sub(1)?) })
+        Some(Unended { life, number, before: u32::from(unseen.checked_sub(1)?) })
     })
 }
 
@@ -39,6 +47,12 @@ pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
 pub fn halves(word: u64) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
+}
+
+/// Two 32-bit numbers, in order of address, as one word of memory.
+pub fn word(first: u32, second: u32) -> u64 {
+    let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
+    u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The one of two 16-bit numbers in half a word that lies first in memory.
@@ -52,7 +66,7 @@ mod tests {
     use super::*;
 
     /// A word of four 16-bit numbers in order of address.
-    fn word(of: [u16; 4]) -> u64 {
+    fn short_words(of: [u16; 4]) -> u64 {
         let bytes: Vec<u8> = of.into_iter().flat_map(u16::to_ne_bytes).collect();
         u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
     }
@@ -61,13 +75,15 @@ mod tests {
     fn what_goes_on_is_told_with_those_before_it_also_where_the_numbers_went_round() {
         let mut set = [0; SET_WORDS];
         // Ended and left of two slots each: 7 of 7, 4 of 7, 65535 of 1, none of none.
-        set[ENDS.start] = word([7, 7, 4, 9]);
-        set[ENDS.start + 1] = word([65_535, 0, 0, 0]);
+        set[ENDS.start] = short_words([7, 7, 4, 9]);
+        set[ENDS.start + 1] = short_words([65_535, 0, 0, 0]);
+        set[KINDS.start + 1] = word(9 | 1 << 29, 0);
         for (way, begun) in [7, 7, 1].into_iter().enumerate() {
             set[LIVES.start + way * LIFE_WORDS] = way as u64;
-            set[LIVES.start + way * LIFE_WORDS + BEGUN] = word([1, 2, begun, 9]);
+            set[LIVES.start + way * LIFE_WORDS + BEGUN] = short_words([1, 2, begun, 9]);
         }
-        let found: Vec<(u64, u32)> = unended(&set).map(|one| (one.life[0], one.before)).collect();
-        assert_eq!(found, [(1, 2), (2, 1)]);
+        let found: Vec<(u64, u32, u32)> =
+            unended(&set).map(|one| (one.life[0], one.before, one.number)).collect();
+        assert_eq!(found, [(1, 2, 9), (2, 1, 0)]);
     }
 }

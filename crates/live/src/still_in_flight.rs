@@ -133,13 +133,22 @@ fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
     sink.lost_of(name, records::op_of(held.command), why, count);
 }
 
-/// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags, device and place.
+/// Where the start was not taken from the request yet, its time is marked, and one just before it (`BY_KERNEL` and
+/// `ARRIVAL` of `bpf/subject.h`).
+const TIME: u64 = (1 << 62) - 1;
+
+/// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
 fn open_request(unended: &Unended) -> OpenRequest {
-    let [queued, issued, _, size_and_command, device, ..] = unended.life;
-    let since = if queued > 0 { queued } else { issued } as i64;
+    let [queued, issued, _, size_and_command, ..] = unended.life;
+    let since = if queued > 0 { queued & TIME } else { issued } as i64;
     let (_, command) = halves(size_and_command);
-    let (number, _) = halves(device);
-    OpenRequest { number, since, is_issued: issued > 0, command, before: unended.before }
+    OpenRequest {
+        number: unended.number,
+        since,
+        is_issued: issued > 0,
+        command,
+        before: unended.before,
+    }
 }
 
 /// What the kernel says of a program's descriptor since 5.12 (bpf_prog_show_fdinfo of

@@ -9,7 +9,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use iowhy_model::{DeviceId, Distribution, Edges, Event, Histogram, Layer, Op, Sink, Stage, Time};
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Sink, Stage, Time,
+};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::Error;
@@ -98,7 +100,8 @@ impl StretchHistograms {
     }
 
     /// Ends the running stretch at `now` and pours what was counted in it: by events, and in the kernel
-    /// if `unread` says that something was. Begins the next one unless the watch is over.
+    /// if `unread` says that something was. Begins the next one unless the watch is over. What the kernel counted is
+    /// given back apart.
     ///
     /// # Errors
     /// If a table cannot be read.
@@ -108,42 +111,44 @@ impl StretchHistograms {
         watched: &WatchList,
         sink: &mut dyn Sink,
         StretchEnd { now, over, unread }: StretchEnd,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<Distribution>, Error> {
         let (epoch, start) = (self.epoch, self.since);
         self.since = now;
         let mut all = std::mem::take(&mut self.sent.here);
         self.sent.here = std::mem::take(&mut self.sent.next);
+        let mut in_kernel = ByStage::new();
         if unread {
             if !over {
                 self.epoch += 1;
                 programs.set_epoch(self.epoch)?;
                 wait_for_running_probes();
             }
-            self.read(programs, watched, sink, epoch, &mut all)?;
+            in_kernel = self.read(programs, watched, sink, epoch)?;
         }
-        for ((device, op), stages) in all {
-            for (stage, histogram) in STAGES.into_iter().zip(stages) {
-                let Some(histogram) = histogram else { continue };
-                let device = DeviceId::at(device);
-                let mut found = Distribution::new(device, Layer::Block, stage, histogram);
-                found.op = Op::ALL.get(op).copied();
-                found.start = Some(start);
-                found.length = Some(self.since - start);
-                sink.distribution(found);
+        let length = self.since - start;
+        for (key, stages) in &in_kernel {
+            let known = all.entry(*key).or_default();
+            for (known, new) in known.iter_mut().zip(stages) {
+                match (known, new) {
+                    (Some(known), Some(new)) => drop(known.merge(new)),
+                    (known @ None, Some(new)) => *known = Some(new.clone()),
+                    (_, None) => {}
+                }
             }
         }
-        Ok(())
+        of_stretch(all, start, length).into_iter().for_each(|one| sink.distribution(one));
+        Ok(of_stretch(in_kernel, start, length))
     }
 
-    /// Adds what the kernel counted in an epoch.
+    /// What the kernel counted in an epoch.
     fn read(
         &mut self,
         programs: &Programs,
         watched: &WatchList,
         sink: &mut dyn Sink,
         epoch: u64,
-        all: &mut ByStage,
-    ) -> Result<(), Error> {
+    ) -> Result<ByStage, Error> {
+        let mut all = ByStage::new();
         for (row, device) in watched.devices.iter().enumerate() {
             for op in 0..Op::ALL.len() {
                 for stage in 0..self.stages as usize {
@@ -151,16 +156,13 @@ impl StretchHistograms {
                     let key = (bank * OPS + op as u32) * self.stages + stage as u32;
                     let Some(new) = self.new_in(programs, key, epoch)? else { continue };
                     let device = sink.device(&device.name).index() as u32;
-                    let stages = all.entry((device, op)).or_default();
-                    match stages.get_mut(stage) {
-                        Some(Some(known)) => drop(known.merge(&new)),
-                        Some(none) => *none = Some(new),
-                        None => {}
+                    if let Some(place) = all.entry((device, op)).or_default().get_mut(stage) {
+                        *place = Some(new);
                     }
                 }
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// What is new at `key`; `None` if nothing is.
@@ -174,6 +176,22 @@ impl StretchHistograms {
         let Some(before) = self.before.get_mut(key as usize) else { return Ok(None) };
         Ok(difference(&cpus, before, epoch, &self.edges))
     }
+}
+
+/// Histograms as distributions of one stretch.
+fn of_stretch(all: ByStage, start: Time, length: Nanos) -> Vec<Distribution> {
+    let mut found = Vec::new();
+    for ((device, op), stages) in all {
+        for (stage, histogram) in STAGES.into_iter().zip(stages) {
+            let Some(histogram) = histogram else { continue };
+            let device = DeviceId::at(device);
+            let mut one = Distribution::new(device, Layer::Block, stage, histogram);
+            one.op = Op::ALL.get(op).copied();
+            (one.start, one.length) = (Some(start), Some(length));
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// Waits until every probe that may still count into the old bank is through: programs run with

@@ -40,4 +40,9 @@ impl Distribution {
             histogram,
         }
     }
+
+    /// Its stretch of time, if that is known: its beginning, and its end, which does not belong to it.
+    pub fn stretch(&self) -> Option<(Time, Time)> {
+        self.start.zip(self.length).map(|(start, length)| (start, start + length))
+    }
 }

@@ -1,5 +1,7 @@
 //! One completed I/O.
 
+use std::num::NonZeroU8;
+
 use crate::{DeviceId, Flags, Name, Nanos, Op, Time};
 
 /// Where in the stack an I/O was measured. Layers never mix: a system call waits for things the
@@ -82,6 +84,9 @@ pub struct Event {
     pub file: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
     pub depth: Option<u32>,
+    /// How many of its kind it stands for, where only the slow ones and a sample of the others are listed one by
+    /// one: 1 for a slow one. `None` where every I/O is.
+    pub weight: Option<NonZeroU8>,
     /// The device.
     pub device: DeviceId,
     /// Errno-like status, positive; `None` when it succeeded or the source cannot tell.
@@ -109,6 +114,7 @@ impl Event {
             cgroup: None,
             file: None,
             depth: None,
+            weight: None,
             device,
             error: None,
             layer,

@@ -4,6 +4,8 @@
 //! The order is that of the columns. A field that is added here is written everywhere; the native
 //! capture refuses to compile its test until it says with which version the field came.
 
+use std::num::NonZeroU8;
+
 use crate::{DeviceId, Event, Flags, Interval, Layer, Name, Nanos, Op, Rates, Time};
 
 /// What a field holds.
@@ -145,7 +147,7 @@ const KIB: f64 = 1024.0;
 const PERCENT: f64 = 0.01;
 
 /// The fields of an event.
-pub const EVENT_FIELDS: [Field<Event>; 16] = {
+pub const EVENT_FIELDS: [Field<Event>; 17] = {
     use FieldKind as K;
     [
         field("device", "a device", "", K::Device, access!(device, always Device)),
@@ -183,6 +185,21 @@ pub const EVENT_FIELDS: [Field<Event>; 16] = {
         rare(field("arrived_ns", "a time of arrival", CLOCK, K::Time, access!(arrived, Time))),
         rare(field("cgroup", "a control group", "", K::Name, access!(cgroup, Name))),
         rare(field("file", "a file", "", K::Name, access!(file, Name))),
+        rare(field(
+            "weight",
+            "a weight",
+            "I/Os of its kind that it stands for",
+            FieldKind::Whole(u8::MAX as u64),
+            (
+                |event| event.weight.map(|weight| FieldValue::Whole(weight.get().into())),
+                |event, value| {
+                    let FieldValue::Whole(value) = value else { return false };
+                    let weight = u8::try_from(value).ok().and_then(NonZeroU8::new);
+                    event.weight = weight.or(event.weight);
+                    weight.is_some()
+                },
+            ),
+        )),
     ]
 };
 
@@ -322,6 +339,7 @@ mod tests {
             cgroup: Some(_),
             file: Some(_),
             depth: Some(_),
+            weight: Some(_),
             device: _,
             error: Some(_),
             layer: Layer::Syscall,

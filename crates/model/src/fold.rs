@@ -147,6 +147,48 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     folded
 }
 
+/// The histograms of a listing with its events counted in them, each in the one of its stretch of time, or in
+/// one without a stretch.
+pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
+    let mut all = listing.distributions.clone();
+    let known = all.len();
+    let mut places: HashMap<(DeviceId, Op, Stage, Layer), Vec<usize>> = HashMap::new();
+    for (place, one) in all.iter().enumerate() {
+        if let Some(op) = one.op {
+            places.entry((one.device, op, one.stage, one.layer)).or_default().push(place);
+        }
+    }
+    for event in &listing.events {
+        for stage in Stage::ALL {
+            let Some(latency) = event.latency(stage) else { continue };
+            let key = (event.device, event.op, stage, event.layer);
+            let of_kind = places.entry(key).or_default();
+            let holds = |place: &&usize| {
+                all.get(**place).is_some_and(|one| {
+                    **place >= known
+                        || one
+                            .stretch()
+                            .zip(event.completed)
+                            .is_some_and(|((from, to), at)| from <= at && at < to)
+                })
+            };
+            // Those with a stretch come before the one without.
+            let place = of_kind.iter().find(holds).copied().unwrap_or_else(|| {
+                let empty = Histogram::empty(edges.clone());
+                let mut new = Distribution::new(event.device, event.layer, stage, empty);
+                new.op = Some(event.op);
+                all.push(new);
+                of_kind.push(all.len() - 1);
+                all.len() - 1
+            });
+            if let Some(one) = all.get_mut(place) {
+                one.histogram.record(latency.ns().max(0) as u64);
+            }
+        }
+    }
+    all
+}
+
 /// The latencies of a listing over time, one series per device and stage, a device at a time: its own
 /// timed histograms, or its events counted into `columns` equal stretches of the time that all
 /// events cover. Histograms that cannot be filtered are left out.

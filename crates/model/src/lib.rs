@@ -60,7 +60,7 @@ pub use finding::{
     Basis, Bound, EXPLAINS_ENOUGH, Evidence, Finding, Forecast, How, Impact, Observation, Origin,
     Requester, STANDS, Severity, Subject,
 };
-pub use fold::{Filter, distributions, series};
+pub use fold::{Filter, distributions, series, whole};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
 pub use interval::{Interval, Rates};
 pub use limit::LimitKind;

@@ -180,7 +180,7 @@ impl Recording {
 
     /// Whether a verdict on it rests on a part of its single I/Os: there were more than were kept.
     pub fn is_sampled(&self) -> bool {
-        self.listings.iter().any(|listing| listing.folded > 0)
+        self.listings.iter().any(|listing| listing.folded > 0 || listing.is_thinned())
     }
 
     /// Single I/Os that the open listing may hold and still keep one more.
@@ -285,7 +285,12 @@ impl Listing {
     /// Whether the events are those of some time as they came, so that measures may be taken of
     /// them: all there were, or one whole stretch.
     pub fn is_in_sequence(&self) -> bool {
-        self.folded == 0 || self.stretch.is_some()
+        !self.is_thinned() && (self.folded == 0 || self.stretch.is_some())
+    }
+
+    /// Whether only the slow I/Os and a sample of the others are events, and its histograms are of the others.
+    pub fn is_thinned(&self) -> bool {
+        self.source.sampling == Sampling::Thinned
     }
 
     /// What it holds; it goes on empty, of the same source.

@@ -53,11 +53,15 @@ pub enum Sampling {
     Sampled,
     /// Printed by another tool.
     Reported,
+    /// Every I/O was seen: the slow ones and a sample of the others are listed one by one, and all that are not are
+    /// counted in the listing's own histograms. In no order and with no queue, for what is between is not there.
+    Thinned,
 }
 
 impl Sampling {
-    /// All of them, the closest look first.
-    pub const ALL: [Sampling; 3] = [Sampling::Traced, Sampling::Sampled, Sampling::Reported];
+    /// All of them, in the order of their numbers in a capture.
+    pub const ALL: [Sampling; 4] =
+        [Sampling::Traced, Sampling::Sampled, Sampling::Reported, Sampling::Thinned];
 
     /// The word shown beside a number.
     pub fn word(self) -> &'static str {
@@ -65,6 +69,7 @@ impl Sampling {
             Sampling::Traced => "traced",
             Sampling::Sampled => "sampled",
             Sampling::Reported => "reported",
+            Sampling::Thinned => "thinned",
         }
     }
 }

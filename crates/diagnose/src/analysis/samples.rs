@@ -1,5 +1,6 @@
 //! What averages and histograms say of a device, with the healthy service time of what they count.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
@@ -33,7 +34,7 @@ pub struct HistogramSample<'a> {
     /// Its disk's name.
     pub disk: String,
     /// The histogram and what it is of.
-    pub known: &'a Distribution,
+    pub known: Cow<'a, Distribution>,
     /// The healthy service time of what it counts.
     pub s0: Rc<HealthyServiceTime>,
 }
@@ -81,7 +82,7 @@ fn of_mix(times: &mut HealthyTimes, interval: &Interval) -> Rc<HealthyServiceTim
 
 impl<'a> HistogramSample<'a> {
     /// The sample of a histogram.
-    pub fn of(times: &mut HealthyTimes, listing: usize, known: &'a Distribution) -> Self {
+    pub fn of(times: &mut HealthyTimes, listing: usize, known: Cow<'a, Distribution>) -> Self {
         let request = Request {
             op: known.op.unwrap_or(Op::Read),
             bytes: known.bytes.map_or(4096.0, f64::from),

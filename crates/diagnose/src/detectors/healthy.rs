@@ -257,7 +257,7 @@ type Counted = (usize, DeviceId, Option<Op>, u64);
 
 /// Of a histogram of whole times that a program waited, with their mean, ns.
 fn counted(sample: &HistogramSample) -> Option<(Counted, f64)> {
-    let known = sample.known;
+    let known = &sample.known;
     let is_one = known.layer == Layer::Application && known.stage == Stage::Total;
     let (mean, _) = known.histogram.mean_ns().filter(|_| is_one)?;
     Some(((sample.listing, known.device, known.op, known.histogram.count()), mean))

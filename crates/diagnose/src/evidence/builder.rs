@@ -33,7 +33,7 @@ pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usi
 /// A number that was read off a source as it stands there.
 pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source) -> Evidence {
     let how = match source.sampling {
-        Sampling::Traced => How::Traced,
+        Sampling::Traced | Sampling::Thinned => How::Traced,
         Sampling::Sampled => How::Sampled,
         Sampling::Reported => How::Reported,
     };

@@ -250,7 +250,7 @@ fn from_traces(analysis: &Analysis, listing: usize) -> Vec<Member> {
 /// What a histogram or a table row is of, if it is of a disk's own time: what waited in the host's
 /// queue waited for others.
 pub fn measured(sample: &HistogramSample) -> Option<PeerMetric> {
-    let known = sample.known;
+    let known = &sample.known;
     if known.layer != Layer::Block || known.stage == Stage::Queue {
         return None;
     }

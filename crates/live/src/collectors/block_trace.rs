@@ -52,11 +52,14 @@
 //! these are exactly what /proc/diskstats counts, per operation (an empty flush counts
 //! as a write there, and the flush that the kernel sends for it as a flush).
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use iowhy_model::{Fact, FactValue, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, key};
+use iowhy_model::{
+    Distribution, Fact, FactValue, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, key,
+};
 
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
@@ -71,11 +74,16 @@ use crate::still_in_flight::{AtWork, StillInFlight, at_work};
 use crate::stretch_histograms::{
     FIRST_EPOCH, StretchEnd, StretchHistograms, WATCH_OFF, wait_for_running_probes,
 };
+use crate::thinning::Thinning;
 use crate::watch_list::WatchList;
 use crate::{Collector, Error, clock};
 
 /// Its name in the list of collectors.
 pub const NAME: &str = "block-trace";
+
+/// What is said of devices whose events are thinned.
+const THINNED: &str = "only the slow I/Os of a busy device and a sample of the others are told one by one, \
+    each with its weight; the others are counted in histograms";
 
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
@@ -121,6 +129,8 @@ pub struct TraceOptions {
     pub count_cost: bool,
     /// Events only: also the histograms of all requests, whether their event found room or not.
     pub count_all: bool,
+    /// With it: events of busy devices may be thinned ([`BlockTrace::thin`]).
+    pub may_thin: bool,
     /// Events only: size of the ring buffer; rounded up to a power of two.
     pub ring_bytes: u32,
     /// Histograms are poured at most this often.
@@ -141,6 +151,7 @@ impl TraceOptions {
             stacks: false,
             count_cost: false,
             count_all: false,
+            may_thin: false,
             ring_bytes: 8 << 20,
             histogram_pause: HISTOGRAM_PAUSE,
         }
@@ -159,6 +170,7 @@ impl TraceOptions {
             events,
             histograms: !events || self.filter.over.is_some() || self.count_all,
             unsent_only: self.counts_events(),
+            thinned: self.counts_events() && self.may_thin,
             over_ns: self.filter.over.map_or(0, |over| over.ns().max(0) as u64),
             ops_wanted: ops.iter().map(bit).sum(),
             every_device: watched.every,
@@ -201,11 +213,64 @@ struct Running {
     counted: Option<(usize, StretchHistograms)>,
     histogram_pause: Nanos,
     counts_events: bool,
-    /// Requests without room for their event, as of the last pouring of histograms.
+    thinned: Thinned,
+    /// Requests without an event, as of the last pouring of histograms.
     unsent: u64,
     began: Time,
     looked: Time,
     tallied: Time,
+}
+
+/// The events of devices that were thinned, in a listing of their own.
+#[derive(Debug)]
+struct Thinned {
+    /// Who speaks in it.
+    source: Source,
+    /// The listing, once there was any.
+    listing: Option<usize>,
+    /// When the watch began.
+    began: Time,
+    /// Row and operation of what is thinned now, and of what was in the running stretch.
+    now: BTreeSet<(usize, usize)>,
+    lately: BTreeSet<(usize, usize)>,
+}
+
+impl Thinned {
+    fn new(shape: &KernelShape, began: Time) -> Thinned {
+        let mut source = source(Level::B, shape);
+        source.sampling = Sampling::Thinned;
+        let (now, lately) = (BTreeSet::new(), BTreeSet::new());
+        Thinned { source, listing: None, began, now, lately }
+    }
+
+    /// Goes on in its listing, or begins it.
+    fn resume(&mut self, sink: &mut dyn Sink) {
+        match self.listing {
+            Some(listing) => sink.resume(listing),
+            None => {
+                self.listing = Some(sink.begin(self.source.clone()));
+                state_clock(sink, self.began);
+                sink.note(Note { line: 0, text: NAME.to_string(), reason: THINNED.to_string() });
+            }
+        }
+    }
+
+    /// Pours what the kernel counted of them in a stretch that is over.
+    fn pour(&mut self, unsent: Vec<Distribution>, watched: &WatchList, sink: &mut dyn Sink) {
+        let lately = std::mem::replace(&mut self.lately, self.now.clone());
+        let is_of = |sink: &mut dyn Sink, one: &Distribution| {
+            lately.iter().any(|(row, op)| {
+                let device = watched.devices.get(*row).map(|device| sink.device(&device.name));
+                device == Some(one.device) && one.op == Op::ALL.get(*op).copied()
+            })
+        };
+        for one in unsent {
+            if is_of(sink, &one) {
+                self.resume(sink);
+                sink.distribution(one);
+            }
+        }
+    }
 }
 
 impl BlockTrace {
@@ -242,6 +307,31 @@ impl BlockTrace {
     pub fn time_spent(&self) -> Duration {
         let spent = self.running.as_ref().map_or(0, |running| running.programs.time_spent().0);
         Duration::from_nanos(spent)
+    }
+
+    /// From now on tells of a device's operation only what is slow and a sample of the rest, or all again. Histograms
+    /// are of all requests in any case.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn thin(&mut self, device: &str, op: Op, how: Option<Thinning>) -> Result<(), Error> {
+        let Some(running) = &mut self.running else { return Ok(()) };
+        let row = running.watched.devices.iter().position(|known| known.name == device);
+        let (Some(row), Some(op)) = (row, Op::ALL.iter().position(|known| *known == op)) else {
+            return Ok(());
+        };
+        if !self.options.may_thin {
+            return Ok(());
+        }
+        running.programs.set_thinning(row as u32, op as u32, how)?;
+        let of = (row, op);
+        if how.is_some() {
+            running.thinned.lately.insert(of);
+            running.thinned.now.insert(of);
+        } else {
+            running.thinned.now.remove(&of);
+        }
+        Ok(())
     }
 
     /// What became of every request so far, as of the last poll, by device and operation.
@@ -298,6 +388,7 @@ impl Collector for BlockTrace {
             counted,
             histogram_pause: self.options.histogram_pause,
             counts_events: self.options.counts_events(),
+            thinned: Thinned::new(&shape, began),
             unsent: 0,
             began,
             looked: began,
@@ -357,6 +448,8 @@ impl Running {
             let (reader, watched) = (&mut self.reader, &self.watched);
             let mut counted = self.counted.as_mut().filter(|_| self.counts_events);
             let until = is_due.then_some(now);
+            let thinned = &mut self.thinned;
+            let mut is_thinned = false;
             self.programs.drain(|record, frames| {
                 if let Some(event) = reader.event(record, watched, sink) {
                     if let (Some(stacks), Some(ids)) = (&mut stacks, RecordReader::stacks(record)) {
@@ -365,13 +458,21 @@ impl Running {
                     if let Some((_, counted)) = &mut counted {
                         counted.add(&event, until);
                     }
+                    if event.weight.is_some() != is_thinned {
+                        is_thinned = !is_thinned;
+                        if is_thinned { thinned.resume(sink) } else { sink.resume(listing) }
+                    }
                     sink.event(event);
                 }
             });
+            sink.resume(listing);
             sink.source().watched = Some(now - self.began);
         }
         if is_due || now - self.tallied >= TALLY_PAUSE || over.is_some() {
             self.tallied = now;
+            if over.is_none() {
+                self.programs.tell_time()?;
+            }
             // Losses of both go to the events, if there are any: they are about the same requests.
             if let Some(listing) =
                 self.events.or(self.counted.as_ref().map(|(listing, _)| *listing))
@@ -382,12 +483,13 @@ impl Running {
         }
         if let Some((listing, counted)) = self.counted.as_mut().filter(|_| is_due) {
             sink.resume(*listing);
-            let unsent = self.tallies.ring_full();
+            let unsent = self.tallies.unsent();
             let unread = !self.counts_events || unsent != self.unsent || over.is_some();
             self.unsent = unsent;
             let ending = StretchEnd { now, over: over.is_some(), unread };
-            counted.pour(&mut self.programs, &self.watched, sink, ending)?;
+            let unsent = counted.pour(&mut self.programs, &self.watched, sink, ending)?;
             sink.source().watched = Some(now - self.began);
+            self.thinned.pour(unsent, &self.watched, sink);
             // What is stated next is about the events, if there are any.
             if let Some(listing) = self.events {
                 sink.resume(listing);

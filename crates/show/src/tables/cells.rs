@@ -49,7 +49,7 @@ enum Origin {
 impl Origin {
     fn of(sampling: Sampling) -> Origin {
         match sampling {
-            Sampling::Traced => Origin::Traced,
+            Sampling::Traced | Sampling::Thinned => Origin::Traced,
             Sampling::Sampled => Origin::Sampled,
             Sampling::Reported => Origin::Reported,
         }

@@ -29,12 +29,14 @@ const COLUMNS: &[(&str, &str)] = &[
     ("pid", "pid"),
     ("queued_ns", "q2c"),
     ("sector", "sector"),
+    ("weight", "weight"),
 ];
 
 /// What a column holds of an I/O.
 enum Holds {
     Time,
     Length(Stage),
+    /// The weight: 1 where every I/O is told.
     Weight,
     /// The value of this field, up to this number.
     Field(&'static Field<Event>, i64),
@@ -102,7 +104,10 @@ impl Holds {
         let (field, most) = match self {
             Holds::Time => return column.number(Some(at_ns.div_euclid(1000))),
             Holds::Length(stage) => return column.number(event.latency(*stage).map(Nanos::ns)),
-            Holds::Weight => return column.real(Some(1.0)),
+            Holds::Weight => {
+                return column
+                    .real(Some(event.weight.map_or(1.0, |weight| f64::from(weight.get()))));
+            }
             Holds::Nothing => return column.number(None),
             Holds::Field(field, most) => (field, *most),
         };

@@ -135,7 +135,13 @@ pub const SCHEMA: &[TableColumn] = {
         column(Events, "pid", I32, "", "its number"),
         column(Events, "cgroup", Text, "", "control group that it is charged to"),
         column(Events, "file", Text, "", "file whose pages it reads or writes"),
-        column(Events, "weight", Real, "I/Os", "I/Os that the row stands for: 1, each was kept"),
+        column(
+            Events,
+            "weight",
+            Real,
+            "I/Os",
+            "I/Os that the row stands for; 1 where each was kept",
+        ),
         column(
             Facts,
             "time",

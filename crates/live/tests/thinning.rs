@@ -1,0 +1,112 @@
+//! Above a rate, the slow requests of a device and a sample of the others are told one by one, and all are counted.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+mod rig;
+
+use std::time::Duration;
+
+use iowhy_live::{BlockTrace, Collector, Thinning, TraceMode, TraceOptions};
+use iowhy_model::{Distribution, Edges, Event, Listing, Op, Recording, Sampling, Stage, whole};
+use rig::{Loop, can_run};
+
+/// One of so many requests that are not slow is told.
+const ONE_IN: u8 = 8;
+const READS: u64 = 60_000;
+
+fn count(of: &[Distribution], stage: Stage) -> u64 {
+    let of = of.iter().filter(|one| one.op == Some(Op::Read) && one.stage == stage);
+    of.map(|one| one.histogram.count()).sum()
+}
+
+fn lost(listing: &Listing) -> u64 {
+    listing.source.losses.iter().map(|loss| loss.count).sum()
+}
+
+/// Polls until the load is over.
+fn watch(tracer: &mut BlockTrace, recording: &mut Recording, disk: &Loop, arguments: &[&str]) {
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| disk.fio(arguments));
+        while !load.is_finished() {
+            tracer.poll(recording).expect("a poll");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    disk.settle();
+}
+
+#[test]
+fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::new(256, None);
+    disk.fio(&["--rw=write", "--bs=1m", "--size=256m"]);
+    disk.settle();
+    let mut tracer = BlockTrace::new(TraceOptions {
+        count_all: true,
+        may_thin: true,
+        before: true,
+        cgroups: true,
+        ..disk.options(TraceMode::Events)
+    });
+    let mut recording = Recording::with_budget(4 * READS as usize);
+    let before = disk.counters()[0];
+    tracer.begin(&mut recording).expect("the tracer begins");
+    let reads = format!("--number_ios={READS}");
+    let load = ["--ioengine=io_uring", "--rw=randread", "--iodepth=8", "--size=256m"];
+    let load = [&load[..], &["--io_size=64g", &reads]].concat();
+    // All of them, which tells what is slow.
+    watch(&mut tracer, &mut recording, &disk, &load);
+    let events = &recording.listings[1].events;
+    let mut latencies: Vec<u64> = events
+        .iter()
+        .filter_map(|event| event.latency(Stage::Total))
+        .map(|latency| latency.ns() as u64)
+        .collect();
+    latencies.sort_unstable();
+    let slow_ns = latencies[latencies.len() * 98 / 100];
+    let thinning = Thinning { slow_ns, one_in: ONE_IN };
+    tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
+    watch(&mut tracer, &mut recording, &disk, &load);
+    tracer.thin(&disk.name, Op::Read, None).expect("it is thinned no more");
+    watch(&mut tracer, &mut recording, &disk, &load);
+    tracer.end(&mut recording).expect("the tracer ends");
+    let kernel = disk.counters()[0] - before;
+
+    let [all, told, thinned] = recording.listings.as_slice() else {
+        panic!("{} listings", recording.listings.len());
+    };
+    let lost = lost(told) + lost(all);
+    println!("{kernel} reads, {} told, {} thinned, {lost} lost", told.events.len(), {
+        thinned.events.len()
+    });
+    // The histograms of all hold every one, as do single ones and the histograms of the others together.
+    assert_eq!(count(&all.distributions, Stage::Total) + lost, kernel);
+    let in_full = whole(thinned, &Edges::standard());
+    let apart = (count(&thinned.distributions, Stage::Total), thinned.events.len() as u64);
+    assert_eq!(count(&in_full, Stage::Total), apart.0 + apart.1);
+    assert_eq!(told.events.len() as u64 + apart.0 + apart.1 + lost, kernel);
+    assert_eq!(count(&in_full, Stage::Device) + told.events.len() as u64 + lost, kernel);
+
+    assert_eq!(thinned.source.sampling, Sampling::Thinned);
+    assert!(!thinned.is_in_sequence() && told.is_in_sequence());
+    assert!(told.events.iter().all(|event| event.weight.is_none()));
+    let latency = |event: &Event| event.latency(Stage::Total).map_or(0, |l| l.ns());
+    let (slow, sample): (Vec<&Event>, Vec<&Event>) =
+        thinned.events.iter().partition(|event| latency(event) as u64 >= slow_ns);
+    assert!(slow.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == 1)));
+    assert!(sample.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == ONE_IN)));
+    // Every slow one is told: none is in the kernel's histograms, but in the bucket that the bound lies in.
+    let not_told = thinned.distributions.iter().filter(|one| one.stage == Stage::Total);
+    let most = not_told.filter_map(|one| one.histogram.max_ns).max().expect("some were counted");
+    assert!(most < slow_ns, "{most} was not told, though it is not below {slow_ns}");
+    // The sample is binomial: five standard deviations.
+    let others = (apart.0 + sample.len() as u64) as f64;
+    let expected = others / f64::from(ONE_IN);
+    let deviation = (expected * (1.0 - 1.0 / f64::from(ONE_IN))).sqrt();
+    let off = (sample.len() as f64 - expected).abs() / deviation;
+    println!("{} slow, {} of {others} in the sample: off by {off:.1}", slow.len(), sample.len());
+    assert!(off < 5.0, "{} of {others}, by {off:.1} standard deviations", sample.len());
+    assert!(!slow.is_empty() && others > 0.5 * READS as f64);
+}
