@@ -2,10 +2,11 @@
 //!
 //! One thread looks (`watch`), and does nothing that may wait for a disk: it takes what the collectors
 //! pour ([`intake`]), keeps the last I/Os in a ring of packed blocks ([`ring`]) and decides what is an
-//! incident ([`triggers`]). One thread writes ([`writer`]), one judges ([`judging`]), one tells
+//! incident ([`triggers`]) and what is too much to be kept one by one ([`busy`]). One thread writes ([`writer`]), one judges ([`judging`]), one tells
 //! ([`telling`]), a few answer scrapes ([`metrics`]) or push ([`pushing`]). Between them are bounded queues; what finds
 //! one full is given up and counted.
 
+pub mod busy;
 pub mod cells;
 pub mod clock;
 pub mod daemon;
@@ -18,4 +19,5 @@ pub mod pushing;
 pub mod ring;
 pub mod telling;
 pub mod triggers;
+pub mod trust;
 pub mod writer;

@@ -572,6 +572,121 @@ fn a_collector_gets_the_figures_as_exponential_histograms() {
     recorder.ended();
 }
 
+/// A collector under TLS by openssl, which writes down what it is sent and answers nothing.
+#[test]
+fn figures_are_pushed_under_tls_to_whom_is_trusted() {
+    if !can_run(&["openssl"]) {
+        return;
+    }
+    let folder = Folder::new("watch-otlp-tls");
+    let (ours, our_key) = certificate(&folder.0, "ours");
+    let (theirs, _) = certificate(&folder.0, "theirs");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let written = folder.0.join("written");
+    let mut server = Command::new("openssl");
+    server.args(["s_server", "-quiet", "-accept", &free.to_string()]);
+    server.args(["-cert", &ours, "-key", &our_key]).stdin(Stdio::piped());
+    server.stdout(std::fs::File::create(&written).unwrap()).stderr(Stdio::null());
+    let server = Running(server.spawn().expect("openssl"));
+    until(20, "the server listens", || TcpStream::connect(("127.0.0.1", free)).ok());
+    let address = format!("https://127.0.0.1:{free}");
+    let disk = Loop::new(16, None);
+    let text = || String::from_utf8_lossy(&std::fs::read(&written).unwrap()).into_owned();
+    let record = |trusted: &str, store: &str| {
+        let mut command = iowhy();
+        command.args(["watch", "--for", "4s", "--device", &disk.name, "--otlp-every", "1s"]);
+        command.args(["--otlp", &address, "--otlp-ca", trusted, "--store"]);
+        let ended = command.arg(folder.0.join(store)).output().expect("iowhy");
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    let said = record(&theirs, "1");
+    assert!(said.contains("certificate") && said.contains("figures do not reach"), "{said}");
+    assert_eq!(text(), "", "sent to whom nobody trusts");
+    record(&ours, "2");
+    let got = text();
+    assert!(got.contains("POST /v1/metrics HTTP/1.1") && got.contains("iowhy.resident"), "{got}");
+    // A file without certificates is refused at the start.
+    let mut command = iowhy();
+    command.args(["watch", "--for", "1s", "--otlp", &address, "--otlp-ca", &our_key, "--store"]);
+    let ended = command.arg(folder.0.join("3")).output().expect("iowhy");
+    assert_eq!(ended.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.contains("holds no certificate"), "{said}");
+    drop(server);
+}
+
+/// At a rate that a CI has, with the bound set far below it: the shape is that of all, the confidence that of histograms.
+#[test]
+fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::new(64, None);
+    let folder = Folder::new("busy");
+    let store = folder.0.join("store");
+    let port = 19_500 + (std::process::id() % 400) as u16;
+    let listen = format!("127.0.0.1:{port}");
+    let more = ["--device", &disk.name, "--one-by-one", "600", "--listen", &listen];
+    let (recorder, _) = recorder(iowhy(), &store, &more);
+    let before = disk.counters()[0];
+    let reads = ["--ioengine=io_uring", "--rw=randread", "--iodepth=4", "--size=64m"];
+    let rate = ["--rate_iops=4000", "--time_based", "--runtime=20"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| disk.fio(&[&reads[..], &rate].concat()));
+        std::thread::sleep(Duration::from_secs(8));
+        mark(&store, "busy");
+    });
+    disk.settle();
+    let kernel = disk.counters()[0] - before;
+    let incident = until(40, "the incident is judged", || {
+        let names = std::fs::read_dir(store.join("incidents")).ok()?.flatten();
+        let mut texts = names
+            .map(|name| name.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "json"));
+        let text = std::fs::read_to_string(texts.next()?).ok()?;
+        serde_json::from_str::<Value>(&text).ok()
+    });
+    assert_eq!(incident["thinned"], serde_json::json!([disk.name]), "{incident:#}");
+    let text = get(port, "/metrics").expect("figures");
+    let figure = |name: &str| -> f64 {
+        let lines = text.lines().filter(|line| line.starts_with(name));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    };
+    let device = format!("iowhy_ios_total{{device=\"{}\"", disk.name);
+    println!("{kernel} reads, {} of them unlisted", figure("iowhy_unlisted_ios_total"));
+    assert_eq!(figure(&device) + figure("iowhy_lost_ios_total"), kernel as f64, "each is counted");
+    // The first second told all of them, and a sample of a hundred a second since.
+    assert!(figure("iowhy_unlisted_ios_total") > 0.5 * kernel as f64);
+    recorder.ended();
+
+    let id = incident["id"].as_str().expect("its name");
+    let capture = store.join(format!("incidents/{id}.iowhy"));
+    let why = iowhy().args(["why", "--json"]).arg(&capture).output().expect("iowhy why");
+    let report: Value = serde_json::from_slice(&why.stdout).expect("JSON");
+    let inputs = report["inputs"].as_array().expect("inputs");
+    let thinned = inputs.iter().filter(|input| input["sampling"] == "thinned");
+    assert_eq!(thinned.count(), 1, "{inputs:#?}");
+    for finding in report["findings"].as_array().expect("findings") {
+        let confidence = finding["confidence"].as_f64().expect("a number");
+        let of_it = finding["device"] == disk.name.as_str();
+        assert!(!of_it || confidence <= 0.9, "{finding:#}");
+    }
+    // All of them are in its shape, and a person is told that not all are there one by one.
+    let hist = iowhy().args(["hist"]).arg(&capture).output().expect("iowhy hist");
+    let text =
+        String::from_utf8_lossy(&hist.stdout).into_owned() + &String::from_utf8_lossy(&hist.stderr);
+    assert!(text.contains("a sample of the others are told one by one"), "{text}");
+    let mut convert = iowhy();
+    convert.args(["convert", "--to", "json"]).arg(&capture).arg("-");
+    let events = convert.output().expect("events");
+    let lines = String::from_utf8_lossy(&events.stdout).into_owned();
+    let weights: Vec<u64> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["weight"].as_u64())
+        .collect();
+    assert!(weights.contains(&1) && weights.iter().any(|weight| *weight > 1), "{weights:?}");
+}
+
 #[test]
 fn the_alerts_fire_as_their_tests_say() {
     let found = Command::new("promtool").arg("--version").output();

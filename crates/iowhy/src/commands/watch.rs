@@ -4,7 +4,9 @@
 //! Counts every I/O of this machine in the kernel and writes, each second, histograms per device, operation and
 //! stage, the counters of /proc/diskstats and the facts that changed into a store, which is thinned as it ages (to
 //! minutes after two hours, to hours after two days, but around incidents) and bounded by `--keep-for` and `--store-size`.
-//! The single I/Os of the last `--ring` stay in memory. A trigger writes them down, from 30 s before to 10 s after,
+//! The single I/Os of the last `--ring` stay in memory; of more than `--one-by-one` a second, those of the busiest devices
+//! that took longer than 99 of 100 lately or failed, and a sample of the others, chosen in the kernel, while all are counted in its
+//! histograms. A trigger writes them down, from 30 s before to 10 s after,
 //! and has them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what
 //! was learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
 //! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
@@ -20,7 +22,7 @@
 //! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
 //! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token, with `--tls-cert`
 //! and `--tls-key` they are told under TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a restart). `--otlp` pushes the same figures to an OpenTelemetry
-//! collector, latencies as exponential histograms; a process without any rights does it, and only then.
+//! collector, latencies as exponential histograms, under TLS to an address that begins with `https://`; a process without any rights does it, and only then.
 //!
 //! ## Examples
 //! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
@@ -71,6 +73,10 @@ struct WatchCommand {
     /// The memory for it
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
     ring_size: u64,
+    /// Keep every single I/O up to so many a second; above, the slow ones and a sample of the others
+    #[arg(long, value_name = "RATE", default_value = "30000")]
+    #[arg(value_parser = clap::value_parser!(u32).range(100..))]
+    one_by_one: u32,
     /// An incident from this share of 10 s in which tasks waited for I/O (PSI some avg10), %
     #[arg(long, value_name = "PERCENT", default_value = "60", value_parser = clap::value_parser!(u8).range(1..=100))]
     psi: u8,
@@ -96,9 +102,12 @@ struct WatchCommand {
     /// The private key that belongs to the first of them
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Push figures to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`
+    /// Push figures to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`, `https://HOST`
     #[arg(long, value_name = "URL", value_parser = collector)]
     otlp: Option<String>,
+    /// Trust the certificates that these vouch for, a PEM file, instead of those of this machine
+    #[arg(long, value_name = "FILE")]
+    otlp_ca: Option<PathBuf>,
     /// How often figures are pushed
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
     otlp_every: Nanos,
@@ -127,7 +136,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     if let Some(address) = &asked.push_exports {
-        pushing::push_exports(address)?;
+        pushing::push_exports(address, asked.otlp_ca.as_deref())?;
         return Ok(Status::Done);
     }
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
@@ -136,6 +145,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         bounds: Bounds { keep: asked.keep_for, size: asked.store_size, ..Bounds::default() },
         ring_ns: asked.ring.ns(),
         ring_bytes: usize::try_from(asked.ring_size).unwrap_or(usize::MAX),
+        one_by_one: f64::from(asked.one_by_one),
         psi: f64::from(asked.psi) / 100.0,
         judge_ns: asked.judge.ns(),
         per_hour: f64::from(asked.per_hour),
@@ -144,6 +154,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         token: asked.token_file,
         tls: asked.tls_cert.zip(asked.tls_key),
         otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
+        otlp_ca: asked.otlp_ca,
         exec: asked.exec,
         devices: asked.device,
         length_ns: asked.watch_for.map(Nanos::ns),

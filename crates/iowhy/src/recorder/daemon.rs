@@ -13,6 +13,7 @@ use iowhy_store::{Bounds, Learned, SegmentName, Store};
 use jiff::tz::TimeZone;
 use signal_hook::consts::SIGUSR1;
 
+use super::busy::Busy;
 use super::cells::Cells;
 use super::clock::{Change, Clocks, boot_id};
 use super::incident::{Incident, with_clock};
@@ -74,6 +75,8 @@ pub struct Settings {
     pub ring_ns: i64,
     /// Memory of the ring.
     pub ring_bytes: usize,
+    /// I/Os a second up to which all are kept one by one.
+    pub one_by_one: f64,
     /// Pressure that is an incident, 0 to 1.
     pub psi: f64,
     /// How often things are judged.
@@ -90,6 +93,8 @@ pub struct Settings {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Where to push figures, and how often.
     pub otlp: Option<(String, Duration)>,
+    /// Whom to trust there, where it is not whom this machine trusts.
+    pub otlp_ca: Option<PathBuf>,
     /// A program for each incident.
     pub exec: Option<PathBuf>,
     /// Only these devices.
@@ -125,6 +130,7 @@ struct Recorder {
     cells: Cells,
     segment_since_ns: i64,
     triggers: Triggers,
+    busy: Busy,
     rate: Rate,
     open: Option<Incident>,
     judging: Vec<Incident>,
@@ -181,7 +187,8 @@ impl Recorder {
         };
         let way = Outputs::open(settings.json, settings.exec.as_deref())?;
         let otlp = settings.otlp.as_ref();
-        let sender = otlp.map(|(address, _)| pushing::sender(address)).transpose()?;
+        let sender = otlp.map(|(address, _)| pushing::sender(address, settings.otlp_ca.as_deref()));
+        let sender = sender.transpose()?;
         let now = Clocks::now();
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
@@ -239,6 +246,7 @@ impl Recorder {
             cells,
             segment_since_ns: now.monotonic,
             triggers: Triggers::new(learned, settings.psi),
+            busy: Busy::new(settings.one_by_one),
             rate: Rate::new(settings.per_hour),
             open: None,
             judging: Vec::new(),
@@ -312,6 +320,12 @@ impl Recorder {
         self.watch_clock(now);
         let second = self.intake.take(now.monotonic)?;
         self.lost += second.lost;
+        let changes = self.busy.second(&second);
+        if let Some(trace) = self.collecting.of_mut::<BlockTrace>() {
+            for ((device, op), how) in changes {
+                trace.thin(&device, op, how)?;
+            }
+        }
         let mut alarms = self.triggers.second(&second, now.hour(), now.monotonic);
         alarms.extend(self.messages_of_the_kernel(now));
         alarms.extend(self.pressure(now));
@@ -570,6 +584,17 @@ impl Recorder {
         figures.own = vec![
             ("iowhy_lost_ios_total", "I/Os that the tracer lost.", true, self.lost as f64),
             (
+                "iowhy_unlisted_ios_total",
+                "I/Os that are in histograms only, for more came than is kept one by one.",
+                true,
+                self.collecting
+                    .of::<BlockTrace>()
+                    .into_iter()
+                    .flat_map(BlockTrace::tallies)
+                    .map(|(_, _, known)| known.left_out)
+                    .sum::<u64>() as f64,
+            ),
+            (
                 "iowhy_suppressed_alarms",
                 "Alarms since the last incident that began none.",
                 false,
@@ -788,6 +813,7 @@ fn plan(devices: &[String]) -> Plan {
         trace: Some(TraceMode::Events),
         tracer: Some(TraceOptions {
             count_all: true,
+            may_thin: true,
             histogram_pause: HISTOGRAMS,
             ring_bytes: RING_BYTES,
             ..TraceOptions::new(TraceMode::Events)

@@ -169,6 +169,7 @@ impl Incident {
             "more_alarms": self.more,
             "suppressed_before": self.suppressed,
             "ios_lost": judged.map(|judged| judged.lost),
+            "thinned": judged.map(|judged| &judged.thinned),
             "blocks_cut": self.cut,
             "capture": format!("incidents/{}.iowhy", self.id),
             "report": judged.map_or(Value::Null, |judged| judged.report.clone()),

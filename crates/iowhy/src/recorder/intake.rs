@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use iowhy_capture::Writer;
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Sink, Source,
+    DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Sampling, Sink, Source,
 };
 
 use super::ring::Ring;
@@ -50,6 +50,9 @@ pub struct Intake {
     names: usize,
     second: Second,
     lost_before: u64,
+    /// The listing of thinned events, and when something last came into it, ns.
+    thinned: Option<usize>,
+    thinned_at_ns: Option<i64>,
     /// What was stated by collectors that go on, by the number in the ring.
     facts: Vec<(u64, Fact)>,
 }
@@ -65,6 +68,8 @@ impl Intake {
             names: 0,
             second: Second::default(),
             lost_before: 0,
+            thinned: None,
+            thinned_at_ns: None,
             facts: Vec::new(),
         }
     }
@@ -88,7 +93,12 @@ impl Intake {
     pub fn take(&mut self, now_ns: i64) -> std::io::Result<Second> {
         self.ring.out().now_ns = now_ns;
         self.ring.flush()?;
+        // A file begins with who spoke before it; who has nothing in the ring any more did not.
+        let length_ns = self.ring.out().length_ns();
+        let lately = self.thinned_at_ns.is_some_and(|at| now_ns - at < length_ns);
+        let silent = self.thinned.filter(|_| !lately);
         let said = self.ring.sources().cloned().enumerate();
+        let said = said.filter(|(place, _)| silent != Some(*place));
         let said: Vec<_> = said.map(|(place, source)| (place as u64, source)).collect();
         self.ring.out().before = Arc::new(said);
         let in_ring: u64 = self.ring.sources().map(Source::lost).sum();
@@ -109,11 +119,16 @@ impl Intake {
 
 impl Sink for Intake {
     fn begin(&mut self, source: Source) -> usize {
-        let counted = source.format == "block-trace" && source.level == Level::B;
+        let counted = source.format == "block-trace"
+            && source.level == Level::B
+            && source.sampling != Sampling::Thinned;
         let role = if counted {
             Role::Histograms(Box::new(source))
         } else {
-            Role::Ring(self.ring.begin(source))
+            let thinned = source.sampling == Sampling::Thinned;
+            let here = self.ring.begin(source);
+            self.thinned = self.thinned.or(thinned.then_some(here));
+            Role::Ring(here)
         };
         self.roles.push(role);
         self.current = self.roles.len() - 1;
@@ -172,6 +187,13 @@ impl Sink for Intake {
     }
 
     fn distribution(&mut self, distribution: Distribution) {
+        if let Some(Role::Ring(here)) = self.roles.get(self.current) {
+            // Each second in which events are thinned ends with what was not told of them.
+            if self.thinned == Some(*here) {
+                self.thinned_at_ns = Some(self.ring.out().now_ns);
+            }
+            return self.ring.distribution(distribution);
+        }
         if let Some(name) = self.name_of(distribution.device) {
             self.second.histograms.push((name.clone(), distribution));
         }

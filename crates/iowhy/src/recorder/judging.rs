@@ -1,5 +1,6 @@
 //! The judge of the recorder, in a thread of its own that gives way to everybody else.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -56,6 +57,8 @@ pub struct Judged {
     pub others: Vec<Brief>,
     /// I/Os lost in it.
     pub lost: u64,
+    /// Devices of which only the slow I/Os and a sample are in it one by one.
+    pub thinned: Vec<String>,
     /// The whole report, for an incident.
     pub report: Value,
     /// CPU that it took, ns.
@@ -125,9 +128,21 @@ fn outcome(case: Case) -> Judged {
     let first = findings.first().map(|first| brief(first, &recording));
     let others = others(&findings, &recording);
     let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
+    let thinned = thinned(&recording);
     let report = Report { recording, findings };
     let report = if case.incident.is_some() { json(&report) } else { Value::Null };
-    Judged { incident: case.incident, first, others, lost, report, cpu_ns: 0 }
+    Judged { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
+}
+
+/// The devices of thinned listings.
+fn thinned(recording: &Recording) -> Vec<String> {
+    let listings = recording.listings.iter().filter(|listing| listing.is_thinned());
+    let devices = listings.flat_map(|listing| {
+        let told = listing.events.iter().map(|event| event.device);
+        told.chain(listing.distributions.iter().map(|one| one.device))
+    });
+    let devices: BTreeSet<_> = devices.collect();
+    devices.into_iter().map(|id| recording.device_of(id).name.clone()).collect()
 }
 
 /// Of each other device the first finding that accuses somebody.

@@ -15,7 +15,7 @@ use super::intake::Second;
 use super::judging::Brief;
 pub use otlp::{Span, export};
 pub use server::{Terms, serve};
-pub use wire::tls;
+pub use wire::{Timed, tls};
 
 /// Devices with figures of their own; further ones share the name `other`, so that the number of
 /// series is bounded: 5 operations and 3 stages of each.

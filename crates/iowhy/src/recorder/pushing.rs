@@ -1,4 +1,4 @@
-//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP, protobuf), for who cannot be asked by one.
+//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot be asked by one.
 //!
 //! The recorder itself may open no socket. What connects is a process of its own, started before the recorder gave
 //! up its rights: it gets each export on stdin, by its length, and has no rights at all.
@@ -6,11 +6,16 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
 
 use super::clock::Clocks;
-use super::metrics::{Shared, Span, export};
+use super::metrics::{Shared, Span, Timed, export};
+use super::trust::{connection, trusting};
 use crate::messages::{self, Hinted};
 
 /// How long a collector may take to be reached, to read, and to answer.
@@ -24,24 +29,21 @@ const LARGEST: u32 = 16 << 20;
 /// Where to push.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collector {
+    under_tls: bool,
     host: String,
     port: u16,
     path: String,
 }
 
 impl Collector {
-    /// From an address as people write it: `http://127.0.0.1:4318`.
+    /// From an address as people write it: `http://127.0.0.1:4318`, `https://collector`.
     ///
     /// # Errors
-    /// A sentence for the command line, if it is none, or one that needs TLS.
+    /// A sentence for the command line, if it is none.
     pub fn parse(text: &str) -> Result<Collector, String> {
-        if text.starts_with("https://") {
-            return Err(
-                "there is no TLS here: push to a collector on this machine, which passes it on"
-                    .to_string(),
-            );
-        }
-        let rest = text.strip_prefix("http://").ok_or("it begins with http://")?;
+        let secure = text.strip_prefix("https://");
+        let rest = secure.or_else(|| text.strip_prefix("http://"));
+        let rest = rest.ok_or("it begins with http:// or https://")?;
         let (authority, path) = rest
             .split_once('/')
             .map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
@@ -59,25 +61,39 @@ impl Collector {
         if host.is_empty() || !plain(host) || !plain(&path) {
             return Err("it needs a host: http://127.0.0.1:4318".to_string());
         }
-        Ok(Collector { host: host.to_string(), port, path })
+        Ok(Collector { under_tls: secure.is_some(), host: host.to_string(), port, path })
+    }
+
+    /// Whom to trust, where it is reached under TLS.
+    ///
+    /// # Errors
+    /// If the file of those is none.
+    fn trust(&self, file: Option<&Path>) -> anyhow::Result<Option<Arc<ClientConfig>>> {
+        self.under_tls.then(|| trusting(file)).transpose()
     }
 
     /// Sends one export; the collector's status if it is not 2xx is an error.
-    fn post(&self, body: &[u8]) -> std::io::Result<()> {
+    fn post(&self, body: &[u8], trust: Option<&Arc<ClientConfig>>) -> std::io::Result<()> {
         let mut last = std::io::Error::from(ErrorKind::NotFound);
         for address in (self.host.as_str(), self.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(stream) => return self.post_on(stream, body),
+                Ok(socket) => {
+                    return match trust {
+                        Some(trust) => {
+                            let host = self.host.as_str();
+                            self.post_on(&mut connection(trust, host, socket, PATIENCE)?, body)
+                        }
+                        None => self.post_on(&mut Timed::new(socket, PATIENCE), body),
+                    };
+                }
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    fn post_on(&self, mut stream: TcpStream, body: &[u8]) -> std::io::Result<()> {
-        let end = Instant::now() + PATIENCE;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let Collector { host, port, path } = self;
+    fn post_on(&self, stream: &mut (impl Read + Write), body: &[u8]) -> std::io::Result<()> {
+        let Collector { host, port, path, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/x-protobuf\r\n\
@@ -86,13 +102,9 @@ impl Collector {
         );
         stream.write_all(head.as_bytes())?;
         stream.write_all(body)?;
+        stream.flush()?;
         let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
         while !answer.contains(&b'\n') && answer.len() < 4096 {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(ErrorKind::TimedOut.into());
-            }
-            stream.set_read_timeout(Some(left))?;
             match stream.read(&mut buffer)? {
                 0 => break,
                 length => answer.extend_from_slice(buffer.get(..length).unwrap_or_default()),
@@ -119,9 +131,14 @@ pub struct Sender {
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn sender(address: &str) -> std::io::Result<Sender> {
+pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
+    // What is wrong with it is said here, and not once a push.
+    collector(address)?.trust(trusted)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["watch", "--push-exports", address]);
+    if let Some(trusted) = trusted {
+        command.arg("--otlp-ca").arg(trusted);
+    }
     // Ctrl-C is for the recorder; the sender ends when its stdin does.
     let process = command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn()?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -161,14 +178,10 @@ pub fn start(sender: Sender, every: Duration, shared: &Shared) -> std::io::Resul
 ///
 /// # Errors
 /// If its address is none, or stdin breaks.
-pub fn push_exports(address: &str) -> anyhow::Result<()> {
+pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()> {
+    let collector = collector(address)?;
+    let trust = collector.trust(trusted)?;
     iowhy_live::give_up_all_rights()?;
-    let collector = Collector::parse(address).map_err(|why| {
-        Hinted::error(
-            format!("cannot push to `{address}`: {why}"),
-            "`--otlp http://127.0.0.1:4318`",
-        )
-    })?;
     let mut stdin = std::io::stdin().lock();
     let (mut failing, mut length) = (false, [0; 4]);
     while stdin.read_exact(&mut length).is_ok() {
@@ -176,7 +189,7 @@ pub fn push_exports(address: &str) -> anyhow::Result<()> {
         anyhow::ensure!(length <= LARGEST, "an export of {length} bytes");
         let mut body = vec![0; length as usize];
         stdin.read_exact(&mut body)?;
-        match collector.post(&body) {
+        match collector.post(&body, trust.as_ref()) {
             Ok(()) if failing => {
                 messages::warn(&format!("figures reach {address} again"), None);
                 failing = false;
@@ -192,6 +205,15 @@ pub fn push_exports(address: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+fn collector(address: &str) -> anyhow::Result<Collector> {
+    Collector::parse(address).map_err(|why| {
+        Hinted::error(
+            format!("cannot push to `{address}`: {why}"),
+            "`--otlp http://127.0.0.1:4318`",
+        )
+    })
 }
 
 #[cfg(test)]
@@ -211,12 +233,21 @@ mod tests {
                 "/api/v1/otlp/v1/metrics",
             ),
         ] {
-            let known = Collector { host: host.to_string(), port, path: path.to_string() };
-            assert_eq!(Collector::parse(text), Ok(known));
+            let (host, path) = (host.to_string(), path.to_string());
+            let plain = Collector { under_tls: false, host, port, path };
+            let secure = Collector { under_tls: true, ..plain.clone() };
+            assert_eq!(Collector::parse(text), Ok(plain));
+            assert_eq!(Collector::parse(&text.replacen("http", "https", 1)), Ok(secure));
         }
-        for bad in
-            ["", "collector:4318", "https://collector", "http://", "http://a b", "http://x:no"]
-        {
+        for bad in [
+            "",
+            "collector:4318",
+            "ftp://collector",
+            "http://",
+            "https://",
+            "http://a b",
+            "http://x:no",
+        ] {
             assert!(Collector::parse(bad).is_err(), "{bad}");
         }
     }

@@ -51,6 +51,11 @@ impl Ring {
         }
     }
 
+    /// How far back it reaches, ns.
+    pub fn length_ns(&self) -> i64 {
+        self.length_ns
+    }
+
     /// Bytes in it.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {

@@ -20,6 +20,11 @@ pub struct Timed {
 }
 
 impl Timed {
+    /// For so long.
+    pub fn new(socket: TcpStream, patience: Duration) -> Timed {
+        Timed { socket, until: Instant::now() + patience }
+    }
+
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -62,7 +67,7 @@ impl Wire {
         tls: Option<&Arc<ServerConfig>>,
         patience: Duration,
     ) -> io::Result<Wire> {
-        let timed = Timed { socket, until: Instant::now() + patience };
+        let timed = Timed::new(socket, patience);
         let Some(tls) = tls else { return Ok(Wire::Plain(timed)) };
         let connection = ServerConnection::new(Arc::clone(tls)).map_err(io::Error::other)?;
         Ok(Wire::Tls(Box::new(StreamOwned::new(connection, timed))))

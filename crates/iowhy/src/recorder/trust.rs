@@ -1,0 +1,65 @@
+//! Who signs the certificates of a collector that figures are pushed to.
+
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::metrics::Timed;
+use crate::messages::Hinted;
+
+/// Where distributions keep all that a machine trusts: Debian and its children, Fedora and its, SUSE, Alpine.
+const BUNDLES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// TLS 1.2 and 1.3 with servers whose certificate a file's certificates vouch for, else those of this machine.
+///
+/// # Errors
+/// If there is no such file, or it holds no certificate.
+pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
+    let name = "name a PEM file of whom to trust with `--otlp-ca FILE`";
+    let bundle = || BUNDLES.into_iter().map(Path::new).find(|path| path.is_file());
+    let Some(path) = file.or_else(bundle) else {
+        let text = "this machine trusts no certificate: `ca-certificates` is not installed";
+        return Err(Hinted::error(text, name));
+    };
+    let failed = |what: String| Hinted::error(format!("`{}` {what}", path.display()), name);
+    let known: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(|cause| failed(format!("cannot be read: {cause}")))?;
+    let mut roots = RootCertStore::empty();
+    let (taken, _) = roots.add_parsable_certificates(known);
+    if taken == 0 {
+        return Err(failed("holds no certificate".to_string()));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// A connection under TLS with a host of this name or address; the handshake is made with the first byte written.
+///
+/// # Errors
+/// If the name is none.
+pub fn connection(
+    config: &Arc<ClientConfig>,
+    host: &str,
+    socket: TcpStream,
+    patience: Duration,
+) -> io::Result<StreamOwned<ClientConnection, Timed>> {
+    let name = ServerName::try_from(host.to_string()).map_err(io::Error::other)?;
+    let connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+    Ok(StreamOwned::new(connection, Timed::new(socket, patience)))
+}
