@@ -1,5 +1,5 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
-//! attached, for histograms, for every event, for Debian's biolatency and for bpftrace.
+//! attached, for histograms, for every event, for the flight recorder, for Debian's biolatency and for bpftrace.
 //!
 //! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]] [together|free]`, as root.
 //!
@@ -35,16 +35,18 @@ const SLICE_MS: u64 = 40;
 const SLICES: usize = 6;
 /// Slices of a turn in which the time in BPF is counted.
 const COUNTED: usize = 3;
-/// Peers, which take long to load, have a turn in one of so many rounds.
+/// Peers, which take long to load, have a turn in one of so many rounds, if there are more of these.
 const PEERS_EVERY: usize = 5;
+const FEW_ROUNDS: u64 = 12;
 /// How often events are taken out of the ring, as iowhy does.
 const DRAIN: Duration = Duration::from_millis(20);
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
 const STATS_FLOOR_NS: f64 = 52.0;
 /// After attaching or ending: nothing is measured for so long.
 const SETTLE: Duration = Duration::from_millis(30);
-/// biolatency and bpftrace need so long to load.
+/// biolatency and bpftrace need so long to load; the recorder one second more, to see what is too much.
 const PEER_LOADS: Duration = Duration::from_millis(1500);
+const RECORDER_LOADS: Duration = Duration::from_millis(3500);
 
 /// What biolatency does, in bpftrace's words: the same three tracepoints' ends, the same sums.
 const SCRIPT: &str = "tracepoint:block:block_rq_issue { @at[args->dev, args->sector] = nsecs; } \
@@ -52,10 +54,20 @@ const SCRIPT: &str = "tracepoint:block:block_rq_issue { @at[args->dev, args->sec
     @us[args->dev] = hist((nsecs - @at[args->dev, args->sector]) / 1000); \
     delete(@at[args->dev, args->sector]); }";
 
-/// A setup: its name, what the issue demands of it (ns per I/O, ratio), how it runs.
+/// What is demanded of a setup.
+#[derive(Clone, Copy)]
+enum Bar {
+    None,
+    /// This share of biolatency's time at most, and a rate by so much above its.
+    Beside(f64, f64),
+    /// This share of the rate without it.
+    Kept(f64),
+}
+
+/// A setup: its name, what the issue demands of it, how it runs.
 struct Setup {
     name: &'static str,
-    bars: Option<(f64, f64)>,
+    bar: Bar,
     how: How,
     /// Rates, by slice, and with nothing attached beside them.
     rates: Vec<f64>,
@@ -71,7 +83,9 @@ struct Setup {
 enum How {
     Nothing,
     Traced(TraceMode),
-    Peer(&'static [&'static str]),
+    Biolatency,
+    Bpftrace,
+    Recorder,
 }
 
 /// A child that ends with its guard.
@@ -104,7 +118,8 @@ fn main() {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            if matches!(setup.how, How::Peer(_)) && round % PEERS_EVERY != 0 {
+            let is_peer = !matches!(setup.how, How::Nothing | How::Traced(_));
+            if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;
             }
             let mut rates = turn(setup, &disk, slice);
@@ -121,9 +136,9 @@ fn main() {
 }
 
 fn setups() -> Vec<Setup> {
-    let new = |name, bars, how| Setup {
+    let new = |name, bar, how| Setup {
         name,
-        bars,
+        bar,
         how,
         rates: Vec::new(),
         ratios: Vec::new(),
@@ -131,13 +146,14 @@ fn setups() -> Vec<Setup> {
         switches: Vec::new(),
     };
     let mut setups = vec![
-        new("nothing", None, How::Nothing),
-        new("hist", Some((200.0, 0.98)), How::Traced(TraceMode::Histograms)),
-        new("every event", Some((230.0, 0.97)), How::Traced(TraceMode::Events)),
-        new("biolatency -D", None, How::Peer(&["biolatency", "-D", "3600"])),
+        new("nothing", Bar::None, How::Nothing),
+        new("hist", Bar::Beside(0.35, 0.05), How::Traced(TraceMode::Histograms)),
+        new("every event", Bar::Beside(0.5, 0.0), How::Traced(TraceMode::Events)),
+        new("iowhy watch", Bar::Kept(0.95), How::Recorder),
+        new("biolatency", Bar::None, How::Biolatency),
     ];
     if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
-        setups.push(new("bpftrace", None, How::Peer(&["bpftrace", "-e", SCRIPT])));
+        setups.push(new("bpftrace", Bar::None, How::Bpftrace));
     } else {
         println!("bpftrace is not here, so it is left out");
     }
@@ -241,6 +257,12 @@ impl Drop for Placed {
     }
 }
 
+/// The recorder that is measured: `IOWHY`, else the one built beside this program.
+fn recorder() -> std::path::PathBuf {
+    let named = std::env::var_os("IOWHY").map(std::path::PathBuf::from);
+    named.unwrap_or_else(|| std::env::current_exe().expect("a path").with_file_name("iowhy"))
+}
+
 /// Keeps both CPUs from falling asleep, at a priority that yields to everybody.
 fn awake() -> Vec<Guard> {
     let spin = |cpu: &str| {
@@ -293,14 +315,31 @@ impl Attached {
                 std::thread::sleep(SETTLE);
                 Attached::Traced(mode, Box::new(tracer), Box::new(recording))
             }
-            How::Peer(words) => {
-                let mut peer = Command::new(words[0]);
-                peer.args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null());
-                let peer = Guard(peer.spawn().expect(words[0]));
-                std::thread::sleep(PEER_LOADS);
-                Attached::Peer(peer)
+            How::Biolatency => {
+                let mut peer = Command::new("biolatency");
+                peer.args(["-D", "-d", &disk.name, "3600"]);
+                Attached::peer(peer, PEER_LOADS)
+            }
+            How::Bpftrace => {
+                let mut peer = Command::new("bpftrace");
+                peer.args(["-e", SCRIPT]);
+                Attached::peer(peer, PEER_LOADS)
+            }
+            How::Recorder => {
+                let mut peer = Command::new(recorder());
+                let store =
+                    std::env::temp_dir().join(format!("iowhy-{}-store", std::process::id()));
+                peer.args(["watch", "--device", &disk.name, "--store"]).arg(store);
+                Attached::peer(peer, RECORDER_LOADS)
             }
         }
+    }
+
+    fn peer(mut peer: Command, loads: Duration) -> Attached {
+        peer.stdout(Stdio::null()).stderr(Stdio::null());
+        let peer = Guard(peer.spawn().expect("a peer"));
+        std::thread::sleep(loads);
+        Attached::Peer(peer)
     }
 
     /// Events are kept as the recording keeps them; histograms rest in the kernel until shown.
@@ -351,9 +390,11 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
     let heads = [
         "attached",
         "ns/I/O",
+        "of its",
         "bar",
         "IOPS",
         "ratio",
+        "above its",
         "bar",
         "95 %",
         "quartiles",
@@ -361,20 +402,33 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
         "turns",
     ];
     line(heads.map(String::from));
-    setups.iter_mut().filter(|setup| !setup.ratios.is_empty()).for_each(row);
+    let figures = |setup: &mut Setup| {
+        let ns = (!setup.costs.is_empty()).then(|| percentile(&mut setup.costs, 0.5));
+        (ns, percentile(&mut setup.ratios, 0.5))
+    };
+    let peer = setups.iter_mut().find(|setup| matches!(setup.how, How::Biolatency));
+    let (peer_ns, peer_ratio) = peer.map_or((None, 1.0), figures);
+    for setup in setups.iter_mut().filter(|setup| !setup.ratios.is_empty()) {
+        row(setup, peer_ns, peer_ratio);
+    }
     println!();
     println!(
         "ns/I/O: in BPF, median of slices, less {STATS_FLOOR_NS} ns per program run for counting it"
     );
+    println!("of its, above its: beside `biolatency -D -d {}`", disk.name);
     println!("ratio: median over turns of IOPS with it to IOPS just before and behind");
     println!("switches: context switches of the machine per I/O, median of turns");
 }
 
-fn row(setup: &mut Setup) {
-    let Setup { name, bars, rates, ratios, costs, switches, .. } = setup;
-    let bar = |bar: Option<f64>| bar.map_or(String::new(), |bar| format!("{bar}"));
-    let (cost, kept) = (bar(bars.map(|bars| bars.0)), bar(bars.map(|bars| bars.1)));
+fn row(setup: &mut Setup, peer_ns: Option<f64>, peer_ratio: f64) {
+    let Setup { name, bar, rates, ratios, costs, switches, .. } = setup;
+    let (cost_bar, rate_bar) = match bar {
+        Bar::None => (String::new(), String::new()),
+        Bar::Beside(share, above) => (format!("<= {share}"), format!(">= +{above:.2}")),
+        Bar::Kept(kept) => (String::new(), format!("ratio >= {kept}")),
+    };
     let ns = (!costs.is_empty()).then(|| percentile(costs, 0.5));
+    let of_its = ns.zip(peer_ns).map_or(String::new(), |(ns, peer)| format!("{:.2}", ns / peer));
     let ns = ns.map_or(String::new(), |ns| format!("{ns:.0}"));
     let iops = percentile(rates, 0.5);
     let ratio = percentile(ratios, 0.5);
@@ -386,19 +440,17 @@ fn row(setup: &mut Setup) {
     };
     let sure = between(ratios, 0.5 - off, 0.5 + off);
     let spread = between(ratios, 0.25, 0.75);
+    let above = format!("{:+.3}", ratio - peer_ratio);
     let (iops, ratio) = (format!("{iops:.0}"), format!("{ratio:.3}"));
     let switches = format!("{:.2}", percentile(switches, 0.5));
     let turns = ratios.len().to_string();
-    line([name.to_string(), ns, cost, iops, ratio, kept, sure, spread, switches, turns]);
+    let name = name.to_string();
+    line([name, ns, of_its, cost_bar, iops, ratio, above, rate_bar, sure, spread, switches, turns]);
 }
 
 /// A line of the table, heads or figures.
-fn line(cells: [String; 10]) {
-    let [name, ns, cost, iops, ratio, kept, sure, spread, switches, turns] = cells;
-    println!(
-        "{name:14} {ns:>7} {cost:>5} {iops:>8} {ratio:>6} {kept:>5} {sure:>15} {spread:>15} \
-         {switches:>9} {turns:>6}"
-    );
+fn line(cells: [String; 12]) {
+    println!("| {} |", cells.join(" | "));
 }
 
 fn percentile(values: &mut [f64], q: f64) -> f64 {
