@@ -182,6 +182,8 @@ fn certificate(folder: &Path, name: &str) -> (String, String) {
     let mut openssl = Command::new("openssl");
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
     openssl.args(["-nodes", "-days", "2", "-subj", "/CN=localhost"]);
+    // One of a host, not of who signs others: some clients take no other from a server.
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
     openssl.args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", &key, "-out", &certificate]);
     let made = openssl.output().expect("openssl");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -667,9 +669,9 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     let thinned = inputs.iter().filter(|input| input["sampling"] == "thinned");
     assert_eq!(thinned.count(), 1, "{inputs:#?}");
     for finding in report["findings"].as_array().expect("findings") {
-        let confidence = finding["confidence"].as_f64().expect("a number");
-        let of_it = finding["device"] == disk.name.as_str();
-        assert!(!of_it || confidence <= 0.9, "{finding:#}");
+        // Who says that nothing is known is not sure to any degree.
+        let sure = finding["confidence"].as_f64().is_some_and(|confidence| confidence > 0.9);
+        assert!(!(sure && finding["device"] == disk.name.as_str()), "{finding:#}");
     }
     // All of them are in its shape, and a person is told that not all are there one by one.
     let hist = iowhy().args(["hist"]).arg(&capture).output().expect("iowhy hist");

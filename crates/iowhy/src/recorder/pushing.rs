@@ -105,7 +105,12 @@ impl Collector {
         stream.flush()?;
         let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
         while !answer.contains(&b'\n') && answer.len() < 4096 {
-            match stream.read(&mut buffer)? {
+            // A socket calls the end of its patience EAGAIN.
+            let read = stream.read(&mut buffer).map_err(|error| match error.kind() {
+                ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+                _ => error,
+            });
+            match read? {
                 0 => break,
                 length => answer.extend_from_slice(buffer.get(..length).unwrap_or_default()),
             }
