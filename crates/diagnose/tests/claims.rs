@@ -1,32 +1,32 @@
 //! What findings claim of their numbers: all of the input counts, and no more is said than it holds.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_diagnose::Options;
 use iowhy_model::{
     Distribution, Edges, Fact, Finding, Histogram, Layer, Level, Medium, Nanos, Op, Sink, Stage,
     key,
 };
-use world::{Row, World, accuses, brief, of};
+use made::{MadeCapture, Row, accuses, brief, of};
 
 #[test]
 fn a_disk_that_turns_slow_in_a_later_row_is_an_outlier() {
     let shelf = |late_ms: f64| {
-        let mut world = World::averaged();
+        let mut capture = MadeCapture::averaged();
         for interval in 0..6 {
             for disk in ["sda", "sdb", "sdc", "sdd", "sde", "sdf"] {
                 let await_ms = if disk == "sdc" && interval > 0 { late_ms } else { 6.0 };
                 let busy = (60.0 * await_ms / 1000.0f64).min(1.0);
-                world.row(disk, Op::Read, Row { per_s: 60.0, bytes: 8192.0, await_ms, busy });
+                capture.row(disk, Op::Read, Row { per_s: 60.0, bytes: 8192.0, await_ms, busy });
             }
         }
-        (world.judge(), world)
+        (capture.judge(), capture)
     };
-    let (findings, world) = shelf(90.0);
+    let (findings, capture) = shelf(90.0);
     let outlier = of(&findings, "peer.outlier")[0];
     assert!(accuses(&findings, "peer.outlier"), "{}", brief(&findings));
-    assert_eq!(world.recording.device_of(outlier.subject.device.unwrap()).name, "sdc");
+    assert_eq!(capture.recording.device_of(outlier.subject.device.unwrap()).name, "sdc");
     // (6 + 5 x 90) / 6 = 76 ms over 6 rows of 60 requests each.
     let mean = outlier.evidence.iter().find(|e| e.quantity == "mean latency").unwrap();
     assert!((mean.amount.value - 76.0).abs() < 1e-6 && mean.n == 360, "{mean:?}");
@@ -38,19 +38,19 @@ fn a_disk_that_turns_slow_in_a_later_row_is_an_outlier() {
 fn histograms_of_a_disk_count_together_and_stand_among_the_first_lines() {
     // Two histograms per disk, the last bucket open; in the second one `sdb` has a tail.
     let edges = Edges::new(vec![0, 1_000_000, 8_000_000, 64_000_000, u64::MAX]).unwrap();
-    let mut world = World::new();
-    world.listing("biolatency", Level::B);
+    let mut capture = MadeCapture::new();
+    capture.listing("biolatency", Level::B);
     for second in [false, true] {
         for disk in ["sda", "sdb", "sdc", "sdd", "sde"] {
             let counts =
                 if disk == "sdb" && second { vec![5, 40, 5, 150] } else { vec![20, 160, 20, 0] };
             let histogram = Histogram::from_counts(edges.clone(), counts).unwrap();
-            let device = world.recording.device(disk);
+            let device = capture.recording.device(disk);
             let known = Distribution::new(device, Layer::Block, Stage::Total, histogram);
-            world.recording.distribution(known);
+            capture.recording.distribution(known);
         }
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let outlier = of(&findings, "peer.outlier")[0];
     let shown: Vec<(&str, f64, u64)> = outlier
         .evidence
@@ -65,20 +65,20 @@ fn histograms_of_a_disk_count_together_and_stand_among_the_first_lines() {
 #[test]
 fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
     let edges = Edges::new(vec![0, 1_000_000, 8_000_000, u64::MAX]).unwrap();
-    let mut world = World::new();
-    world.listing("biolatency", Level::B);
+    let mut capture = MadeCapture::new();
+    capture.listing("biolatency", Level::B);
     for disk in ["sda", "sdb", "sdc", "sdd", "sde"] {
         let counts = if disk == "sdb" { vec![5, 15, 180] } else { vec![150, 49, 1] };
         let histogram = Histogram::from_counts(edges.clone(), counts).unwrap();
-        let device = world.recording.device(disk);
-        world.recording.distribution(Distribution::new(
+        let device = capture.recording.device(disk);
+        capture.recording.distribution(Distribution::new(
             device,
             Layer::Block,
             Stage::Total,
             histogram,
         ));
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let outlier = of(&findings, "peer.outlier")[0];
     let tail = outlier.evidence.iter().find(|e| e.quantity.starts_with("I/Os of sdb")).unwrap();
     assert_eq!((tail.quantity.as_str(), tail.amount.value), ("I/Os of sdb slower than 8 ms", 0.9));
@@ -86,17 +86,17 @@ fn an_open_bucket_that_both_disks_fill_is_named_by_where_it_begins() {
 
 /// Quick sequential reads one after the other, in a listing that watched for so many seconds.
 fn quick_reads(reads: usize, watched_s: i64, mount: Option<(&str, &str)>) -> Vec<Finding> {
-    let mut world = World::traced();
-    world.medium("sda", Medium::Flash);
-    world.chain("sda", Op::Read, 4096, &vec![0.1; reads]);
-    let listing = &mut world.recording.listings[0];
+    let mut capture = MadeCapture::traced();
+    capture.medium("sda", Medium::Flash);
+    capture.chain("sda", Op::Read, 4096, &vec![0.1; reads]);
+    let listing = &mut capture.recording.listings[0];
     listing.source.watched = Some(Nanos(watched_s * 1_000_000_000));
     for (key, value) in
         mount.map_or(Vec::new(), |(p, o)| vec![(key::MOUNT_POINT, p), (key::MOUNT_OPTIONS, o)])
     {
         listing.facts.push(Fact::read(None, key, value, "mounts.txt:1"));
     }
-    world.judge()
+    capture.judge()
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn the_remount_of_vxfs_is_named_where_vxfs_was_seen() {
 
 #[test]
 fn rows_of_a_disk_are_cited_once() {
-    let mut world = World::averaged();
+    let mut capture = MadeCapture::averaged();
     for per_s in [100.0, 200.0] {
         let row = Row { per_s, bytes: 4096.0, await_ms: 1.5, busy: per_s * 1.5 / 1000.0 };
-        world.row("sda", Op::Read, row);
+        capture.row("sda", Op::Read, row);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let small = of(&findings, "load.small-sync")[0];
     let sizes = small.evidence.iter().filter(|e| e.quantity.starts_with("size of reads on sda"));
     assert_eq!(sizes.count(), 1, "{small:#?}");
@@ -134,15 +134,15 @@ fn rows_of_a_disk_are_cited_once() {
 #[test]
 fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
     // Eight in flight on a device that serves one 20-ms read after the other.
-    let mut world = World::traced();
-    world.medium("sda", Medium::Flash);
+    let mut capture = MadeCapture::traced();
+    capture.medium("sda", Medium::Flash);
     for k in 0..400u32 {
         let completed = f64::from(k + 1) * 20.0;
         let issued = (completed - 160.0).max(0.0);
         let sector = u64::from(k * 7919 % 4001) * 800;
-        world.io("sda", Op::Read, sector, 4096, issued, completed - issued);
+        capture.io("sda", Op::Read, sector, 4096, issued, completed - issued);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let slow = of(&findings, "device.slow")[0];
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(!slow.sentence.contains("no queue"), "{}", slow.sentence);
@@ -155,29 +155,29 @@ fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
 
 #[test]
 fn a_slope_rests_on_all_rows_it_was_fitted_to() {
-    let mut world = World::averaged();
+    let mut capture = MadeCapture::averaged();
     for k in 1..=5u32 {
         let per_s = 8000.0 * f64::from(k);
         let row = Row { per_s, bytes: 4096.0, await_ms: 1.0, busy: 1.0 };
-        world.row("nvme0n1", Op::Read, row);
+        capture.row("nvme0n1", Op::Read, row);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let trap = of(&findings, "report.util-trap")[0];
     let slope = trap.evidence.iter().find(|e| e.quantity.starts_with("elasticity")).unwrap();
     assert_eq!(slope.n, 5, "{slope:?}");
 }
 
 /// Sequential reads of 1.7 ms, every third of which loses the revolutions it is told at 7200 rpm.
-fn retrying(revolutions: impl Fn(usize) -> u32) -> World {
-    let mut world = World::traced();
+fn retrying(revolutions: impl Fn(usize) -> u32) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
     let services: Vec<f64> = (0..90)
         .map(|k| {
             let lost = if k % 3 == 0 { revolutions(k) } else { 0 };
-            1.7 * world.about(0.02) + f64::from(lost) * 60_000.0 / 7200.0
+            1.7 * capture.about(0.02) + f64::from(lost) * 60_000.0 / 7200.0
         })
         .collect();
-    world.chain("sdb", Op::Read, 131_072, &services);
-    world
+    capture.chain("sdb", Op::Read, 131_072, &services);
+    capture
 }
 
 #[test]
@@ -211,16 +211,16 @@ fn a_rich_input_that_decides_nothing_asks_what_the_device_is_made_of() {
     // Random reads of about so many ms, of a device that may be flash, a platter or a network
     // volume: some are too slow for one and quick for another.
     let steps = |mean_ms: f64, medium: Option<Medium>| -> Vec<String> {
-        let mut world = World::traced();
+        let mut capture = MadeCapture::traced();
         if let Some(medium) = medium {
-            world.medium("sda", medium);
+            capture.medium("sda", medium);
         }
         for k in 0..60u32 {
             let took = mean_ms * (0.5 + f64::from(k * 7919 % 101) / 101.0);
             let sector = u64::from(k) * 99_991 % 1_000_000;
-            world.io("sda", Op::Read, sector, 4096, f64::from(k) * 120.0, took);
+            capture.io("sda", Op::Read, sector, 4096, f64::from(k) * 120.0, took);
         }
-        let findings = world.judge();
+        let findings = capture.judge();
         of(&findings, "insufficient").iter().flat_map(|f| f.next_step.clone()).collect()
     };
     let ask = |steps: &Vec<String>| steps.iter().any(|step| step.starts_with("`lsblk -d"));

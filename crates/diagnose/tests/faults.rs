@@ -1,21 +1,21 @@
-//! Faults that log, SMART or a time limit state: a world that each detector accuses, near misses that it
+//! Faults that log, SMART or a time limit state: a capture that each detector accuses, near misses that it
 //! leaves alone, and every cited number recomputed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Fact, Level, Medium, Op, Sink, Unit, key};
-use world::beside::{cited, near, read, smart, with_long_ones};
-use world::{World, accuses, blames_a_device, brief, confidence, of};
+use made::beside::{cited, near, read, smart, with_long_ones};
+use made::{MadeCapture, accuses, blames_a_device, brief, confidence, of};
 
 /// Healthy random reads of a platter, one after the other.
-fn random_reads(world: &mut World, disk: &str, n: usize) {
+fn random_reads(capture: &mut MadeCapture, disk: &str, n: usize) {
     let mut at = 0.0;
     for _ in 0..n {
-        let took = 8.0 * world.about(0.15);
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        world.io(disk, Op::Read, sector, 4096, at, took);
+        let took = 8.0 * capture.about(0.15);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        capture.io(disk, Op::Read, sector, 4096, at, took);
         at += took + 5.0;
     }
 }
@@ -27,13 +27,13 @@ const MEDIUM: &str = "[    1.000000] sd 2:0:0:0: [sdb] Attached SCSI disk\n\
 
 #[test]
 fn media_by_log_smart_and_failed_requests() {
-    let mut world = World::traced();
-    world.medium("sdb", Medium::Rotational);
-    random_reads(&mut world, "sdb", 100);
-    world.recording.end();
-    read(&mut world, "dmesg.txt", MEDIUM);
-    read(&mut world, "smart.json", &smart("sdb", 7200, &[(5, 8), (197, 16)]));
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdb", Medium::Rotational);
+    random_reads(&mut capture, "sdb", 100);
+    capture.recording.end();
+    read(&mut capture, "dmesg.txt", MEDIUM);
+    read(&mut capture, "smart.json", &smart("sdb", 7200, &[(5, 8), (197, 16)]));
+    let findings = capture.judge();
     let media = of(&findings, "device.media")[0];
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
     assert_eq!(findings[0].verdict, "device.media", "{}", brief(&findings));
@@ -49,40 +49,40 @@ fn media_by_log_smart_and_failed_requests() {
 #[test]
 fn media_is_not_accused_of_old_reallocations_or_a_silent_smart() {
     for raw in [&[(5, 8)][..], &[(187, 2)], &[(199, 40)], &[(1, 27_105_312), (7, 900)]] {
-        let mut world = World::traced();
-        world.medium("sdb", Medium::Rotational);
-        random_reads(&mut world, "sdb", 100);
-        world.recording.end();
-        read(&mut world, "smart.json", &smart("sdb", 7200, raw));
-        let findings = world.judge();
+        let mut capture = MadeCapture::traced();
+        capture.medium("sdb", Medium::Rotational);
+        random_reads(&mut capture, "sdb", 100);
+        capture.recording.end();
+        read(&mut capture, "smart.json", &smart("sdb", 7200, raw));
+        let findings = capture.judge();
         assert!(!blames_a_device(&findings), "{raw:?}: {}", brief(&findings));
         assert!(accuses(&findings, "healthy"), "{raw:?}: {}", brief(&findings));
     }
     // The same counter, grown since the record before.
-    let mut world = World::traced();
-    world.medium("sdb", Medium::Rotational);
-    random_reads(&mut world, "sdb", 100);
-    world.recording.end();
-    read(&mut world, "monday.json", &smart("sdb", 7200, &[(5, 8)]));
-    read(&mut world, "friday.json", &smart("sdb", 7200, &[(5, 40)]));
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdb", Medium::Rotational);
+    random_reads(&mut capture, "sdb", 100);
+    capture.recording.end();
+    read(&mut capture, "monday.json", &smart("sdb", 7200, &[(5, 8)]));
+    read(&mut capture, "friday.json", &smart("sdb", 7200, &[(5, 40)]));
+    let findings = capture.judge();
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
     near(cited(of(&findings, "device.media")[0], "grew by"), 32.0, 0.0);
 }
 
 #[test]
 fn a_slow_place_alone_is_a_suspicion_and_replaces_no_disk() {
-    let mut world = World::traced();
-    world.medium("sdb", Medium::Rotational);
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdb", Medium::Rotational);
     let mut at = 0.0;
     for k in 0..300u64 {
         let weak = k % 60 == 30;
-        let took = if weak { 900.0 } else { 8.0 * world.about(0.15) };
-        let sector = if weak { 4096 } else { 8 + (world.chance() * 1e8) as u64 * 8 };
-        world.io("sdb", Op::Read, sector, 4096, at, took);
+        let took = if weak { 900.0 } else { 8.0 * capture.about(0.15) };
+        let sector = if weak { 4096 } else { 8 + (capture.chance() * 1e8) as u64 * 8 };
+        capture.io("sdb", Op::Read, sector, 4096, at, took);
         at += took + 3.0;
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     let media = of(&findings, "device.media")[0];
     assert!(media.confidence > 0.3 && media.confidence < 0.6, "{}", brief(&findings));
     near(cited(media, "visits to it"), 5.0, 0.0);
@@ -98,12 +98,12 @@ const LINK: &str = "[86420.118820] ata4.00: exception Emask 0x10 SAct 0x0 SErr 0
 
 #[test]
 fn path_by_log_and_by_a_counter_that_grows() {
-    let mut world = World::traced();
-    world.medium("sdc", Medium::Rotational);
-    random_reads(&mut world, "sdc", 100);
-    world.recording.end();
-    read(&mut world, "dmesg.txt", LINK);
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdc", Medium::Rotational);
+    random_reads(&mut capture, "sdc", 100);
+    capture.recording.end();
+    read(&mut capture, "dmesg.txt", LINK);
+    let findings = capture.judge();
     assert!(accuses(&findings, "device.path"), "{}", brief(&findings));
     let path = of(&findings, "device.path")[0];
     // Emask 0x10, the two marks of corruption and the limited speed; the reset is counted apart.
@@ -112,12 +112,12 @@ fn path_by_log_and_by_a_counter_that_grows() {
     assert!(path.sentence.contains("not the disk itself"), "{}", path.sentence);
     assert!(path.next_step.iter().all(|step| !step.contains("replace the disk")), "{path:#?}");
 
-    let mut world = World::traced();
-    random_reads(&mut world, "sdc", 100);
-    world.recording.end();
-    read(&mut world, "monday.json", &smart("sdc", 7200, &[(199, 40)]));
-    read(&mut world, "friday.json", &smart("sdc", 7200, &[(199, 95)]));
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    random_reads(&mut capture, "sdc", 100);
+    capture.recording.end();
+    read(&mut capture, "monday.json", &smart("sdc", 7200, &[(199, 40)]));
+    read(&mut capture, "friday.json", &smart("sdc", 7200, &[(199, 95)]));
+    let findings = capture.judge();
     assert!(accuses(&findings, "device.path"), "{}", brief(&findings));
     near(cited(of(&findings, "device.path")[0], "since the record before"), 55.0, 0.0);
 }
@@ -130,12 +130,12 @@ fn path_is_not_accused_of_one_reset_a_plug_or_an_old_count() {
     let collateral = "[  120.000000] ata4.00: error: { UNC }\n[  120.118847] ata4: hard resetting link\n\
         [  120.300000] blk_update_request: critical medium error, dev sdc, sector 2056 op 0x0:(READ)\n";
     for text in [reset, plug, collateral, &smart("sdc", 7200, &[(199, 4000)])] {
-        let mut world = World::traced();
-        world.medium("sdc", Medium::Rotational);
-        random_reads(&mut world, "sdc", 100);
-        world.recording.end();
-        read(&mut world, "beside.txt", text);
-        let findings = world.judge();
+        let mut capture = MadeCapture::traced();
+        capture.medium("sdc", Medium::Rotational);
+        random_reads(&mut capture, "sdc", 100);
+        capture.recording.end();
+        read(&mut capture, "beside.txt", text);
+        let findings = capture.judge();
         assert!(!accuses(&findings, "device.path"), "{text}: {}", brief(&findings));
     }
 }
@@ -145,9 +145,9 @@ const TIMEOUT: &str = "[  900.000000] ata3.00: exception Emask 0x0 SAct 0x0 SErr
 
 #[test]
 fn recovery_piles_up_at_a_limit() {
-    let mut world = with_long_ones(&[7.02, 7.05, 6.98, 7.01, 7.03]);
-    read(&mut world, "dmesg.txt", TIMEOUT);
-    let findings = world.judge();
+    let mut capture = with_long_ones(&[7.02, 7.05, 6.98, 7.01, 7.03]);
+    read(&mut capture, "dmesg.txt", TIMEOUT);
+    let findings = capture.judge();
     assert!(accuses(&findings, "device.recovery"), "{}", brief(&findings));
     let recovery = of(&findings, "device.recovery")[0];
     near(cited(recovery, "within 5 %"), 5.0, 0.0);
@@ -159,12 +159,12 @@ fn recovery_piles_up_at_a_limit() {
 #[test]
 fn a_timeout_is_noticed_up_to_a_second_late() {
     let stated = |long_s: &[f64]| {
-        let mut world = with_long_ones(long_s);
-        world.listing("sysfs", Level::E);
-        let device = Some(world.recording.device("sdb"));
+        let mut capture = with_long_ones(long_s);
+        capture.listing("sysfs", Level::E);
+        let device = Some(capture.recording.device("sdb"));
         let read_from = "/sys/block/sdb/device/timeout";
-        world.recording.fact(Fact::read(device, key::DEVICE_TIMEOUT, "3", read_from));
-        world.judge()
+        capture.recording.fact(Fact::read(device, key::DEVICE_TIMEOUT, "3", read_from));
+        capture.judge()
     };
     // Commands that never answer, at a timeout of 3 s: abort and second try come on top.
     let findings = stated(&[3.42, 3.91, 4.06, 3.08, 3.55]);
@@ -179,13 +179,13 @@ fn a_timeout_is_noticed_up_to_a_second_late() {
 #[test]
 fn a_status_of_error_outranks_any_shape() {
     let failing = |errno: Option<u16>| {
-        let mut world = World::traced();
+        let mut capture = MadeCapture::traced();
         // 4 KB reads one behind the other, each 0.3 ms: the shape of a direct mount.
-        world.chain("sdb", Op::Read, 4096, &[0.3; 400]);
+        capture.chain("sdb", Op::Read, 4096, &[0.3; 400]);
         for place in [100, 101, 300, 301] {
-            world.recording.listings[0].events[place].error = errno;
+            capture.recording.listings[0].events[place].error = errno;
         }
-        world.judge()
+        capture.judge()
     };
     let findings = failing(Some(61));
     assert_eq!(findings[0].verdict, "device.media", "{}", brief(&findings));
@@ -206,9 +206,9 @@ fn a_tail_through_the_limits_is_no_recovery() {
 
 #[test]
 fn evidence_alone_is_judged_too() {
-    let mut world = World::new();
-    read(&mut world, "smart.json", &smart("sdb", 7200, &[(197, 16)]));
-    let findings = judge(&world.recording, &Options::default());
+    let mut capture = MadeCapture::new();
+    read(&mut capture, "smart.json", &smart("sdb", 7200, &[(197, 16)]));
+    let findings = judge(&capture.recording, &Options::default());
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));
     assert_eq!(cited(of(&findings, "device.media")[0], "197").amount.unit, Unit::Count);
 }
@@ -216,12 +216,12 @@ fn evidence_alone_is_judged_too() {
 #[test]
 fn failed_requests_are_told_by_their_status() {
     let failing = |disk: &str, errno: u16| {
-        let mut world = World::traced();
-        random_reads(&mut world, disk, 60);
+        let mut capture = MadeCapture::traced();
+        random_reads(&mut capture, disk, 60);
         for place in [20, 40] {
-            world.recording.listings[0].events[place].error = Some(errno);
+            capture.recording.listings[0].events[place].error = Some(errno);
         }
-        world.judge()
+        capture.judge()
     };
     let findings = failing("sdb", 61);
     assert!(accuses(&findings, "device.media"), "{}", brief(&findings));

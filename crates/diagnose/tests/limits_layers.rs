@@ -1,31 +1,31 @@
-//! Verdicts on limits, configuration and layers: a world that each accuses, near misses that it leaves alone,
+//! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it leaves alone,
 //! and every cited number recomputed from what was poured in.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod made;
 mod poured;
-mod world;
 
 use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source, key};
+use made::{MadeCapture, accuses, blames_a_device, brief, of};
 use poured::{Io, cited, fact, median, near, ns, pour, row, traced};
-use world::{World, accuses, blames_a_device, brief, of};
 
 /// Sixty seconds of a volume: so many per second, then so many, and the number in flight.
-fn course(world: &mut World, device: &str, rates: [f64; 2], queues: [f64; 2], noise: f64) {
+fn course(capture: &mut MadeCapture, device: &str, rates: [f64; 2], queues: [f64; 2], noise: f64) {
     for second in 0..60 {
         let late = usize::from(second >= 30);
-        let per_s = rates[late] * (1.0 + noise * (world.chance() - 0.5));
+        let per_s = rates[late] * (1.0 + noise * (capture.chance() - 0.5));
         let ms = 1000.0 * queues[late] / per_s;
-        row(world, device, 1.0, queues[late], &[(Op::Read, per_s, ms)]);
+        row(capture, device, 1.0, queues[late], &[(Op::Read, per_s, ms)]);
     }
 }
 
 #[test]
 fn cap_burst() {
     let judged = |rates, queues, noise, medium| {
-        let mut world = World::averaged();
-        world.medium("xvdf", medium);
-        course(&mut world, "xvdf", rates, queues, noise);
-        world.judge()
+        let mut capture = MadeCapture::averaged();
+        capture.medium("xvdf", medium);
+        course(&mut capture, "xvdf", rates, queues, noise);
+        capture.judge()
     };
     let findings = judged([3000.0, 300.0], [8.0, 8.0], 0.002, Medium::Network);
     assert!(accuses(&findings, "cap.burst"), "{}", brief(&findings));
@@ -49,19 +49,19 @@ fn cap_burst() {
 }
 
 /// Thirty seconds of so many writes per second, 0.2 ms each.
-fn steady(world: &mut World, device: &str, per_s: u32) {
+fn steady(capture: &mut MadeCapture, device: &str, per_s: u32) {
     let ios = (0..30 * per_s)
         .map(|k| {
             let at = f64::from(k) * 1000.0 / f64::from(per_s);
             Io::new(Op::Write, u64::from(k) * 8, 4096, at, 0.2)
         })
         .collect();
-    pour(world, device, ios);
+    pour(capture, device, ios);
 }
 
 /// Random reads, so many in flight for ever, of which one completes every so many ms.
 fn closed(
-    world: &mut World,
+    capture: &mut MadeCapture,
     device: &str,
     bytes: u32,
     depth: usize,
@@ -69,10 +69,10 @@ fn closed(
 ) {
     let (mut at, mut ends) = (0.0, vec![0.0; depth]);
     for k in 0..8000usize {
-        at += spacing_ms(world.about(0.5));
-        let sector = (world.chance() * 1e8) as u64 * 8;
+        at += spacing_ms(capture.about(0.5));
+        let sector = (capture.chance() * 1e8) as u64 * 8;
         let came = ends[k % depth];
-        world.io(device, Op::Read, sector, bytes, came, at - came);
+        capture.io(device, Op::Read, sector, bytes, came, at - came);
         ends[k % depth] = at;
     }
 }
@@ -84,25 +84,25 @@ fn cap_volume_of_a_device_made_of_others() {
     for (bytes, depth, spacing_ms, rate) in
         [(4096, 16, 2.0, 500.0), (65_536, 8, 3.125, 20_971_520.0)]
     {
-        let mut world = traced(Level::D);
-        world.medium("loop700", Medium::Stacked);
-        closed(&mut world, "loop700", bytes, depth, |_| spacing_ms);
-        let findings = world.judge();
+        let mut capture = traced(Level::D);
+        capture.medium("loop700", Medium::Stacked);
+        closed(&mut capture, "loop700", bytes, depth, |_| spacing_ms);
+        let findings = capture.judge();
         assert_eq!(findings[0].verdict, "cap.volume", "{}", brief(&findings));
         assert!(!blames_a_device(&findings), "{}", brief(&findings));
         let told = cited(&findings, "cap.volume", "throughput");
         assert!((told / rate - 1.0).abs() < 0.002, "{told} is not {rate}");
     }
     // Near misses: a device that is merely full wobbles; and a local platter has no seller.
-    let mut world = traced(Level::D);
-    world.medium("loop700", Medium::Stacked);
-    closed(&mut world, "loop700", 4096, 16, |about| 2.0 * about.max(0.1));
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("loop700", Medium::Stacked);
+    closed(&mut capture, "loop700", 4096, 16, |about| 2.0 * about.max(0.1));
+    let findings = capture.judge();
     assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Rotational);
-    closed(&mut world, "sda", 4096, 16, |_| 2.0);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Rotational);
+    closed(&mut capture, "sda", 4096, 16, |_| 2.0);
+    let findings = capture.judge();
     assert!(of(&findings, "cap.volume").is_empty(), "{}", brief(&findings));
 }
 
@@ -111,11 +111,11 @@ const IO_MAX: &str = "/sys/fs/cgroup/system.slice/db.service/io.max";
 #[test]
 fn cap_cgroup_by_its_limit() {
     let judged = |limit: &str| {
-        let mut world = traced(Level::E);
-        world.medium("sdb", Medium::Flash);
-        steady(&mut world, "sdb", 120);
-        fact(&mut world, Some("sdb"), key::CGROUP_MAX_WIOPS, limit, IO_MAX);
-        world.judge()
+        let mut capture = traced(Level::E);
+        capture.medium("sdb", Medium::Flash);
+        steady(&mut capture, "sdb", 120);
+        fact(&mut capture, Some("sdb"), key::CGROUP_MAX_WIOPS, limit, IO_MAX);
+        capture.judge()
     };
     let findings = judged("120");
     assert!(accuses(&findings, "cap.cgroup"), "{}", brief(&findings));
@@ -133,8 +133,8 @@ fn cap_cgroup_by_its_limit() {
 #[test]
 fn cap_cgroup_by_the_wait_of_bios() {
     let judged = |held_ms: f64, tags: &str, set: bool| {
-        let mut world = traced(Level::E);
-        world.medium("sdb", Medium::Flash);
+        let mut capture = traced(Level::E);
+        capture.medium("sdb", Medium::Flash);
         let ios = (0..200u32)
             .map(|k| {
                 let at = f64::from(k) * 20.0;
@@ -143,9 +143,9 @@ fn cap_cgroup_by_the_wait_of_bios() {
                 io
             })
             .collect();
-        pour(&mut world, "sdb", ios);
+        pour(&mut capture, "sdb", ios);
         fact(
-            &mut world,
+            &mut capture,
             Some("sdb"),
             key::QUEUE_NR_REQUESTS,
             tags,
@@ -153,9 +153,9 @@ fn cap_cgroup_by_the_wait_of_bios() {
         );
         if set {
             let path = "/sys/fs/cgroup/batch/io.latency";
-            fact(&mut world, Some("sdb"), key::CGROUP_LATENCY_TARGET, "5000", path);
+            fact(&mut capture, Some("sdb"), key::CGROUP_LATENCY_TARGET, "5000", path);
         }
-        world.judge()
+        capture.judge()
     };
     let findings = judged(9.0, "256", true);
     assert!(accuses(&findings, "cap.cgroup"), "{}", brief(&findings));
@@ -170,7 +170,7 @@ fn cap_cgroup_by_the_wait_of_bios() {
 }
 
 /// Reads that wait in the host's queue for so long though the device has nothing to do.
-fn waiting(world: &mut World, device: &str, wait_ms: f64, device_ms: f64) {
+fn waiting(capture: &mut MadeCapture, device: &str, wait_ms: f64, device_ms: f64) {
     let ios = (0..300u32)
         .map(|k| {
             let at = f64::from(k) * 12.0;
@@ -180,21 +180,21 @@ fn waiting(world: &mut World, device: &str, wait_ms: f64, device_ms: f64) {
             io
         })
         .collect();
-    pour(world, device, ios);
+    pour(capture, device, ios);
 }
 
 #[test]
 fn cfg_scheduler() {
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Rotational);
-    waiting(&mut world, "sda", 18.0, 7.0);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Rotational);
+    waiting(&mut capture, "sda", 18.0, 7.0);
+    let findings = capture.judge();
     assert!(of(&findings, "cfg.scheduler").is_empty(), "a platter at work: {}", brief(&findings));
 
-    let mut world = traced(Level::D);
-    world.medium("nvme0n1", Medium::Nvme);
-    waiting(&mut world, "nvme0n1", 8.0, 0.09);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("nvme0n1", Medium::Nvme);
+    waiting(&mut capture, "nvme0n1", 8.0, 0.09);
+    let findings = capture.judge();
     assert!(accuses(&findings, "cfg.scheduler"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "cfg.scheduler", "mean wait in the host's queue"), 8.0);
@@ -203,14 +203,14 @@ fn cfg_scheduler() {
     assert!((forecast.mean.ms() - 0.09).abs() < 1e-6, "{forecast:?}");
 
     // Near miss: the device is slow itself, so that the queue must stand somewhere.
-    let mut world = traced(Level::D);
-    world.medium("nvme0n1", Medium::Nvme);
-    waiting(&mut world, "nvme0n1", 11.0, 10.0);
-    assert!(of(&world.judge(), "cfg.scheduler").is_empty());
+    let mut capture = traced(Level::D);
+    capture.medium("nvme0n1", Medium::Nvme);
+    waiting(&mut capture, "nvme0n1", 11.0, 10.0);
+    assert!(of(&capture.judge(), "cfg.scheduler").is_empty());
 }
 
 /// Writes of 4 KB, every third one off the block of 4096, taking so long.
-fn offset_writes(world: &mut World, off_ms: f64) {
+fn offset_writes(capture: &mut MadeCapture, off_ms: f64) {
     let ios = (0..300u32)
         .map(|k| {
             let off = k % 3 == 0;
@@ -219,20 +219,20 @@ fn offset_writes(world: &mut World, off_ms: f64) {
             Io::new(Op::Write, sector, 4096, f64::from(k) * 12.0, took)
         })
         .collect();
-    pour(world, "sda", ios);
+    pour(capture, "sda", ios);
 }
 
 #[test]
 fn cfg_misaligned() {
     let judged = |off_ms: f64, block: Option<&str>| {
-        let mut world = traced(Level::E);
-        world.medium("sda", Medium::Rotational);
-        offset_writes(&mut world, off_ms);
+        let mut capture = traced(Level::E);
+        capture.medium("sda", Medium::Rotational);
+        offset_writes(&mut capture, off_ms);
         if let Some(block) = block {
             let path = "/sys/block/sda/queue/physical_block_size";
-            fact(&mut world, Some("sda"), key::QUEUE_PHYSICAL_BLOCK_SIZE, block, path);
+            fact(&mut capture, Some("sda"), key::QUEUE_PHYSICAL_BLOCK_SIZE, block, path);
         }
-        world.judge()
+        capture.judge()
     };
     let findings = judged(9.33, Some("4096"));
     assert!(accuses(&findings, "cfg.misaligned"), "{}", brief(&findings));
@@ -250,26 +250,26 @@ fn cfg_misaligned() {
 
 #[test]
 fn cfg_misaligned_by_parity() {
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Rotational);
-    let comm = world.recording.name("md0_raid5");
-    let id = world.recording.device("sda");
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Rotational);
+    let comm = capture.recording.name("md0_raid5");
+    let id = capture.recording.device("sda");
     for k in 0..100u32 {
         let (at, sector) = (f64::from(k) * 20.0, u64::from(k * 7919 % 9973) * 8);
         for (op, start, took) in [(Op::Read, at, 8.0), (Op::Write, at + 8.5, 1.0)] {
             let mut event = Event::new(id, op, Layer::Block);
             (event.comm, event.sector, event.bytes) = (Some(comm), Some(sector), Some(4096));
             (event.issued, event.completed) = (Some(ns(start)), Some(ns(start + took)));
-            world.recording.event(event);
+            capture.recording.event(event);
         }
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     assert!(accuses(&findings, "cfg.misaligned"), "{}", brief(&findings));
     near(cited(&findings, "cfg.misaligned", "small writes read"), 1.0);
 }
 
 /// Four hundred reads of two hundred places, the first visit of each taking so long.
-fn touches(world: &mut World, device: &str, first_ms: f64) {
+fn touches(capture: &mut MadeCapture, device: &str, first_ms: f64) {
     let ios = (0..400u32)
         .map(|k| {
             let place = if k < 200 { k } else { k * 37 % 200 };
@@ -277,18 +277,18 @@ fn touches(world: &mut World, device: &str, first_ms: f64) {
             Io::new(Op::Read, u64::from(place) * 8192, 4096, f64::from(k) * 30.0, took)
         })
         .collect();
-    pour(world, device, ios);
+    pour(capture, device, ios);
 }
 
 #[test]
 fn layer_remote() {
     let judged = |device: &str, model: Option<&str>, first_ms: f64| {
-        let mut world = traced(Level::E);
-        touches(&mut world, device, first_ms);
+        let mut capture = traced(Level::E);
+        touches(&mut capture, device, first_ms);
         if let Some(model) = model {
-            fact(&mut world, Some(device), key::DEVICE_MODEL, model, "/sys/block/x/device/model");
+            fact(&mut capture, Some(device), key::DEVICE_MODEL, model, "/sys/block/x/device/model");
         }
-        world.judge()
+        capture.judge()
     };
     let findings = judged("nvme1n1", Some("Amazon Elastic Block Store"), 20.0);
     assert!(accuses(&findings, "layer.remote"), "{}", brief(&findings));
@@ -305,27 +305,27 @@ fn layer_remote() {
 
 /// Calls of 25 ms above disks that answer a read every 25 ms in so many.
 fn above(block_ms: f64, call_ms: f64) -> Vec<Finding> {
-    let mut world = World::new();
+    let mut capture = MadeCapture::new();
     let mut source = Source::new("fio-log", "fio_clat.log", Level::C);
     source.resolution = Some(Nanos(1_000_000));
-    world.recording.begin(source);
-    let id = world.recording.device("");
+    capture.recording.begin(source);
+    let id = capture.recording.device("");
     for k in 0..200u32 {
         let mut event = Event::new(id, Op::Read, Layer::Application);
         let at = f64::from(k) * 25.0;
         (event.issued, event.completed) = (Some(ns(at)), Some(ns(at + call_ms)));
-        world.recording.event(event);
+        capture.recording.event(event);
     }
-    world.recording.end();
-    world.listing("biosnoop", Level::C);
-    world.medium("sda", Medium::Flash);
+    capture.recording.end();
+    capture.listing("biosnoop", Level::C);
+    capture.medium("sda", Medium::Flash);
     let reads = (0..200u32)
         .map(|k| {
             Io::new(Op::Read, u64::from(k * 7919 % 9973) * 8, 4096, f64::from(k) * 25.0, block_ms)
         })
         .collect();
-    pour(&mut world, "sda", reads);
-    world.judge()
+    pour(&mut capture, "sda", reads);
+    capture.judge()
 }
 
 #[test]
@@ -342,20 +342,20 @@ fn layer_above() {
 
 /// A mapped device that answers in so many ms what the disk below does in half a millisecond.
 fn mapped(above_ms: f64, below_ms: f64, told: bool) -> Vec<Finding> {
-    let mut world = World::new();
-    world.listing("block-trace", Level::D);
-    world.medium("sda", Medium::Flash);
+    let mut capture = MadeCapture::new();
+    capture.listing("block-trace", Level::D);
+    capture.medium("sda", Medium::Flash);
     if told {
-        fact(&mut world, Some("dm-0"), key::DEVICE_SLAVES, "sda", "/sys/block/dm-0/slaves");
+        fact(&mut capture, Some("dm-0"), key::DEVICE_SLAVES, "sda", "/sys/block/dm-0/slaves");
     }
     for (disk, latency) in [("dm-0", above_ms), ("sda", below_ms)] {
         let reads = (0..200u32).map(|k| {
             let sector = u64::from(k * 7919 % 9973) * 8;
             Io::new(Op::Read, sector, 4096, f64::from(k) * 60.0, latency)
         });
-        pour(&mut world, disk, reads.collect());
+        pour(&mut capture, disk, reads.collect());
     }
-    world.judge()
+    capture.judge()
 }
 
 #[test]

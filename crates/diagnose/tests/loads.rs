@@ -1,16 +1,16 @@
-//! Verdicts on loads: a world that each accuses, near misses that it leaves alone,
+//! Verdicts on loads: a capture that each accuses, near misses that it leaves alone,
 //! and every cited number recomputed from what was poured in.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
+mod made;
 mod poured;
-mod world;
 
 use iowhy_model::{Level, Medium, Op};
+use made::{MadeCapture, accuses, blames_a_device, brief, of};
 use poured::{Io, cited, median, near, pour, row, traced};
-use world::{World, accuses, blames_a_device, brief, of};
 
 /// A commit every 20 ms: a plain write, then a flush of so many ms.
-fn commits(world: &mut World, flush_ms: f64, plain_ms: f64) -> Vec<f64> {
+fn commits(capture: &mut MadeCapture, flush_ms: f64, plain_ms: f64) -> Vec<f64> {
     let mut ios = Vec::new();
     let mut flushes = Vec::new();
     for k in 0..100u32 {
@@ -20,16 +20,16 @@ fn commits(world: &mut World, flush_ms: f64, plain_ms: f64) -> Vec<f64> {
         flushes.push(took);
         ios.push(Io::new(Op::Flush, 0, 0, at + plain_ms, took));
     }
-    pour(world, "sda", ios);
+    pour(capture, "sda", ios);
     flushes
 }
 
 #[test]
 fn load_flush() {
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Rotational);
-    let flushes = commits(&mut world, 9.0, 0.4);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Rotational);
+    let flushes = commits(&mut capture, 9.0, 0.4);
+    let findings = capture.judge();
     assert!(accuses(&findings, "load.flush"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "load.flush", "flushes and durable"), 100.0);
@@ -41,31 +41,31 @@ fn load_flush() {
     assert!((forecast.now_mean.ms() - busy / 100.0).abs() < 1e-5 && forecast.mean.ms() < 1.0);
 
     // Near miss: a cache that survives a power cut answers flushes at once.
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Flash);
-    commits(&mut world, 0.06, 0.05);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Flash);
+    commits(&mut capture, 0.06, 0.05);
+    let findings = capture.judge();
     assert!(of(&findings, "load.flush").is_empty(), "{}", brief(&findings));
 
     // Near miss: the disk is slow at everything.
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Flash);
-    commits(&mut world, 9.0, 8.0);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Flash);
+    commits(&mut capture, 9.0, 8.0);
+    let findings = capture.judge();
     assert!(of(&findings, "load.flush").is_empty(), "{}", brief(&findings));
 }
 
 #[test]
 fn load_flush_from_averages() {
     let judged = |f_await: f64, r_await: f64| {
-        let mut world = World::averaged();
-        world.medium("sda", Medium::Rotational);
+        let mut capture = MadeCapture::averaged();
+        capture.medium("sda", Medium::Rotational);
         for _ in 0..10 {
             let rates =
                 [(Op::Read, 20.0, r_await), (Op::Write, 60.0, 0.5), (Op::Flush, 50.0, f_await)];
-            row(&mut world, "sda", 0.7, 20.0 * r_await / 1e3 + 0.03, &rates);
+            row(&mut capture, "sda", 0.7, 20.0 * r_await / 1e3 + 0.03, &rates);
         }
-        world.judge()
+        capture.judge()
     };
     let findings = judged(12.0, 8.0);
     assert!(accuses(&findings, "load.flush"), "{}", brief(&findings));
@@ -76,7 +76,7 @@ fn load_flush_from_averages() {
 
 /// Reads of 0.1 ms every 2 ms over 20 s; in every second one, for half of it, discards of 40 ms,
 /// while which reads take so long.
-fn trimmed(world: &mut World, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
+fn trimmed(capture: &mut MadeCapture, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
     let (mut ios, mut met, mut free) = (Vec::new(), Vec::new(), Vec::new());
     for k in 0..10_000u32 {
         let at = f64::from(k) * 2.0;
@@ -97,33 +97,33 @@ fn trimmed(world: &mut World, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
         }
         ios.push(Io::new(Op::Read, u64::from(k) * 7919 % 100_000 * 8, 4096, at, took.min(1.9)));
     }
-    pour(world, "nvme0n1", ios);
+    pour(capture, "nvme0n1", ios);
     (met, free)
 }
 
 #[test]
 fn load_discard() {
-    let mut world = traced(Level::D);
-    world.medium("nvme0n1", Medium::Nvme);
-    let (met, free) = trimmed(&mut world, 1.5);
-    let findings = world.judge();
+    let mut capture = traced(Level::D);
+    capture.medium("nvme0n1", Medium::Nvme);
+    let (met, free) = trimmed(&mut capture, 1.5);
+    let findings = capture.judge();
     assert!(accuses(&findings, "load.discard"), "{}", brief(&findings));
     near(cited(&findings, "load.discard", "median latency of reads that met one"), median(met));
     near(cited(&findings, "load.discard", "median latency of reads that met none"), median(free));
     near(cited(&findings, "load.discard", "discards"), 130.0);
 
     // Near miss: discards that nobody feels.
-    let mut world = traced(Level::D);
-    world.medium("nvme0n1", Medium::Nvme);
-    trimmed(&mut world, 0.11);
-    assert!(of(&world.judge(), "load.discard").is_empty());
+    let mut capture = traced(Level::D);
+    capture.medium("nvme0n1", Medium::Nvme);
+    trimmed(&mut capture, 0.11);
+    assert!(of(&capture.judge(), "load.discard").is_empty());
 }
 
 #[test]
 fn load_discard_is_not_the_writes_that_deletions_bring() {
     // While files are deleted thirty reads are in flight at once; they wait for each other.
-    let mut world = traced(Level::D);
-    world.medium("sda", Medium::Flash);
+    let mut capture = traced(Level::D);
+    capture.medium("sda", Medium::Flash);
     let mut ios = Vec::new();
     for second in 0..40u32 {
         let deleting = second % 2 == 0;
@@ -146,13 +146,18 @@ fn load_discard_is_not_the_writes_that_deletions_bring() {
             }
         }
     }
-    pour(&mut world, "sda", ios);
-    let findings = world.judge();
+    pour(&mut capture, "sda", ios);
+    let findings = capture.judge();
     assert!(of(&findings, "load.discard").is_empty(), "{}", brief(&findings));
 }
 
 /// Reads at depth two, every other pair with a write in place of the second read.
-fn mixed(world: &mut World, device: &str, alone_ms: f64, beside_ms: f64) -> (Vec<f64>, Vec<f64>) {
+fn mixed(
+    capture: &mut MadeCapture,
+    device: &str,
+    alone_ms: f64,
+    beside_ms: f64,
+) -> (Vec<f64>, Vec<f64>) {
     let (mut ios, mut met, mut free) = (Vec::new(), Vec::new(), Vec::new());
     for k in 0..800u32 {
         let at = f64::from(k) * 10.0;
@@ -168,16 +173,16 @@ fn mixed(world: &mut World, device: &str, alone_ms: f64, beside_ms: f64) -> (Vec
             ios.push(Io::new(Op::Read, place(k + 9), 4096, at, alone_ms * spread));
         }
     }
-    pour(world, device, ios);
+    pour(capture, device, ios);
     (met, free)
 }
 
 #[test]
 fn load_rw_mix() {
-    let mut world = traced(Level::C);
-    world.medium("nvme0n1", Medium::Nvme);
-    let (met, free) = mixed(&mut world, "nvme0n1", 0.1, 2.0);
-    let findings = world.judge();
+    let mut capture = traced(Level::C);
+    capture.medium("nvme0n1", Medium::Nvme);
+    let (met, free) = mixed(&mut capture, "nvme0n1", 0.1, 2.0);
+    let findings = capture.judge();
     assert!(accuses(&findings, "load.rw-mix"), "{}", brief(&findings));
     let ratio = cited(&findings, "load.rw-mix", "latency with both, over alone");
     let (with, without) = (
@@ -189,8 +194,8 @@ fn load_rw_mix() {
     near(without, median(free));
 
     // Near miss: a write in flight changes nothing.
-    let mut world = traced(Level::C);
-    world.medium("nvme0n1", Medium::Nvme);
-    mixed(&mut world, "nvme0n1", 0.1, 0.12);
-    assert!(of(&world.judge(), "load.rw-mix").is_empty());
+    let mut capture = traced(Level::C);
+    capture.medium("nvme0n1", Medium::Nvme);
+    mixed(&mut capture, "nvme0n1", 0.1, 0.12);
+    assert!(of(&capture.judge(), "load.rw-mix").is_empty());
 }

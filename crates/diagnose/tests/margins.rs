@@ -1,16 +1,16 @@
 //! Rules that one figure decides: an input that a rule takes, and beside it one that just misses it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod world;
+mod made;
 
 use iowhy_model::Op;
-use world::beside::read;
-use world::{World, accuses, brief, confidence, of};
+use made::beside::read;
+use made::{MadeCapture, accuses, brief, confidence, of};
 
 fn judged(text: &str) -> Vec<iowhy_model::Finding> {
-    let mut world = World::new();
-    read(&mut world, "pasted.txt", text);
-    world.judge()
+    let mut capture = MadeCapture::new();
+    read(&mut capture, "pasted.txt", text);
+    capture.judge()
 }
 
 /// A disk that writes one small request behind the other.
@@ -96,28 +96,28 @@ fn one_request_in_a_thousand_that_may_be_the_whole_mean_is_no_queue() {
 
 /// Quick random reads, and so many times two that hang for 8 s each.
 fn hangs_in_pairs(times: usize) -> Vec<iowhy_model::Finding> {
-    let mut world = World::traced();
+    let mut capture = MadeCapture::traced();
     let (mut at, mut sector) = (0.0, 0);
-    let mut send = |world: &mut World, took: f64| {
-        sector = (world.chance() * 1e8) as u64 * 8;
-        world.io("sdc", Op::Read, sector, 4096, at, took);
+    let mut send = |capture: &mut MadeCapture, took: f64| {
+        sector = (capture.chance() * 1e8) as u64 * 8;
+        capture.io("sdc", Op::Read, sector, 4096, at, took);
         at += took + 4.0;
     };
     for _ in 0..times {
         for _ in 0..28 {
-            let took = 8.0 * world.about(0.15);
-            send(&mut world, took);
+            let took = 8.0 * capture.about(0.15);
+            send(&mut capture, took);
         }
         for _ in 0..2 {
-            let took = 8000.0 * world.about(0.2);
-            send(&mut world, took);
+            let took = 8000.0 * capture.about(0.2);
+            send(&mut capture, took);
         }
     }
     for _ in 0..120 {
-        let took = 8.0 * world.about(0.15);
-        send(&mut world, took);
+        let took = 8.0 * capture.about(0.15);
+        send(&mut capture, took);
     }
-    world.judge()
+    capture.judge()
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What must not change a verdict: the unit of time, the order of the disks, a few lost lines.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Event, Finding, Medium, Nanos, Op, Recording, Sink, Time};
-use world::{World, accuses, brief, confidence, of};
+use made::{MadeCapture, accuses, brief, confidence, of};
 
 const REVOLUTION_MS: f64 = 60_000.0 / 7200.0;
 
@@ -53,31 +53,31 @@ fn stretched(by: f64) -> impl Fn(usize, Event) -> Option<Event> {
 
 /// A disk that retries, a flash device under a deep queue, a healthy one.
 fn mixed() -> Recording {
-    let mut world = World::traced();
-    world.medium("nvme0n1", Medium::Nvme);
-    world.medium("sdc", Medium::Rotational);
+    let mut capture = MadeCapture::traced();
+    capture.medium("nvme0n1", Medium::Nvme);
+    capture.medium("sdc", Medium::Rotational);
     let retries: Vec<f64> = (0..80)
         .map(|k| {
-            let revolutions = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
-            1.7 * world.about(0.05) + f64::from(revolutions) * REVOLUTION_MS
+            let revolutions = if k % 3 == 0 { 1 + (capture.chance() * 4.0) as u32 } else { 0 };
+            1.7 * capture.about(0.05) + f64::from(revolutions) * REVOLUTION_MS
         })
         .collect();
-    world.chain("sdb", Op::Read, 131072, &retries);
+    capture.chain("sdb", Op::Read, 131072, &retries);
     for k in 0..300 {
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        let took = 0.09 * world.about(0.2);
-        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k), took);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * capture.about(0.2);
+        capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k), took);
     }
     let mut done = [0.0; 16];
     for k in 0..300usize {
         let issued = done[k % 16];
-        let completed = f64::max(done[(k + 15) % 16], issued) + 9.0 * world.about(0.2);
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        world.io("sdc", Op::Read, sector, 4096, issued, completed - issued);
+        let completed = f64::max(done[(k + 15) % 16], issued) + 9.0 * capture.about(0.2);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        capture.io("sdc", Op::Read, sector, 4096, issued, completed - issued);
         done[k % 16] = completed;
     }
-    world.recording.end();
-    world.recording
+    capture.recording.end();
+    capture.recording
 }
 
 fn verdicts(recording: &Recording, findings: &[Finding]) -> Vec<(String, String)> {
@@ -148,9 +148,9 @@ fn stretching_time_moves_the_spindle_or_removes_it() {
 
 #[test]
 fn no_recording_makes_the_judge_panic() {
-    let mut world = World::traced();
+    let mut capture = MadeCapture::traced();
     let extremes = [0, 1, -1, i64::MAX, i64::MIN + 1, 1_000_000_000_000_000_000];
-    let device = world.recording.device("sda");
+    let device = capture.recording.device("sda");
     for from in extremes {
         for to in extremes {
             for bytes in [None, Some(0), Some(u32::MAX)] {
@@ -159,15 +159,15 @@ fn no_recording_makes_the_judge_panic() {
                 event.completed = Some(Time::from_ns(to));
                 event.bytes = bytes;
                 event.sector = Some(u64::MAX - 3);
-                world.recording.event(event);
+                capture.recording.event(event);
             }
         }
     }
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-        let row = world::Row { per_s: value, bytes: value, await_ms: value, busy: value };
-        world.row("sda", Op::Write, row);
+        let row = made::Row { per_s: value, bytes: value, await_ms: value, busy: value };
+        capture.row("sda", Op::Write, row);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     assert!(findings.iter().all(|f| f.confidence.is_finite()), "{}", brief(&findings));
     assert!(judge(&Recording::new(), &Options::default()).is_empty());
 }

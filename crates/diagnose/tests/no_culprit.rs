@@ -1,51 +1,51 @@
 //! The verdicts that accuse nobody: nothing is wrong, or the evidence does not say what is.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_model::{
     Distribution, Edges, Fact, Histogram, Layer, Level, Medium, Op, Sampling, Sink, Source, Stage,
     key,
 };
-use world::{Row, World, accuses, brief, of};
+use made::{MadeCapture, Row, accuses, brief, of};
 
 #[test]
 fn healthy() {
-    let mut world = World::traced();
-    world.medium("nvme0n1", Medium::Nvme);
+    let mut capture = MadeCapture::traced();
+    capture.medium("nvme0n1", Medium::Nvme);
     for k in 0..400 {
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        let took = 0.09 * world.about(0.2);
-        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * capture.about(0.2);
+        capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     assert!(accuses(&findings, "healthy"), "{}", brief(&findings));
     assert_eq!(findings[0].verdict, "healthy");
 
     // Near miss: every tenth takes a hundred times as long.
-    let mut world = World::traced();
-    world.medium("nvme0n1", Medium::Nvme);
+    let mut capture = MadeCapture::traced();
+    capture.medium("nvme0n1", Medium::Nvme);
     for k in 0..400 {
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        let took = 0.09 * world.about(0.2) * if k % 10 == 3 { 100.0 } else { 1.0 };
-        world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 10.0, took);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        let took = 0.09 * capture.about(0.2) * if k % 10 == 3 { 100.0 } else { 1.0 };
+        capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 10.0, took);
     }
-    let findings = world.judge();
+    let findings = capture.judge();
     assert!(!accuses(&findings, "healthy"), "{}", brief(&findings));
 }
 
 #[test]
 fn who_saw_no_time_before_the_request_clears_a_disk_with_less_confidence() {
     let judged = |sees_queue: bool| {
-        let mut world = World::traced();
-        world.recording.source().sees_queue = sees_queue;
-        world.medium("nvme0n1", Medium::Nvme);
+        let mut capture = MadeCapture::traced();
+        capture.recording.source().sees_queue = sees_queue;
+        capture.medium("nvme0n1", Medium::Nvme);
         for k in 0..2000 {
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            let took = 0.09 * world.about(0.2);
-            world.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * capture.about(0.2);
+            capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
         }
-        let findings = world.judge();
+        let findings = capture.judge();
         assert_eq!(findings[0].verdict, "healthy", "{}", brief(&findings));
         let said = findings[0].refuted_by.iter().any(|line| line.contains("D2C only"));
         (findings[0].confidence, said)
@@ -57,28 +57,28 @@ fn who_saw_no_time_before_the_request_clears_a_disk_with_less_confidence() {
 
 #[test]
 fn insufficient() {
-    let mut world = World::traced();
-    world.chain("sda", Op::Read, 4096, &[20.0, 0.2, 20.0]);
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    capture.chain("sda", Op::Read, 4096, &[20.0, 0.2, 20.0]);
+    let findings = capture.judge();
     assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
     assert!(findings[0].next_step[0].contains("`iowhy why --for"));
 
     // Near miss: enough of them to call the device slow.
-    let mut world = World::traced();
-    world.medium("sda", Medium::Flash);
-    world.chain("sda", Op::Read, 4096, &[20.0; 40]);
-    let findings = world.judge();
+    let mut capture = MadeCapture::traced();
+    capture.medium("sda", Medium::Flash);
+    capture.chain("sda", Op::Read, 4096, &[20.0; 40]);
+    let findings = capture.judge();
     assert!(of(&findings, "insufficient").is_empty(), "{}", brief(&findings));
 }
 
 #[test]
 fn a_task_that_waits_is_named_where_nothing_can_be_judged() {
     let judged = |waited: &str| {
-        let mut world = World::new();
-        world.listing("iotop", Level::E);
+        let mut capture = MadeCapture::new();
+        capture.listing("iotop", Level::E);
         let fact = Fact::read(None, key::PROCESS_IO_WAIT, waited, "iotop.txt:7");
-        world.recording.fact(fact);
-        world.judge()
+        capture.recording.fact(fact);
+        capture.judge()
     };
     let findings = judged("98.12 % mysqld (4711)");
     assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
@@ -92,13 +92,13 @@ fn a_task_that_waits_is_named_where_nothing_can_be_judged() {
 fn many_ios_that_fit_no_cause_are_not_called_too_few() {
     // Three reads of a hundred take twenty times as long: neither healthy nor any one fault.
     let judged = |count: u32| {
-        let mut world = World::traced();
+        let mut capture = MadeCapture::traced();
         for k in 0..count {
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            let took = 0.09 * world.about(0.2) * if world.chance() < 0.03 { 20.0 } else { 1.0 };
-            world.io("sda", Op::Read, sector, 4096, f64::from(k), took);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * capture.about(0.2) * if capture.chance() < 0.03 { 20.0 } else { 1.0 };
+            capture.io("sda", Op::Read, sector, 4096, f64::from(k), took);
         }
-        let findings = world.judge();
+        let findings = capture.judge();
         assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
         (findings[0].sentence.clone(), findings[0].next_step.join("; "))
     };
@@ -116,13 +116,13 @@ fn many_ios_that_fit_no_cause_are_not_called_too_few() {
 
 #[test]
 fn a_requests_queue_that_never_moves_is_not_healthy() {
-    let mut world = World::averaged();
-    world.row("sda", Op::Read, Row { per_s: 0.0, bytes: 0.0, await_ms: 0.0, busy: 1.0 });
-    let interval = &mut world.recording.listings[0].intervals[0];
+    let mut capture = MadeCapture::averaged();
+    capture.row("sda", Op::Read, Row { per_s: 0.0, bytes: 0.0, await_ms: 0.0, busy: 1.0 });
+    let interval = &mut capture.recording.listings[0].intervals[0];
     interval.queue_len = Some(285.0);
     interval.rates[0].1.await_ns = None;
     interval.svctm_ns = None;
-    let findings = world.judge();
+    let findings = capture.judge();
     assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
     assert!(findings[0].sentence.contains("285"), "{}", findings[0].sentence);
 }
@@ -130,15 +130,15 @@ fn a_requests_queue_that_never_moves_is_not_healthy() {
 #[test]
 fn nobody_is_cleared_by_an_input_that_was_not_read_whole() {
     let judged = |damage: &dyn Fn(&mut iowhy_model::Recording)| {
-        let mut world = World::traced();
-        world.medium("sda", Medium::Nvme);
+        let mut capture = MadeCapture::traced();
+        capture.medium("sda", Medium::Nvme);
         for k in 0..400 {
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            let took = 0.09 * world.about(0.2);
-            world.io("sda", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * capture.about(0.2);
+            capture.io("sda", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
         }
-        damage(&mut world.recording);
-        world.judge()[0].clone()
+        damage(&mut capture.recording);
+        capture.judge()[0].clone()
     };
     assert_eq!(judged(&|_| {}).verdict, "healthy");
     let skipped = judged(&|recording| {
@@ -163,20 +163,20 @@ fn nobody_is_cleared_by_an_input_that_was_not_read_whole() {
 #[test]
 fn only_whole_latencies_of_other_tools_contradict_the_averages_beside_them() {
     let judged = |stage: Stage, sampling: Sampling| {
-        let mut world = World::new();
+        let mut capture = MadeCapture::new();
         let mut source = Source::new("biolatency", "capture.txt", Level::B);
         source.sampling = sampling;
-        world.recording.begin(source);
+        capture.recording.begin(source);
         let mut histogram = Histogram::empty(Edges::standard());
         (0..500).for_each(|_| histogram.record(2_000));
-        let disk = world.recording.device("sda");
-        world.recording.distribution(Distribution::new(disk, Layer::Block, stage, histogram));
-        world.recording.end();
+        let disk = capture.recording.device("sda");
+        capture.recording.distribution(Distribution::new(disk, Layer::Block, stage, histogram));
+        capture.recording.end();
         let mut source = Source::new("diskstats", "capture.txt", Level::A);
         source.sampling = sampling;
-        world.recording.begin(source);
-        world.row("sda", Op::Read, Row { per_s: 100.0, bytes: 4096.0, await_ms: 5.0, busy: 0.5 });
-        !of(&world.judge(), "report.inconsistent").is_empty()
+        capture.recording.begin(source);
+        capture.row("sda", Op::Read, Row { per_s: 100.0, bytes: 4096.0, await_ms: 5.0, busy: 0.5 });
+        !of(&capture.judge(), "report.inconsistent").is_empty()
     };
     assert!(judged(Stage::Total, Sampling::Reported));
     assert!(judged(Stage::Device, Sampling::Reported));
@@ -189,19 +189,19 @@ fn only_whole_latencies_of_other_tools_contradict_the_averages_beside_them() {
 #[test]
 fn a_disk_that_is_hardly_known_does_not_withdraw_the_word_on_another() {
     let judged = |idle_ms: f64| {
-        let mut world = World::new();
-        world.listing("block-trace", Level::D);
+        let mut capture = MadeCapture::new();
+        capture.listing("block-trace", Level::D);
         for k in 0..2000 {
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            let took = 0.05 * world.about(0.2);
-            world.io("loop0", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = 0.05 * capture.about(0.2);
+            capture.io("loop0", Op::Read, sector, 4096, f64::from(k) * 0.5, took);
         }
-        world.listing("diskstats", Level::A);
+        capture.listing("diskstats", Level::A);
         for _ in 0..8 {
             let row = Row { per_s: 5.0, bytes: 4096.0, await_ms: idle_ms, busy: 0.01 };
-            world.row("vda", Op::Read, row);
+            capture.row("vda", Op::Read, row);
         }
-        world.judge()
+        capture.judge()
     };
     for idle_ms in [0.2, 0.44, 0.7, 1.0, 1.5, 3.0, 6.0, 10.0] {
         let findings = judged(idle_ms);

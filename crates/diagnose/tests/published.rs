@@ -2,11 +2,11 @@
 //! upper-layer ones may be blamed on a disk.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::Recording;
-use world::{accuses, blames_a_device, brief, of};
+use made::{accuses, blames_a_device, brief, of};
 
 const OLD: &str =
     "Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util";

@@ -4,13 +4,13 @@
 //! so and pass.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
-use world::{accuses, blames_a_device, brief, of};
+use made::{accuses, blames_a_device, brief, of};
 
 /// Source documents, by the number of their file in `shared/sources`.
 const DUSTY_DISK: &str = "000";

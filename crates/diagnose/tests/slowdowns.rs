@@ -1,33 +1,33 @@
-//! Devices that slow down, sleep or tick, and what disks share: a world that each detector accuses, near
+//! Devices that slow down, sleep or tick, and what disks share: a capture that each detector accuses, near
 //! misses that it leaves alone, and every cited number recomputed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_diagnose::DETECTORS;
 use iowhy_model::{Medium, Op, Sink};
-use world::beside::{cited, near, near_ms, nvme, read, with_long_ones};
-use world::{Row, World, accuses, brief, confidence, of};
+use made::beside::{cited, near, near_ms, nvme, read, with_long_ones};
+use made::{MadeCapture, Row, accuses, brief, confidence, of};
 
 /// Flash writes of 1 MiB: `mib` of them quick, then as many seconds slow, `cycles` times.
-fn cliffs(cycles: usize, mib: impl Fn(usize) -> usize) -> World {
-    let mut world = World::traced();
-    world.medium("nvme0n1", Medium::Nvme);
+fn cliffs(cycles: usize, mib: impl Fn(usize) -> usize) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
+    capture.medium("nvme0n1", Medium::Nvme);
     let mut at = 0.0;
     let mut sector = 0;
     for cycle in 0..cycles {
         for (n, ms) in [(mib(cycle), 0.5), (400, 4.0)] {
             for _ in 0..n {
-                let took = ms * world.about(0.1);
-                world.io("nvme0n1", Op::Write, sector, 1 << 20, at, took);
+                let took = ms * capture.about(0.1);
+                capture.io("nvme0n1", Op::Write, sector, 1 << 20, at, took);
                 sector += 2048;
                 at += took + 0.01;
             }
         }
         at += 60_000.0;
     }
-    world.recording.end();
-    world
+    capture.recording.end();
+    capture
 }
 
 #[test]
@@ -73,23 +73,23 @@ fn one_fall_other_volumes_heat_and_a_platter_are_no_cliff() {
 #[test]
 fn heat_needs_signs_of_heat_and_slowness() {
     let warming = |slow_ms: f64| {
-        let mut world = World::traced();
-        world.medium("nvme0n1", Medium::Nvme);
+        let mut capture = MadeCapture::traced();
+        capture.medium("nvme0n1", Medium::Nvme);
         let mut at = 0.0;
         for k in 0..4000u64 {
             let ms = if k < 2000 { 0.5 } else { slow_ms };
-            let took = ms * world.about(0.1);
-            world.io("nvme0n1", Op::Write, k * 2048, 1 << 20, at, took);
+            let took = ms * capture.about(0.1);
+            capture.io("nvme0n1", Op::Write, k * 2048, 1 << 20, at, took);
             at += took + 0.01;
         }
-        world.recording.end();
-        world
+        capture.recording.end();
+        capture
     };
-    let records = |world: &mut World, before: u32, after: u32| {
+    let records = |capture: &mut MadeCapture, before: u32, after: u32| {
         for (input, count) in [("before.json", before), ("after.json", after)] {
             let health =
                 format!("\"critical_warning\": 0, \"thermal_temp1_transition_count\": {count}");
-            read(world, input, &nvme(&health));
+            read(capture, input, &nvme(&health));
         }
     };
     let mut hot = warming(1.5);
@@ -105,31 +105,31 @@ fn heat_needs_signs_of_heat_and_slowness() {
     records(&mut static_count, 9, 9);
     let mut quick = warming(0.5);
     records(&mut quick, 4, 9);
-    for mut world in [static_count, quick, warming(1.5)] {
-        let findings = world.judge();
+    for mut capture in [static_count, quick, warming(1.5)] {
+        let findings = capture.judge();
         assert!(!accuses(&findings, "device.thermal"), "{}", brief(&findings));
     }
 }
 
 /// Random writes of 1 ms that become slow, beside sequential reads.
-fn shingled(slow_ms: f64, sequential_ms: f64) -> World {
-    let mut world = World::traced();
-    world.medium("sdd", Medium::Rotational);
+fn shingled(slow_ms: f64, sequential_ms: f64) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdd", Medium::Rotational);
     let mut at = 0.0;
     for k in 0..2000u64 {
         let slow = k >= 1000;
-        let took = if slow { slow_ms } else { 1.0 } * world.about(0.15);
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        world.io("sdd", Op::Write, sector, 4096, at, took);
+        let took = if slow { slow_ms } else { 1.0 } * capture.about(0.15);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        capture.io("sdd", Op::Write, sector, 4096, at, took);
         at += took + 1.0;
         if k % 4 == 0 {
-            let took = if slow { sequential_ms } else { 0.9 } * world.about(0.05);
-            world.io("sdd", Op::Read, 1 << 40 | (k / 4 * 256), 131_072, at, took);
+            let took = if slow { sequential_ms } else { 0.9 } * capture.about(0.05);
+            capture.io("sdd", Op::Read, 1 << 40 | (k / 4 * 256), 131_072, at, took);
             at += took + 1.0;
         }
     }
-    world.recording.end();
-    world
+    capture.recording.end();
+    capture
 }
 
 /// What `smartctl -j -i` prints of a model.
@@ -142,9 +142,9 @@ fn model(name: &str) -> String {
 
 #[test]
 fn shingles_are_accused_with_their_model_and_suspected_without() {
-    let mut world = shingled(300.0, 0.9);
-    read(&mut world, "smart.json", &model("WDC WD40EFAX-68JH4N0"));
-    let findings = world.judge();
+    let mut capture = shingled(300.0, 0.9);
+    read(&mut capture, "smart.json", &model("WDC WD40EFAX-68JH4N0"));
+    let findings = capture.judge();
     assert!(accuses(&findings, "device.smr"), "{}", brief(&findings));
     let smr = of(&findings, "device.smr")[0];
     near(cited(smr, "random writes"), 0.8, 0.001);
@@ -162,26 +162,26 @@ fn shingles_are_accused_with_their_model_and_suspected_without() {
 }
 
 /// Bursts of quick reads, pauses of 1.5 s between, the first read after each as it is told.
-fn sleeping(disk: &str, medium: Medium, first_ms: impl Fn(&mut World) -> f64) -> World {
-    let mut world = World::traced();
-    world.medium(disk, medium);
+fn sleeping(disk: &str, medium: Medium, first_ms: impl Fn(&mut MadeCapture) -> f64) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
+    capture.medium(disk, medium);
     let mut at = 0.0;
     for _ in 0..12 {
         at += 1500.0;
         for k in 0..20 {
-            let took = if k == 0 { first_ms(&mut world) } else { 0.1 * world.about(0.1) };
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            world.io(disk, Op::Read, sector, 4096, at, took);
+            let took = if k == 0 { first_ms(&mut capture) } else { 0.1 * capture.about(0.1) };
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io(disk, Op::Read, sector, 4096, at, took);
             at += took + 2.0;
         }
     }
-    world.recording.end();
-    world
+    capture.recording.end();
+    capture
 }
 
 #[test]
 fn a_sleeper_pays_once_per_pause_and_always_the_same() {
-    let findings = sleeping("nvme0n1", Medium::Nvme, |world| 7.5 * world.about(0.01)).judge();
+    let findings = sleeping("nvme0n1", Medium::Nvme, |capture| 7.5 * capture.about(0.01)).judge();
     assert!(accuses(&findings, "device.idle-wake"), "{}", brief(&findings));
     let wake = of(&findings, "device.idle-wake")[0];
     // The first burst opens the trace: 11 of 12 first reads follow a pause that was seen.
@@ -192,27 +192,29 @@ fn a_sleeper_pays_once_per_pause_and_always_the_same() {
     near_ms(forecast.now_mean.ms(), (12.0 * 7.5 + 228.0 * 0.1) / 240.0, 0.02);
     near_ms(forecast.mean.ms(), (7.5 + 239.0 * 0.1) / 240.0, 0.02);
     // A cold cache takes any time; a platter seeks after a pause.
-    let findings = sleeping("nvme0n1", Medium::Nvme, |world| 1.0 + 12.0 * world.chance()).judge();
+    let findings =
+        sleeping("nvme0n1", Medium::Nvme, |capture| 1.0 + 12.0 * capture.chance()).judge();
     assert!(of(&findings, "device.idle-wake").is_empty(), "{}", brief(&findings));
-    let findings = sleeping("sda", Medium::Rotational, |world| 11.0 * world.about(0.05)).judge();
+    let findings =
+        sleeping("sda", Medium::Rotational, |capture| 11.0 * capture.about(0.05)).judge();
     assert!(of(&findings, "device.idle-wake").is_empty(), "{}", brief(&findings));
 }
 
 /// Reads of 0.3 ms, every third of which waits one to four steps.
-fn ticking(disk: &str, medium: Option<Medium>, step_ms: f64) -> World {
-    let mut world = World::traced();
+fn ticking(disk: &str, medium: Option<Medium>, step_ms: f64) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
     if let Some(medium) = medium {
-        world.medium(disk, medium);
+        capture.medium(disk, medium);
     }
     let services: Vec<f64> = (0..150)
         .map(|k| {
-            let steps = if k % 3 == 0 { 1 + (world.chance() * 4.0) as u32 } else { 0 };
-            0.3 * world.about(0.05) + f64::from(steps) * step_ms
+            let steps = if k % 3 == 0 { 1 + (capture.chance() * 4.0) as u32 } else { 0 };
+            0.3 * capture.about(0.05) + f64::from(steps) * step_ms
         })
         .collect();
-    world.chain(disk, Op::Read, 4096, &services);
-    world.recording.end();
-    world
+    capture.chain(disk, Op::Read, 4096, &services);
+    capture.recording.end();
+    capture
 }
 
 #[test]
@@ -232,29 +234,29 @@ fn a_clock_is_no_platter() {
     // A device made of others: steps of 5 ms above random reads that no platter serves, 0.2 ms, one in
     // nine of which the busy host delays by what it likes. And the same where a platter is stated.
     for (medium, ticks) in [(Medium::Stacked, true), (Medium::Rotational, false)] {
-        let mut world = World::traced();
-        world.medium("loop700", medium);
+        let mut capture = MadeCapture::traced();
+        capture.medium("loop700", medium);
         for k in 0..450 {
-            let steps = if k % 5 < 2 { 1 + (world.chance() * 3.0) as u32 } else { 0 };
-            let late = if k % 9 == 0 { 3.0 * world.chance() } else { 0.0 };
-            let took = 0.2 * world.about(0.1) + f64::from(steps) * 5.0 + late;
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            world.io("loop700", Op::Read, sector, 4096, f64::from(k) * 25.0, took);
+            let steps = if k % 5 < 2 { 1 + (capture.chance() * 3.0) as u32 } else { 0 };
+            let late = if k % 9 == 0 { 3.0 * capture.chance() } else { 0.0 };
+            let took = 0.2 * capture.about(0.1) + f64::from(steps) * 5.0 + late;
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io("loop700", Op::Read, sector, 4096, f64::from(k) * 25.0, took);
         }
-        let findings = world.judge();
+        let findings = capture.judge();
         assert_eq!(accuses(&findings, "device.periodic-delay"), ticks, "{}", brief(&findings));
         if ticks {
             near(cited(of(&findings, "device.periodic-delay")[0], "step"), 5.0, 0.02);
         }
     }
     // Delays of any length.
-    let mut world = World::traced();
-    world.medium("nvme0n1", Medium::Nvme);
+    let mut capture = MadeCapture::traced();
+    capture.medium("nvme0n1", Medium::Nvme);
     let services: Vec<f64> = (0..150)
-        .map(|k| 0.3 * world.about(0.05) + if k % 3 == 0 { 16.0 * world.chance() } else { 0.0 })
+        .map(|k| 0.3 * capture.about(0.05) + if k % 3 == 0 { 16.0 * capture.chance() } else { 0.0 })
         .collect();
-    world.chain("nvme0n1", Op::Read, 4096, &services);
-    let findings = world.judge();
+    capture.chain("nvme0n1", Op::Read, 4096, &services);
+    let findings = capture.judge();
     assert!(!accuses(&findings, "device.periodic-delay"), "{}", brief(&findings));
 }
 
@@ -262,31 +264,31 @@ fn a_clock_is_no_platter() {
 fn a_time_slice_is_no_firmware() {
     // The recorder on a machine that builds: healthy loop devices at 3.8 ms and its multiples.
     for (step_ms, pressure, stands) in [(3.8, 2.0, true), (3.8, 97.0, false), (8.0, 97.0, true)] {
-        let mut world = ticking("nvme0n1", Some(Medium::Nvme), step_ms);
+        let mut capture = ticking("nvme0n1", Some(Medium::Nvme), step_ms);
         let pressure = format!(
             "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
         );
-        read(&mut world, "capture.txt", &pressure);
-        let findings = world.judge();
+        read(&mut capture, "capture.txt", &pressure);
+        let findings = capture.judge();
         assert_eq!(accuses(&findings, "device.periodic-delay"), stands, "{}", brief(&findings));
     }
 }
 
 /// Disks whose reads take long in the same seconds, as far as `shares` them.
-fn shelf(disks: usize, slow_ms: impl Fn(usize, usize) -> f64) -> World {
-    let mut world = World::traced();
+fn shelf(disks: usize, slow_ms: impl Fn(usize, usize) -> f64) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
     for disk in 0..disks {
         let name = format!("sd{}", char::from(b'a' + disk as u8));
-        world.medium(&name, Medium::Rotational);
+        capture.medium(&name, Medium::Rotational);
         for k in 0..600 {
             let second = k / 20;
-            let took = slow_ms(disk, second) * world.about(0.1);
-            let sector = (world.chance() * 1e8) as u64 * 8;
-            world.io(&name, Op::Read, sector, 4096, k as f64 * 50.0, took);
+            let took = slow_ms(disk, second) * capture.about(0.1);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io(&name, Op::Read, sector, 4096, k as f64 * 50.0, took);
         }
     }
-    world.recording.end();
-    world
+    capture.recording.end();
+    capture
 }
 
 #[test]
@@ -309,18 +311,18 @@ fn what_disks_share_is_accused_and_no_single_one() {
 
 #[test]
 fn a_stolen_processor_is_named_and_rows_of_averages_suffice() {
-    let mut world = World::averaged();
+    let mut capture = MadeCapture::averaged();
     for interval in 0..20 {
         for disk in ["sda", "sdb", "sdc", "sdd"] {
-            let await_ms = if interval % 4 < 2 { 160.0 } else { 60.0 } * world.about(0.05);
+            let await_ms = if interval % 4 < 2 { 160.0 } else { 60.0 } * capture.about(0.05);
             let row = Row { per_s: 5.0, bytes: 4096.0, await_ms, busy: 5.0 * await_ms / 1000.0 };
-            world.medium(disk, Medium::Rotational);
-            world.row(disk, Op::Read, row);
+            capture.medium(disk, Medium::Rotational);
+            capture.row(disk, Op::Read, row);
         }
     }
-    world.recording.end();
+    capture.recording.end();
     read(
-        &mut world,
+        &mut capture,
         "vmstat.txt",
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----\n \
          r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n \
@@ -328,7 +330,7 @@ fn a_stolen_processor_is_named_and_rows_of_averages_suffice() {
          1  3      0  21471  13548 2808620    0    0   316     0  759 1042 53  7  0 20 20\n \
          1  1      0  21471  13548 2808620    0    0   316     0  759 1042 53  7  0 10 30\n",
     );
-    let findings = world.judge();
+    let findings = capture.judge();
     let shared = of(&findings, "peer.shared");
     assert!(!shared.is_empty(), "{}", brief(&findings));
     near(cited(shared[0], "stolen"), 0.25, 1e-9);
@@ -344,7 +346,7 @@ fn condemns(step: &str) -> bool {
 
 #[test]
 fn a_shape_alone_replaces_no_disk() {
-    let worlds = [
+    let captures = [
         shelf(6, |_, second| if second % 5 < 3 { 45.0 } else { 15.0 }),
         ticking("nvme0n1", Some(Medium::Nvme), 4.0),
         ticking("sda", Some(Medium::Rotational), 60_000.0 / 7200.0),
@@ -353,8 +355,8 @@ fn a_shape_alone_replaces_no_disk() {
         cliffs(3, |_| 1200),
         with_long_ones(&[7.02, 7.05, 6.98, 7.01, 7.03]),
     ];
-    for mut world in worlds {
-        for finding in world.judge() {
+    for mut capture in captures {
+        for finding in capture.judge() {
             let condemned = finding.next_step.iter().find(|step| condemns(step));
             assert_eq!(condemned, None, "{}: {}", finding.verdict, finding.sentence);
         }

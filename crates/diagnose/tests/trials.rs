@@ -1,16 +1,16 @@
-//! A few hundred random worlds of known truth: how often is a healthy device blamed, and how often
+//! A few hundred random captures of known truth: how often is a healthy device blamed, and how often
 //! is each kind of trouble found?
 //!
 //! The costly error is to blame a healthy disk: it gets replaced. The bar is that of a first
 //! release (docs/METHOD.md, 11 Confidence): 20 per 1000 captures.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod world;
+mod made;
 
 use iowhy_model::{Finding, Medium, Op};
-use world::{World, blames_a_device, brief};
+use made::{MadeCapture, blames_a_device, brief};
 
-/// What a world is made of.
+/// What a capture is made of.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
@@ -99,12 +99,12 @@ const SLOW: [Kind; 4] = [
 ];
 
 fn judged(kind: Kind, n: usize, seed: usize) -> Vec<Finding> {
-    let mut world = World::traced();
+    let mut capture = MadeCapture::traced();
     if let Some(medium) = kind.medium {
-        world.medium(kind.device, medium);
+        capture.medium(kind.device, medium);
     }
     (0..seed * 7 + 1).for_each(|_| {
-        world.chance();
+        capture.chance();
     });
     let mut free = vec![0.0f64; kind.servers];
     let mut done = vec![0.0f64; kind.depth.max(1)];
@@ -113,14 +113,14 @@ fn judged(kind: Kind, n: usize, seed: usize) -> Vec<Finding> {
     for k in 0..n {
         let issued = match kind.depth {
             0 => {
-                let gap = -world.chance().max(1e-9).ln() * kind.service_ms / kind.load;
+                let gap = -capture.chance().max(1e-9).ln() * kind.service_ms / kind.load;
                 arrival += gap / kind.servers as f64;
                 arrival
             }
-            depth => done[k % depth] + 0.02 * world.chance(),
+            depth => done[k % depth] + 0.02 * capture.chance(),
         };
         let server = (0..kind.servers).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap();
-        let service = kind.service_ms * world.about(kind.spread).max(0.2);
+        let service = kind.service_ms * capture.about(kind.spread).max(0.2);
         let completed = free[server].max(issued) + service;
         free[server] = completed;
         if let Some(slot) = done.get_mut(k % kind.depth.max(1)) {
@@ -129,14 +129,14 @@ fn judged(kind: Kind, n: usize, seed: usize) -> Vec<Finding> {
         sector = if kind.sequential {
             sector + u64::from(kind.bytes / 512)
         } else {
-            (world.chance() * 1e8) as u64 * 8
+            (capture.chance() * 1e8) as u64 * 8
         };
-        world.io(kind.device, kind.op, sector, kind.bytes, issued, completed - issued);
+        capture.io(kind.device, kind.op, sector, kind.bytes, issued, completed - issued);
     }
-    world.judge()
+    capture.judge()
 }
 
-/// Worlds of each kind and size for which `right` holds, and the first for which it does not.
+/// Captures of each kind and size for which `right` holds, and the first for which it does not.
 fn trial(
     kinds: &[Kind],
     sizes: &[usize],

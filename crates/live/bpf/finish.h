@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * How a life ends: through the filters, into the histograms, into the ring.
+ * How a request ends: through the filters, into the histograms, into the ring.
  */
 #ifndef IOWHY_FINISH_H
 #define IOWHY_FINISH_H
@@ -75,7 +75,7 @@ INLINE s32 weight_of(struct subject *is, u64 now, u64 latency, s32 status)
 }
 
 /* Whether there was room for it. */
-INLINE int send(struct life *life, struct subject *is, u64 now, s32 status, s32 weight)
+INLINE int send(struct tracked_request *tracked, struct subject *is, u64 now, s32 status, s32 weight)
 {
 	struct full_record *full = 0;
 	struct more_record *more = 0;
@@ -97,20 +97,20 @@ INLINE int send(struct life *life, struct subject *is, u64 now, s32 status, s32 
 		return 0;
 	}
 	record->completed = now;
-	record->queued = life->queued;
-	record->issued = life->issued;
-	record->sector = life->sector;
-	record->bytes = life->bytes;
-	record->cmd_flags = life->cmd_flags;
+	record->queued = tracked->queued;
+	record->issued = tracked->issued;
+	record->sector = tracked->sector;
+	record->bytes = tracked->bytes;
+	record->cmd_flags = tracked->cmd_flags;
 	record->number = is->number;
-	record->pid = life->pid;
-	record->depth = life->depth;
+	record->pid = tracked->pid;
+	record->depth = tracked->depth;
 	record->status = (short)status;
 	record->weight = (u16)weight;
-	record->comm[0] = life->comm[0];
-	record->comm[1] = life->comm[1];
+	record->comm[0] = tracked->comm[0];
+	record->comm[1] = tracked->comm[1];
 	if (more) {
-		more->arrived = life->waited ? life->queued - lengthened(life->waited) : 0;
+		more->arrived = tracked->waited ? tracked->queued - lengthened(tracked->waited) : 0;
 		more->cgroup = cgroups ? payer(is->bio) : 0;
 	}
 	if (full) {
@@ -121,7 +121,7 @@ INLINE int send(struct life *life, struct subject *is, u64 now, s32 status, s32 
 	return 1;
 }
 
-INLINE void measure(struct life *life, struct subject *is, u64 now)
+INLINE void measure(struct tracked_request *tracked, struct subject *is, u64 now)
 {
 	u32 row = is->row, op = is->op;
 	u64 epoch = is->epoch;
@@ -130,14 +130,14 @@ INLINE void measure(struct life *life, struct subject *is, u64 now)
 		tally(row, op, NO_ROW_LEFT);
 		return;
 	}
-	if (life->queued && life->issued)
-		count(row, op, QUEUE, epoch, life->issued - life->queued);
-	if (life->issued)
-		count(row, op, DEVICE, epoch, now - life->issued);
-	if (life->queued)
-		count(row, op, TOTAL, epoch, now - life->queued);
-	if (before && life->waited)
-		count(row, op, BEFORE, epoch, lengthened(life->waited));
+	if (tracked->queued && tracked->issued)
+		count(row, op, QUEUE, epoch, tracked->issued - tracked->queued);
+	if (tracked->issued)
+		count(row, op, DEVICE, epoch, now - tracked->issued);
+	if (tracked->queued)
+		count(row, op, TOTAL, epoch, now - tracked->queued);
+	if (before && tracked->waited)
+		count(row, op, BEFORE, epoch, lengthened(tracked->waited));
 }
 
 /* What is asked for but cannot be told of a request that was in flight before the tracer. */
@@ -146,30 +146,30 @@ INLINE int sender_missed(void)
 	return pid_wanted || comm_wanted[0];
 }
 
-INLINE int passes(struct life *life)
+INLINE int passes(struct tracked_request *tracked)
 {
 	if (!sieved && !by_who)
 		return 1;
-	return !life->unwanted && life->bytes >= bytes_low && life->bytes <= bytes_high
-	       && (life->cmd_flags & flags_set) == flags_set && !(life->cmd_flags & flags_clear);
+	return !tracked->unwanted && tracked->bytes >= bytes_low && tracked->bytes <= bytes_high
+	       && (tracked->cmd_flags & flags_set) == flags_set && !(tracked->cmd_flags & flags_clear);
 }
 
 /* Counts what came to its end `now`, and sends it if records are wanted. */
-INLINE void finish(struct life *life, struct subject *is, s32 status, u64 now)
+INLINE void finish(struct tracked_request *tracked, struct subject *is, s32 status, u64 now)
 {
 	s32 weight = ALL_ARE_SENT;
 	u64 latency;
 
-	if (!passes(life)) {
+	if (!passes(tracked)) {
 		tally(is->row, is->op, FILTERED);
 		return;
 	}
 	if (status)
 		tally(is->row, is->op, FAILED);
 	tally(is->row, is->op, MEASURED);
-	if (!life->queued && is->op != FLUSH)
+	if (!tracked->queued && is->op != FLUSH)
 		tally(is->row, is->op, NO_TOTAL);
-	latency = now - (life->queued ? life->queued : life->issued);
+	latency = now - (tracked->queued ? tracked->queued : tracked->issued);
 	if (over_ns && latency <= over_ns) {
 		tally(is->row, is->op, TOO_FAST);
 		if (!events)
@@ -181,10 +181,10 @@ INLINE void finish(struct life *life, struct subject *is, s32 status, u64 now)
 		tally(is->row, is->op, LEFT_OUT);
 	/* Whoever takes a record from the ring can count it there for less. */
 	else if (events && (!over_ns || latency > over_ns)
-		 && send(life, is, now, status, weight) && unsent_only)
+		 && send(tracked, is, now, status, weight) && unsent_only)
 		return;
 	if (histograms)
-		measure(life, is, now);
+		measure(tracked, is, now);
 }
 
 #endif

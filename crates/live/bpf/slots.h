@@ -12,7 +12,7 @@
 #define WAYS 4
 
 /* One line of the cache. */
-struct life {
+struct tracked_request {
 	u64 queued; /* 0: not seen; see `start_by_kernel` */
 	u64 issued; /* the first issue; 0: not yet */
 	u64 sector;
@@ -43,9 +43,9 @@ INLINE u32 number_of_kind(u32 kind)
 	return kind & ((1U << KIND_BITS) - 1);
 }
 
-/* How many lives began in a slot, how often they went to the device, and of what kind the last is; how
+/* How many requests began in a slot, how often they went to the device, and of what kind the last is; how
  * many were seen to end, how often they were seen to leave the device. What is missing there goes on,
- * or escaped us. The numbers go round: see `begin_life`. */
+ * or escaped us. The numbers go round: see `begin_tracking`. */
 struct begins {
 	u32 kind; /* as from `kind_of` */
 	u16 begun;
@@ -59,8 +59,8 @@ struct ends {
 
 /* One CPU sends requests and another completes them, and to read a line of the cache that the other
  * wrote last, or only read since it was written, takes half the time of a probe; one that other data
- * pushed out, a fifth. So each finds all it asks before it looks at a life in one line of its own, an
- * identity stays when its life is over, and a life is one line, written blindly by who sends and read
+ * pushed out, a fifth. So each finds all it asks before it looks at a request in one line of its own, an
+ * identity stays when its request is over, and a request is one line, written blindly by who sends and read
  * by who completes. Lines come in pairs where the processor fetches the second with the first, so those
  * two are no pair. */
 struct set {
@@ -70,7 +70,7 @@ struct set {
 	u64 ending_ids[WAYS]; /* the same for who completes */
 	struct ends ends[WAYS];
 	u64 unused_either[10];
-	struct life lives[WAYS];
+	struct tracked_request requests[WAYS];
 };
 
 struct {
@@ -117,10 +117,10 @@ INLINE u32 way_among(u64 *ids, u64 id)
 
 INLINE int is_over(struct set *set, u32 way)
 {
-	return set->ends[way & (WAYS - 1)].ended == set->lives[way & (WAYS - 1)].begun;
+	return set->ends[way & (WAYS - 1)].ended == set->requests[way & (WAYS - 1)].begun;
 }
 
-/* Gives `id` a way in which no life goes on; WAYS if there is none. CPUs begin at different ones, so
+/* Gives `id` a way in which no request goes on; WAYS if there is none. CPUs begin at different ones, so
  * that two rarely choose the same; if they do, the last one has it. */
 INLINE u32 take_way(struct set *set, u64 id)
 {
@@ -133,8 +133,8 @@ INLINE u32 take_way(struct set *set, u64 id)
 		if (is_over(set, way)) {
 			set->begins[way] = (struct begins){};
 			set->ends[way] = (struct ends){};
-			set->lives[way].begun = 0;
-			set->lives[way].entered = 0;
+			set->requests[way].begun = 0;
+			set->requests[way].entered = 0;
 			set->ids[way] = id;
 			set->ending_ids[way] = id;
 			return way;
@@ -229,42 +229,42 @@ INLINE u64 in_flight(u32 place, u64 now)
 INLINE void enter_device(struct set *set, u32 way, struct device *device, u32 place, enum crossing by,
 			 u64 now)
 {
-	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct tracked_request *tracked = &set->requests[way & (WAYS - 1)];
 	struct begins *begins = &set->begins[way & (WAYS - 1)];
 
-	if (!device || life->on_device)
+	if (!device || tracked->on_device)
 		return;
-	life->on_device = 1;
+	tracked->on_device = 1;
 	begins->entered += 1;
-	life->entered = begins->entered;
+	tracked->entered = begins->entered;
 	cross(place, by, 1, now);
-	life->depth = in_flight(place, now);
+	tracked->depth = in_flight(place, now);
 }
 
 /* Whatever entered the device, at `place` in its table, from this slot is there no more. */
 INLINE void leave_device(struct set *set, u32 way, u32 place, enum crossing by, u64 now)
 {
-	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct tracked_request *tracked = &set->requests[way & (WAYS - 1)];
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
-	u16 more = life->entered - ends->left;
+	u16 more = tracked->entered - ends->left;
 
 	if (!more)
 		return;
-	ends->left = life->entered;
+	ends->left = tracked->entered;
 	cross(place, by, -(u64)more, now);
 }
 
-/* The lives of a slot are over: `seen` of them, the last, was seen to end, and those before it that
- * were not are counted. They were of its device and operation: `begin_life` sees to that. */
-INLINE void end_lives(struct set *set, u32 way, u32 seen)
+/* The requests of a slot are over: `seen` of them, the last, was seen to end, and those before it that
+ * were not are counted. They were of its device and operation: `begin_tracking` sees to that. */
+INLINE void end_tracking(struct set *set, u32 way, u32 seen)
 {
-	struct life *life = &set->lives[way & (WAYS - 1)];
+	struct tracked_request *tracked = &set->requests[way & (WAYS - 1)];
 	struct ends *ends = &set->ends[way & (WAYS - 1)];
-	u16 unseen = life->begun - ends->ended - seen;
+	u16 unseen = tracked->begun - ends->ended - seen;
 	struct device *owner;
 	u32 place, kind;
 
-	ends->ended = life->begun;
+	ends->ended = tracked->begun;
 	if (!unseen)
 		return;
 	kind = set->begins[way & (WAYS - 1)].kind;
@@ -272,12 +272,12 @@ INLINE void end_lives(struct set *set, u32 way, u32 seen)
 	tally_more(owner ? owner->row : NO_ROW, kind >> KIND_BITS, NO_COMPLETION, unseen);
 }
 
-/* Settles the ends that escaped us in a slot, as of the kind of its last life. */
+/* Settles the ends that escaped us in a slot, as of the kind of its last request. */
 INLINE void settle(struct set *set, u32 way, enum crossing by)
 {
 	u32 place;
 
-	end_lives(set, way, 0);
+	end_tracking(set, way, 0);
 	if (find_device(number_of_kind(set->begins[way & (WAYS - 1)].kind), &place))
 		leave_device(set, way, place, by, 0);
 }

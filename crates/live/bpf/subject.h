@@ -117,30 +117,30 @@ INLINE struct origin *origin_of(struct subject *is)
 
 /* Notes who sends. The name is read in place, for the helper that copies it takes as long as the rest of a
  * program; only there it is padded with zeroes on every kernel, which a name that is asked for needs. */
-INLINE void note_sender(struct subject *is, struct life *life)
+INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
 {
 	if (task_known && !comm_wanted[0]) {
 		u64 *comm = (u64 *)&is->task->comm;
 
-		life->pid = is->task->tgid;
-		life->comm[0] = comm[0];
-		life->comm[1] = comm[1];
+		tracked->pid = is->task->tgid;
+		tracked->comm[0] = comm[0];
+		tracked->comm[1] = comm[1];
 	} else {
-		life->pid = current_pid_tgid() >> 32;
-		current_comm(life->comm, sizeof(life->comm));
+		tracked->pid = current_pid_tgid() >> 32;
+		current_comm(tracked->comm, sizeof(tracked->comm));
 	}
 }
 
-/* Begins a life in the process that sends it.
+/* Begins a request in the process that sends it.
  *
- * Who that is is asked before the life is written: its line of the cache has to be fetched from the CPU that
+ * Who that is is asked before the request is written: its line of the cache has to be fetched from the CPU that
  * completes, and a call behind the first writes waits for that. */
-INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
+INLINE void begin_tracking(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
 {
-	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
+	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
 	struct begins *begins = &is->set->begins[is->way & (WAYS - 1)];
 	u32 kind = kind_of(is->number, is->op);
-	u64 *comm = life->comm;
+	u64 *comm = tracked->comm;
 
 	if (task_known)
 		is->task = running_task();
@@ -151,34 +151,34 @@ INLINE void begin_life(struct subject *is, u32 cmd_flags, struct bio *bio, enum 
 		begins->kind = kind;
 	}
 	begins->begun += 1;
-	life->begun = begins->begun;
-	life->entered = begins->entered;
-	life->issued = 0;
-	life->cmd_flags = cmd_flags;
-	life->waited = 0;
-	life->depth = 0;
-	life->given_back = 0;
-	life->on_device = 0;
-	life->unwanted = 0;
+	tracked->begun = begins->begun;
+	tracked->entered = begins->entered;
+	tracked->issued = 0;
+	tracked->cmd_flags = cmd_flags;
+	tracked->waited = 0;
+	tracked->depth = 0;
+	tracked->given_back = 0;
+	tracked->on_device = 0;
+	tracked->unwanted = 0;
 	if (events || by_who)
-		note_sender(is, life);
+		note_sender(is, tracked);
 	if (!by_who)
 		return;
-	if (pid_wanted && life->pid != pid_wanted)
-		life->unwanted = 1;
+	if (pid_wanted && tracked->pid != pid_wanted)
+		tracked->unwanted = 1;
 	if (comm_wanted[0] && (comm[0] != comm_wanted[0] || comm[1] != comm_wanted[1]))
-		life->unwanted = 1;
+		tracked->unwanted = 1;
 	if (cgroup_wanted && payer(bio) != cgroup_wanted)
-		life->unwanted = 1;
+		tracked->unwanted = 1;
 }
 
 INLINE void begin_request(struct subject *is, struct request *rq, enum crossing by)
 {
-	struct life *life = &is->set->lives[is->way & (WAYS - 1)];
+	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
 
-	begin_life(is, rq->cmd_flags, rq->bio, by);
-	life->sector = rq->__sector;
-	life->bytes = rq->__data_len;
+	begin_tracking(is, rq->cmd_flags, rq->bio, by);
+	tracked->sector = rq->__sector;
+	tracked->bytes = rq->__data_len;
 }
 
 /*
@@ -186,7 +186,7 @@ INLINE void begin_request(struct subject *is, struct request *rq, enum crossing 
  * plug, or its clock was not read yet, the kernel reads it for this very request, right behind this probe
  * (blk_time_get_ns of block/blk.h), and it need not be read twice, which takes longer than all the
  * rest of the probe. Until the issue takes it from the request, `queued` is some moment before, marked by a
- * bit that no time has, so that this probe need not read from a life.
+ * bit that no time has, so that this probe need not read from a request.
  */
 #define BY_KERNEL (1ULL << 63)
 #define ARRIVAL (1ULL << 62) /* and that moment is the arrival of its bio */
@@ -204,15 +204,15 @@ INLINE int start_by_kernel(struct subject *is)
 }
 
 /* The start as the kernel keeps it in the request, unless somebody said since that it keeps none. */
-INLINE void take_start(struct subject *is, struct life *life, struct request *rq)
+INLINE void take_start(struct subject *is, struct tracked_request *tracked, struct request *rq)
 {
-	u64 arrived = life->queued & ARRIVAL ? life->queued & ~(BY_KERNEL | ARRIVAL) : 0;
+	u64 arrived = tracked->queued & ARRIVAL ? tracked->queued & ~(BY_KERNEL | ARRIVAL) : 0;
 
-	life->queued = rq->rq_flags & io_stat_flag ? rq->start_time_ns : 0;
-	if (!life->queued && is->device)
+	tracked->queued = rq->rq_flags & io_stat_flag ? rq->start_time_ns : 0;
+	if (!tracked->queued && is->device)
 		is->device->keeps_starts = 0;
-	if (before && arrived && life->queued > arrived)
-		life->waited = shortened(life->queued - arrived);
+	if (before && arrived && tracked->queued > arrived)
+		tracked->waited = shortened(tracked->queued - arrived);
 }
 
 #endif

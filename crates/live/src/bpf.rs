@@ -319,7 +319,7 @@ impl Programs {
         }
     }
 
-    /// The slots whose last life was not seen to end.
+    /// The slots whose last request was not seen to end.
     ///
     /// # Errors
     /// If the table cannot be read.

@@ -2,44 +2,44 @@
 
 /// Requests per set of slots.
 const WAYS: usize = 4;
-/// Words of a request's life.
-const LIFE_WORDS: usize = 8;
-/// Words of a set: two lines of the cache for who sends, two for who completes, the lives.
-pub const SET_WORDS: usize = 32 + WAYS * LIFE_WORDS;
+/// Words of a tracked request.
+const REQUEST_WORDS: usize = 8;
+/// Words of a set: two lines of the cache for who sends, two for who completes, the requests.
+pub const SET_WORDS: usize = 32 + WAYS * REQUEST_WORDS;
 /// Where the kinds are, each in the first half of a word.
 const KINDS: std::ops::Range<usize> = WAYS..2 * WAYS;
 /// Where the ends are, two of them in a word.
 const ENDS: std::ops::Range<usize> = 20..20 + WAYS / 2;
-/// Where the lives are.
-const LIVES: std::ops::Range<usize> = 32..SET_WORDS;
-/// The word of a life whose second half begins with the number of lives begun in its slot.
+/// Where the requests are.
+const REQUESTS: std::ops::Range<usize> = 32..SET_WORDS;
+/// The word of a request whose second half begins with the number of requests begun in its slot.
 const BEGUN: usize = 4;
 
 /// The bits of a kind that are the device's number (`number_of_kind` of `bpf/slots.h`).
 const NUMBER: u32 = (1 << 29) - 1;
 
-/// A slot whose last life was not seen to end.
+/// A slot whose last request was not seen to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unended {
-    /// That life: `struct life` of `bpf/slots.h`.
-    pub life: [u64; LIFE_WORDS],
+    /// That request: `struct tracked_request` of `bpf/slots.h`.
+    pub request: [u64; REQUEST_WORDS],
     /// Its device, as the programs write it.
     pub number: u32,
     /// Lives before it whose end escaped the probes, of the same device and operation.
     pub before: u32,
 }
 
-/// The slots of a set whose last life was not seen to end.
+/// The slots of a set whose last request was not seen to end.
 pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
     let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
-    let lives = set[LIVES].chunks_exact(LIFE_WORDS);
+    let requests = set[REQUESTS].chunks_exact(REQUEST_WORDS);
     let numbers = set[KINDS].iter().map(|word| halves(*word).0 & NUMBER);
-    ends.zip(lives).zip(numbers).filter_map(|((ends, life), number)| {
-        let life: [u64; LIFE_WORDS] = life.try_into().ok()?;
-        let begun = first_u16(halves(life[BEGUN]).1);
+    ends.zip(requests).zip(numbers).filter_map(|((ends, request), number)| {
+        let request: [u64; REQUEST_WORDS] = request.try_into().ok()?;
+        let begun = first_u16(halves(request[BEGUN]).1);
         // Both go round at 2^16, the difference does not.
         let unseen = begun.wrapping_sub(first_u16(ends));
-        Some(Unended { life, number, before: u32::from(unseen.checked_sub(1)?) })
+        Some(Unended { request, number, before: u32::from(unseen.checked_sub(1)?) })
     })
 }
 
@@ -79,11 +79,11 @@ mod tests {
         set[ENDS.start + 1] = short_words([65_535, 0, 0, 0]);
         set[KINDS.start + 1] = word(9 | 1 << 29, 0);
         for (way, begun) in [7, 7, 1].into_iter().enumerate() {
-            set[LIVES.start + way * LIFE_WORDS] = way as u64;
-            set[LIVES.start + way * LIFE_WORDS + BEGUN] = short_words([1, 2, begun, 9]);
+            set[REQUESTS.start + way * REQUEST_WORDS] = way as u64;
+            set[REQUESTS.start + way * REQUEST_WORDS + BEGUN] = short_words([1, 2, begun, 9]);
         }
         let found: Vec<(u64, u32, u32)> =
-            unended(&set).map(|one| (one.life[0], one.before, one.number)).collect();
+            unended(&set).map(|one| (one.request[0], one.before, one.number)).collect();
         assert_eq!(found, [(1, 2, 9), (2, 1, 0)]);
     }
 }

@@ -137,9 +137,9 @@ fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
 /// `ARRIVAL` of `bpf/subject.h`).
 const TIME: u64 = (1 << 62) - 1;
 
-/// `struct life` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
+/// `struct tracked_request` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
 fn open_request(unended: &Unended) -> OpenRequest {
-    let [queued, issued, _, size_and_command, ..] = unended.life;
+    let [queued, issued, _, size_and_command, ..] = unended.request;
     let since = if queued > 0 { queued & TIME } else { issued } as i64;
     let (_, command) = halves(size_and_command);
     OpenRequest {

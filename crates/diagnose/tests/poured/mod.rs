@@ -1,11 +1,11 @@
-//! I/Os and rows poured into a world with flags, arrival and facts, and what a finding cites of them.
+//! I/Os and rows poured into a capture with flags, arrival and facts, and what a finding cites of them.
 #![allow(dead_code)]
 
 use iowhy_model::{
     Event, Fact, FactKey, Finding, Flags, Interval, Layer, Level, Nanos, Op, Rates, Sink, Time,
 };
 
-use crate::world::{World, brief, of};
+use crate::made::{MadeCapture, brief, of};
 
 /// One I/O to pour: times in ms; flags, arrival and queueing as far as they matter.
 #[derive(Clone, Copy)]
@@ -32,9 +32,9 @@ pub fn ns(ms: f64) -> Time {
     Time::from_ns((ms * 1e6).round() as i64)
 }
 
-pub fn pour(world: &mut World, device: &str, mut ios: Vec<Io>) {
+pub fn pour(capture: &mut MadeCapture, device: &str, mut ios: Vec<Io>) {
     ios.sort_by(|a, b| a.completed.total_cmp(&b.completed));
-    let id = world.recording.device(device);
+    let id = capture.recording.device(device);
     for io in ios {
         let mut event = Event::new(id, io.op, Layer::Block);
         (event.flags, event.sector, event.bytes) = (io.flags, Some(io.sector), Some(io.bytes));
@@ -42,19 +42,25 @@ pub fn pour(world: &mut World, device: &str, mut ios: Vec<Io>) {
         event.queued = io.queued.map(ns);
         event.issued = Some(ns(io.issued));
         event.completed = Some(ns(io.completed));
-        world.recording.event(event);
+        capture.recording.event(event);
     }
 }
 
-pub fn fact(world: &mut World, device: Option<&str>, key: FactKey, value: &str, read_from: &str) {
-    let device = device.map(|name| world.recording.device(name));
-    world.recording.fact(Fact::read(device, key, value, read_from));
+pub fn fact(
+    capture: &mut MadeCapture,
+    device: Option<&str>,
+    key: FactKey,
+    value: &str,
+    read_from: &str,
+) {
+    let device = device.map(|name| capture.recording.device(name));
+    capture.recording.fact(Fact::read(device, key, value, read_from));
 }
 
-pub fn traced(level: Level) -> World {
-    let mut world = World::new();
-    world.listing("block-trace", level);
-    world
+pub fn traced(level: Level) -> MadeCapture {
+    let mut capture = MadeCapture::new();
+    capture.listing("block-trace", level);
+    capture
 }
 
 /// A cited number, by the beginning of its name.
@@ -76,8 +82,14 @@ pub fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// A row with rates per operation: (op, per second, await in ms).
-pub fn row(world: &mut World, device: &str, busy: f64, queue: f64, rates: &[(Op, f64, f64)]) {
-    let id = world.recording.device(device);
+pub fn row(
+    capture: &mut MadeCapture,
+    device: &str,
+    busy: f64,
+    queue: f64,
+    rates: &[(Op, f64, f64)],
+) {
+    let id = capture.recording.device(device);
     let mut interval = Interval::new(id, Layer::Block);
     for (op, per_s, ms) in rates {
         let bytes = if *op == Op::Flush { 0.0 } else { 4096.0 };
@@ -93,5 +105,5 @@ pub fn row(world: &mut World, device: &str, busy: f64, queue: f64, rates: &[(Op,
     }
     interval.length = Some(Nanos(1_000_000_000));
     (interval.busy, interval.queue_len) = (Some(busy), Some(queue));
-    world.recording.interval(interval);
+    capture.recording.interval(interval);
 }

@@ -1,13 +1,13 @@
-//! What stands beside the I/O of a small world: captures of other tools, and numbers cited of them.
+//! What stands beside the I/O of a small capture: captures of other tools, and numbers cited of them.
 #![allow(dead_code)]
 
 use iowhy_model::{Evidence, Finding, Medium, Op, Sink};
 
-use super::World;
+use super::MadeCapture;
 
-/// Reads a capture of another tool into the world, as an input of its own.
-pub fn read(world: &mut World, input: &str, text: &str) {
-    iowhy_read::scan(input, &mut text.as_bytes(), None, &mut world.recording).unwrap();
+/// Reads a capture of another tool into the capture, as an input of its own.
+pub fn read(capture: &mut MadeCapture, input: &str, text: &str) {
+    iowhy_read::scan(input, &mut text.as_bytes(), None, &mut capture.recording).unwrap();
 }
 
 /// The evidence whose quantity holds these words.
@@ -50,17 +50,17 @@ pub fn near_ms(value: f64, expected: f64, by: f64) {
 }
 
 /// Reads of 8 ms, of which some take as long as they are told, in s.
-pub fn with_long_ones(long_s: &[f64]) -> World {
-    let mut world = World::traced();
-    world.medium("sdb", Medium::Rotational);
+pub fn with_long_ones(long_s: &[f64]) -> MadeCapture {
+    let mut capture = MadeCapture::traced();
+    capture.medium("sdb", Medium::Rotational);
     let mut at = 0.0;
     for k in 0..200 {
         let long = (k % 20 == 10).then(|| long_s.get(k / 20)).flatten();
-        let took = long.map_or_else(|| 8.0 * world.about(0.15), |s| s * 1000.0);
-        let sector = (world.chance() * 1e8) as u64 * 8;
-        world.io("sdb", Op::Read, sector, 4096, at, took);
+        let took = long.map_or_else(|| 8.0 * capture.about(0.15), |s| s * 1000.0);
+        let sector = (capture.chance() * 1e8) as u64 * 8;
+        capture.io("sdb", Op::Read, sector, 4096, at, took);
         at += took + 3.0;
     }
-    world.recording.end();
-    world
+    capture.recording.end();
+    capture
 }

@@ -1,4 +1,4 @@
-//! Small worlds of known truth: I/Os and rows poured into a recording by hand.
+//! Captures of known truth: I/Os and rows poured into a recording by hand.
 #![allow(dead_code)]
 
 pub mod beside;
@@ -9,28 +9,28 @@ use iowhy_model::{
 };
 
 /// A recording under construction.
-pub struct World {
+pub struct MadeCapture {
     pub recording: Recording,
     seed: u64,
 }
 
-impl World {
-    pub fn new() -> World {
-        World { recording: Recording::new(), seed: 0x9E37_79B9_7F4A_7C15 }
+impl MadeCapture {
+    pub fn new() -> MadeCapture {
+        MadeCapture { recording: Recording::new(), seed: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// A world with one listing of single I/Os.
-    pub fn traced() -> World {
-        let mut world = World::new();
-        world.listing("biosnoop", Level::C);
-        world
+    /// A capture with one listing of single I/Os.
+    pub fn traced() -> MadeCapture {
+        let mut capture = MadeCapture::new();
+        capture.listing("biosnoop", Level::C);
+        capture
     }
 
-    /// A world with one listing of averages.
-    pub fn averaged() -> World {
-        let mut world = World::new();
-        world.listing("iostat", Level::A);
-        world
+    /// A capture with one listing of averages.
+    pub fn averaged() -> MadeCapture {
+        let mut capture = MadeCapture::new();
+        capture.listing("iostat", Level::A);
+        capture
     }
 
     pub fn listing(&mut self, format: &str, level: Level) {
