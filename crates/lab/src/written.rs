@@ -239,7 +239,7 @@ mod tests {
         assert!(all.iter().map(|scenario| scenario.runs).sum::<u64>() >= 40);
         let fault =
             |one: &WrittenScenario| one.name.split('/').next().unwrap_or_default().to_string();
-        let mut faults: Vec<String> = all.iter().map(|scenario| fault(scenario)).collect();
+        let mut faults: Vec<String> = all.iter().map(&fault).collect();
         faults.dedup();
         assert!(faults.len() >= 12, "{faults:?}");
         let mut sorted = faults.clone();

@@ -139,6 +139,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         pushing::push_exports(address, asked.otlp_ca.as_deref())?;
         return Ok(Status::Done);
     }
+    let is_plain = |address: &String| address.starts_with("http://");
+    if asked.otlp_ca.is_some() && asked.otlp.as_ref().is_none_or(is_plain) {
+        let text = "`--otlp-ca` says whom to trust, and nothing is pushed under TLS";
+        return Err(Hinted::error(text, "push to `--otlp https://HOST`, or leave it out"));
+    }
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
     let settings = Settings {
         store: asked.store.or_else(state).unwrap_or_else(|| PathBuf::from(FOLDER)),
