@@ -113,6 +113,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("atop", "cut", 0, "the half line is of no disk, and such lines are passed over"),
     ("blktrace", "dropped", 1, "records bear numbers"),
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
+    ("bonnie", "dropped", 2, "the sample is so short that its one line is among them"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
     ("collectl-brief", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("dbench", "dropped", 2, "the heading of its one table is among the ten"),

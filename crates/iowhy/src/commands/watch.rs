@@ -42,6 +42,7 @@ use iowhy_store::Bounds;
 
 use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
+use crate::messages::Hinted;
 use crate::recorder::daemon::{self, Settings};
 use crate::recorder::{pushing, telling};
 use crate::store_input::FOLDER;

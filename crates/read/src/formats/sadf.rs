@@ -110,6 +110,9 @@ impl Reader for Sadf {
             let Some(name) = attribute(text, "dev") else {
                 return Step::Skipped("the element names no device".to_string());
             };
+            if self.now.is_none() {
+                return Step::Skipped("the time stamp above it is none".to_string());
+            }
             let mut draft = Draft::default();
             for (column, xml) in COLUMNS.iter().filter(|(_, xml)| !xml.is_empty()) {
                 if let Some(value) = attribute(text, xml).filter(|value| is_value(value)) {
