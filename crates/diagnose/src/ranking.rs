@@ -8,7 +8,7 @@ pub mod subjects;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Evidence, Family, Finding, Inferred, Level, STANDS, Severity, Verdict};
+use iowhy_model::{Evidence, Family, Finding, Inferred, Level, Listing, STANDS, Severity, Verdict};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Ranked, Rule};
@@ -268,12 +268,11 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
     let unseen =
         finding.verdict == Verdict::Healthy && analysis.sees_no_queue(&finding.subject.listings);
-    let infers = |what: Inferred| {
-        finding.subject.listings.iter().any(|place| {
-            let listing = analysis.recording.listings.get(*place);
-            listing.is_some_and(|known| known.source.inferred.contains(&what))
-        })
+    let listings: Vec<&Listing> = {
+        let all = &analysis.recording.listings;
+        finding.subject.listings.iter().filter_map(|place| all.get(*place)).collect()
     };
+    let infers = |what| listings.iter().any(|known| known.source.inferred.contains(&what));
     let at_most = match (infers(Inferred::Columns), finding.verdict) {
         // Of rows whose times do not fit together nobody is sure.
         _ if infers(Inferred::Order) => STANDS - 0.01,
@@ -290,6 +289,8 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         Level::B => AVERAGES,
         // Who saw requests from their issue on has seen as little of a wait before it as averages have.
         _ if unseen => AVERAGES,
+        // A stretch that is told in part is histograms, whatever was told as a whole beside it (0073).
+        _ if listings.iter().any(|known| known.is_thinned()) => AVERAGES,
         _ => SUREST,
     })
 }
