@@ -107,18 +107,13 @@ impl Collector for HostFacts {
 
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         sink.resume(self.listing);
-        let at = clock::now();
-        for sensor in &self.sensors {
-            let Some(celsius) = sensor.celsius() else { continue };
-            let device = Some(sink.device(&sensor.disk));
-            let (value, path) = (FactValue::Celsius(celsius), sensor.path.display().to_string());
-            sink.fact(Fact::new(device, key::DEVICE_CELSIUS, value, path).at(at));
-        }
+        self.take_temperatures(sink);
         Ok(())
     }
 
     fn snapshot(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         sink.begin(source());
+        self.take_temperatures(sink);
         self.state(sink);
         Ok(())
     }
@@ -132,6 +127,17 @@ impl Collector for HostFacts {
 }
 
 impl HostFacts {
+    /// Pours how hot it is into the open listing.
+    fn take_temperatures(&self, sink: &mut dyn Sink) {
+        let at = clock::now();
+        for sensor in &self.sensors {
+            let Some(celsius) = sensor.celsius() else { continue };
+            let device = Some(sink.device(&sensor.disk));
+            let (value, path) = (FactValue::Celsius(celsius), sensor.path.display().to_string());
+            sink.fact(Fact::new(device, key::DEVICE_CELSIUS, value, path).at(at));
+        }
+    }
+
     /// Pours how things are: facts into the open listing, which ends by that, and files of text into their own.
     fn state(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {
