@@ -94,7 +94,8 @@ pub const SOURCE: &[Field<Listing>] = &[
     field(
         "sampling",
         "`traced` (every I/O was seen), `sampled` (counters read at intervals), `reported` (printed by \
-         another tool)",
+         another tool), `thinned` (every I/O was seen: the slow ones and a sample of the others are events, the \
+         others are counted in its histograms)",
         |_, of| of.source.sampling.word().into(),
     ),
     field(
