@@ -13,7 +13,7 @@ use crate::plan::Plan;
 
 /// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
 /// events per second, half of it left for a wake-up that comes late.
-pub const DRAIN: Duration = Duration::from_millis(20);
+const DRAIN: Duration = Duration::from_millis(20);
 /// How often what stands around the I/O is asked, and how often each collector does what is due between polls.
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -35,12 +35,11 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
     let findings = judge(&recording, &Options::default());
     let first = findings.first().ok_or_else(|| format!("{}: no finding", scenario.name))?;
     let model = crate::disk::Model::parse(&scenario.model)?;
+    // Behind the one that is faulty, if one is, stand those that are well, if they are.
     let others = if scenario.beside.1 { 0 } else { scenario.beside.0 };
-    let well: Vec<String> = if scenario.faulty() {
-        (1..=others).map(|place| model.device(u8::try_from(place).unwrap_or(u8::MAX))).collect()
-    } else {
-        (0..=others).map(|place| model.device(u8::try_from(place).unwrap_or(u8::MAX))).collect()
-    };
+    let well = u16::from(scenario.faulty())..=others;
+    let well: Vec<String> =
+        well.map(|place| model.device(u8::try_from(place).unwrap_or(u8::MAX))).collect();
     let accuses = |finding: &&Finding| {
         finding.blames_a_disk()
             && finding.explained_by.is_none()
