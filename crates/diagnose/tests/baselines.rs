@@ -20,7 +20,7 @@ fn reads(capture: &mut MadeCapture, device: &str, n: u32, ms: f64) {
     }
 }
 
-/// A disk at work: the capture and what the judge says with a baseline.
+/// A disk at work, captured, and what the judge says with a baseline.
 fn disk(ms: f64, options: &Options) -> (MadeCapture, Vec<Finding>) {
     let mut capture = MadeCapture::traced();
     capture.medium("sda", Medium::Rotational);

@@ -1,6 +1,6 @@
 //! Captures of any length in views that draw every single I/O: drawn in parts while they are read.
 //!
-//! Up to [`KEPT`] I/Os a capture is kept whole and drawn at the end. StoreInput that, what is surely in
+//! Up to [`KEPT`] I/Os a capture is kept whole and drawn at the end. Past that, what is surely in
 //! order is drawn and let go, so that no row is lost and memory stays the same.
 
 use std::collections::BTreeMap;

@@ -180,7 +180,7 @@ fn holds(total: u64) {
     assert!(std::fs::metadata(&parquet).unwrap().len() > total / 8);
     // A part of a capture and the whole of it are one and the same load.
     let part = format!("{file}@0-{}s", total / 2000);
-    // StoreInput what is judged one by one the rest is folded: that is said, and status 1.
+    // Past what is judged one by one the rest is folded: that is said, and status 1.
     let judged = |words: &[&str]| -> Value {
         let run = Command::new(program()).args(words).stdin(Stdio::null()).output().unwrap();
         assert_eq!(run.status.code(), Some(i32::from(total >= JUDGED)), "{words:?}");

@@ -198,7 +198,7 @@ fn under_tls(port: u16, trusted: &str, path: &str, field: &str) -> String {
     client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = client.spawn().expect("openssl");
     let mut request = client.stdin.take().expect("its stdin");
-    // Callers it does not trust it does not ask.
+    // It asks only a server that it trusts.
     let _ = write!(request, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{field}\r\n");
     let said = client.wait_with_output().expect("openssl").stdout;
     String::from_utf8_lossy(&said).into_owned()

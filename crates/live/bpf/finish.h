@@ -148,7 +148,7 @@ INLINE int sender_missed(void)
 
 INLINE int passes(struct tracked_request *tracked)
 {
-	if (!sieved && !by_who)
+	if (!filtering && !by_who)
 		return 1;
 	return !tracked->unwanted && tracked->bytes >= bytes_low && tracked->bytes <= bytes_high
 	       && (tracked->cmd_flags & flags_set) == flags_set && !(tracked->cmd_flags & flags_clear);

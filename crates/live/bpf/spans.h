@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * CallLatencies between a beginning and an end, counted per process and kind: what syscalls.bpf.c and
+ * Time between a beginning and an end, counted per process and kind: what syscalls.bpf.c and
  * uprobe.bpf.c share.
  */
 #ifndef IOWHY_SPANS_H

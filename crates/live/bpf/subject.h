@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Callers a probe was called for: is it to be followed, where is its slot, who sends it.
+ * The request that a probe was called for: is it to be followed, where is its slot, who sends it.
  */
 #ifndef IOWHY_SUBJECT_H
 #define IOWHY_SUBJECT_H

@@ -40,7 +40,7 @@ const volatile u32 files;          /* note whose pages they are */
 const volatile u32 stacks;         /* note the stacks of the task that sends */
 
 /* Filters: what fails one is tallied and nothing else. */
-const volatile u32 sieved;         /* there are some of requests: of the next four */
+const volatile u32 filtering;         /* there are some of requests: of the next four */
 const volatile u32 bytes_low;
 const volatile u32 bytes_high = 0xffffffff;
 const volatile u32 flags_set;      /* bits of cmd_flags that must be set */

@@ -65,7 +65,7 @@ pub struct Settings {
     /// Note the stacks of the task that sends.
     pub stacks: bool,
     /// What is let through.
-    pub sieve: KernelFilter,
+    pub filter: KernelFilter,
 }
 
 impl Settings {
@@ -113,7 +113,7 @@ impl Programs {
     pub fn load(shape: &KernelShape, settings: &Settings) -> Result<Programs, Error> {
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let number = |yes: bool| u32::from(yes);
-        let sieve = &settings.sieve;
+        let filter = &settings.filter;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
         let globals: [(&str, u32); 33] = [
@@ -144,12 +144,12 @@ impl Programs {
             ("cgroups", number(settings.cgroups && shape.has_payer)),
             ("files", number(settings.files)),
             ("stacks", number(settings.stacks)),
-            ("sieved", number(sieve.by_request())),
-            ("bytes_low", sieve.bytes.0),
-            ("bytes_high", sieve.bytes.1),
-            ("flags_set", sieve.set),
-            ("flags_clear", sieve.clear),
-            ("by_who", number(sieve.by_who())),
+            ("filtering", number(filter.by_request())),
+            ("bytes_low", filter.bytes.0),
+            ("bytes_high", filter.bytes.1),
+            ("flags_set", filter.set),
+            ("flags_clear", filter.clear),
+            ("by_who", number(filter.by_who())),
         ];
         // Without histograms their table keeps one entry, without records their ring one page.
         let histograms =
@@ -173,9 +173,9 @@ impl Programs {
             .map_max_entries("told", only_if(settings.files, FILES))
             .map_max_entries("direct", only_if(settings.files, FILES))
             .map_max_entries("traces", only_if(settings.stacks, STACKS))
-            .override_global("pid_wanted", &sieve.pid, true)
-            .override_global("comm_wanted", &sieve.comm, true)
-            .override_global("cgroup_wanted", &sieve.cgroup, true)
+            .override_global("pid_wanted", &filter.pid, true)
+            .override_global("comm_wanted", &filter.comm, true)
+            .override_global("cgroup_wanted", &filter.cgroup, true)
             .override_global("over_ns", &settings.over_ns, true);
         for (name, value) in &globals {
             loader.override_global(name, value, true);

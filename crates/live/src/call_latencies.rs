@@ -1,4 +1,4 @@
-//! CallLatencies that the programs of `bpf/spans.h` counted: what the system-call and the function
+//! Latencies of calls that the programs of `bpf/spans.h` counted: what the system-call and the function
 //! watcher share.
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
@@ -48,7 +48,7 @@ impl CallLatency {
     }
 }
 
-/// Callers to watch.
+/// Whose calls to watch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Callers {
     /// Only this process.

@@ -5,7 +5,7 @@ use iowhy_model::{Evidence, Finding, Medium, Op, Sink};
 
 use super::MadeCapture;
 
-/// Reads a capture of another tool into the capture, as an input of its own.
+/// Reads the output of another tool into it, as an input of its own.
 pub fn read(capture: &mut MadeCapture, input: &str, text: &str) {
     iowhy_read::scan(input, &mut text.as_bytes(), None, &mut capture.recording).unwrap();
 }

@@ -152,7 +152,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let filter = why.selection.filter(&mut recording);
     if filter != Filter::default() {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
-        // WatchedDevice live, a device that did nothing is an answer.
+        // Watched live, a device that did nothing is an answer.
         if asked_for == Some(0) || !live && is_idle(&recording) {
             return Err(Hinted::error(
                 "no I/O matches the filters, so there is nothing to judge",

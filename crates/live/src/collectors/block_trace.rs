@@ -89,7 +89,7 @@ const THINNED: &str = "only the slow I/Os of a busy device and a sample of the o
 const SYS: &str = "/sys";
 /// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// RequestCounts are read so often: two calls of the kernel for each device and operation.
+/// Counts of requests are read so often: two calls of the kernel for each device and operation.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
@@ -184,7 +184,7 @@ impl TraceOptions {
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
             files: self.files && events,
             stacks: self.stacks && events,
-            sieve: KernelFilter::new(&self.filter, shape.command_flags),
+            filter: KernelFilter::new(&self.filter, shape.command_flags),
         }
     }
 }

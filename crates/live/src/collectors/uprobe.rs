@@ -53,7 +53,7 @@ pub struct UprobeOptions {
     pub event: Option<u32>,
     /// Only this event.
     pub only_event: Option<u32>,
-    /// Callers to watch.
+    /// Whose calls to watch.
     pub whom: Callers,
 }
 

@@ -1,4 +1,4 @@
-//! Canvas of a given width: lines go down one after another, words wrap.
+//! A canvas of a given width: lines go down one after another, words wrap.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ pub struct Canvas<'a> {
 }
 
 impl<'a> Canvas<'a> {
-    /// Canvas over a writer.
+    /// A canvas over a writer.
     pub fn new(style: &'a Style, out: &'a mut dyn Write) -> Canvas<'a> {
         Canvas { style, out }
     }

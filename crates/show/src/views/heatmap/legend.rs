@@ -8,7 +8,7 @@ use crate::{Colour, Style};
 
 /// Steps of the legend, and on narrow canvas.
 const STEPS: (usize, usize) = (6, 3);
-/// Canvas narrower than this is narrow.
+/// A canvas of fewer columns than this is narrow.
 const NARROW: usize = 60;
 
 /// Swatches with their values.
