@@ -113,7 +113,7 @@ impl Reader for Bonnie {
                     None => (size, None),
                 };
                 self.size = bytes(&size.to_ascii_uppercase());
-                self.block = block.unwrap_or(BLOCK);
+                self.block = block.filter(|block| *block > 0.0).unwrap_or(BLOCK);
                 self.rates = phases.chunks(2).map(|phase| rate(phase[0])).collect();
                 if self.size.is_none() {
                     return Step::Skipped("the size of the file is not a number".to_string());

@@ -199,7 +199,8 @@ fn raw(line: &str) -> Option<Histogram> {
     };
     let sound = count > 0 && min <= mean && mean <= max && all >= count && whole >= time;
     let sound = sound && near(mean as f64, time as f64 / count as f64);
-    sound.then(|| Histogram::from_summary(count, (mean * ns) as f64, min * ns, max * ns))
+    let of = |value: u64| value.saturating_mul(ns);
+    sound.then(|| Histogram::from_summary(count, of(mean) as f64, of(min), of(max)))
 }
 
 #[derive(Default)]
@@ -385,6 +386,8 @@ mod tests {
             Some(3_000_000)
         );
         assert_eq!(super::raw("10 20000 501 2048000 1000 2500 3000 10 11 30000"), None);
+        let longest = super::raw("10 20000 500 2048000 1000 2000 18446744073709551615 10 11 30000");
+        assert_eq!(longest.unwrap().max_ns, Some(u64::MAX));
         // Beside its requests it repeats them.
         let both = format!("4 KiB <<< . (ext4 /dev/sda): request=2 time=278.1 us\n{raw}");
         let both = crate::scan::recorded(&both);
