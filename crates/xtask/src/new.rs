@@ -159,21 +159,14 @@ fn insert<'t, K: Ord>(
     is_one: impl Fn(&str) -> bool,
     key: impl Fn(&'t str) -> K,
 ) -> Option<String> {
-    let lines: Vec<&str> = text.lines().collect();
+    let mut lines: Vec<&str> = text.lines().collect();
     let ours = lines.iter().enumerate().filter(|(_, known)| is_one(known));
-    let (mut place, mut found) = (None, false);
-    for (at, known) in ours {
-        found = true;
-        if key(known) > key(line) {
-            break;
-        }
-        place = Some(at + 1);
-    }
-    let first = lines.iter().position(|known| is_one(known));
-    let place = place.or(first).filter(|_| found)?;
-    let mut all = lines;
-    all.insert(place, line);
-    Some(all.join("\n") + "\n")
+    let ours: Vec<(usize, K)> = ours.map(|(at, known)| (at, key(known))).collect();
+    let wanted = key(line);
+    let before = ours.iter().take_while(|(_, known)| *known <= wanted).last();
+    let place = before.map(|(at, _)| at + 1).or(ours.first().map(|(at, _)| *at))?;
+    lines.insert(place, line);
+    Some(lines.join("\n") + "\n")
 }
 
 fn unlike(list: &str) -> io::Error {
