@@ -1,10 +1,14 @@
 //! A result is compared with the files before it is shown: an engine that loses a worker may deliver rows twice.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::row::{RowConverter, SortField};
 
-use crate::columns::whole;
+use crate::columns::{text, whole};
 use crate::engine::Fleet;
 use crate::print::Rows;
 use crate::queries::Directives;
@@ -25,11 +29,10 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Rows) -> any
     let owed = owed(fleet, known, condition.as_deref()).await?;
     let place = result.place(ROWS)?;
     let mut sum = 0;
-    for row in &result.rows {
-        let rows: i64 = row[place]
-            .parse()
-            .with_context(|| format!("`{ROWS}` is not a number: `{}`", row[place]))?;
-        sum += rows;
+    for row in 0..result.count() {
+        let rows = text(&result.columns[place], row);
+        sum +=
+            rows.parse::<i64>().with_context(|| format!("`{ROWS}` is not a number: `{rows}`"))?;
     }
     ensure!(
         sum == owed,
@@ -65,14 +68,21 @@ pub async fn owed(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyho
 fn unique(key: &[String], result: &Rows) -> anyhow::Result<()> {
     let places: Vec<usize> =
         key.iter().map(|name| result.place(name)).collect::<anyhow::Result<_>>()?;
-    let mut seen: HashSet<Vec<&str>> = HashSet::new();
-    for row in result.rows.iter().filter(|_| !key.is_empty()) {
-        let values: Vec<&str> = places.iter().map(|place| row[*place].as_str()).collect();
+    if places.is_empty() {
+        return Ok(());
+    }
+    let columns = places.iter().map(|place| &result.columns[*place]);
+    let columns: Vec<ArrayRef> = columns.map(|of| Arc::new(of.clone()) as ArrayRef).collect();
+    let fields = columns.iter().map(|_| SortField::new(DataType::Utf8)).collect();
+    let rows = RowConverter::new(fields)?.convert_columns(&columns)?;
+    let mut seen = HashSet::with_capacity(result.count());
+    for (at, row) in rows.iter().enumerate() {
+        let values = || places.iter().map(|place| text(&result.columns[*place], at));
         ensure!(
-            seen.insert(values.clone()),
+            seen.insert(row),
             "the result has two rows for {}: it is not shown\nhint: run it again; where it \
              happens twice, the engine or the query is broken",
-            values.join(", ")
+            values().collect::<Vec<_>>().join(", ")
         );
     }
     Ok(())
@@ -83,8 +93,8 @@ mod tests {
     use super::*;
 
     fn result(disks: &[&str]) -> Rows {
-        let rows = disks.iter().map(|disk| vec![(*disk).to_string(), "1".to_string()]).collect();
-        Rows { names: vec!["disk".into(), ROWS.into()], numbers: vec![false, true], rows }
+        let columns = vec![disks.to_vec().into(), vec!["1"; disks.len()].into()];
+        Rows { names: vec!["disk".into(), ROWS.into()], numbers: vec![false, true], columns }
     }
 
     #[test]
@@ -110,7 +120,7 @@ mod tests {
         check(&fleet, &directives, &rows).await?;
         let all = Directives { rows: Some(("cells".to_string(), None)), ..directives.clone() };
         assert!(check(&fleet, &all, &rows).await.is_err(), "writes are not in it");
-        rows.rows.truncate(1);
+        rows.columns.iter_mut().for_each(|column| *column = column.slice(0, 1));
         let missing = check(&fleet, &directives, &rows).await;
         assert!(missing.is_err_and(|error| error.to_string().contains("it is not shown")));
         Ok(())

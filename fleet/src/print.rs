@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::{Array, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::DataType;
 use serde_json::{Map, Value};
 
@@ -16,8 +17,8 @@ pub struct Rows {
     pub names: Vec<String>,
     /// Whether a column holds numbers.
     pub numbers: Vec<bool>,
-    /// The values; empty where there is none.
-    pub rows: Vec<Vec<String>>,
+    /// The values of each column, a text for each row; null where there is none.
+    pub columns: Vec<StringArray>,
 }
 
 impl Rows {
@@ -27,22 +28,30 @@ impl Rows {
     /// If a column cannot be written as text.
     pub fn of(batches: &[RecordBatch]) -> anyhow::Result<Rows> {
         let Some(first) = batches.first() else {
-            return Ok(Rows { names: Vec::new(), numbers: Vec::new(), rows: Vec::new() });
+            return Ok(Rows { names: Vec::new(), numbers: Vec::new(), columns: Vec::new() });
         };
         let schema = first.schema();
         let fields = schema.fields();
         let names = fields.iter().map(|field| field.name().clone()).collect();
         let numbers = fields.iter().map(|field| field.data_type().is_numeric()).collect();
-        let mut rows = Vec::new();
-        for batch in batches {
-            let columns = (0..fields.len())
-                .map(|at| column(batch, at))
-                .collect::<anyhow::Result<Vec<Vec<String>>>>()?;
-            for row in 0..batch.num_rows() {
-                rows.push(columns.iter().map(|column| column[row].clone()).collect());
-            }
-        }
-        Ok(Rows { names, numbers, rows })
+        let of_all = |at: usize| {
+            let parts = batches.iter().map(|batch| column(batch, at));
+            let parts = parts.collect::<anyhow::Result<Vec<StringArray>>>()?;
+            let parts: Vec<&dyn Array> = parts.iter().map(|part| part as &dyn Array).collect();
+            texts(&RecordBatch::try_from_iter([("all", concat(&parts)?)])?, 0)
+        };
+        let columns = (0..fields.len()).map(of_all).collect::<anyhow::Result<_>>()?;
+        Ok(Rows { names, numbers, columns })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.columns.first().map_or(0, Array::len)
+    }
+
+    /// The values of a row, column by column.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(move |column| text(column, row))
     }
 
     /// The place of a column.
@@ -59,7 +68,7 @@ impl Rows {
         if let Ok(place) = self.place(ROWS) {
             self.names.remove(place);
             self.numbers.remove(place);
-            self.rows.iter_mut().for_each(|row| drop(row.remove(place)));
+            self.columns.remove(place);
         }
         self
     }
@@ -69,25 +78,24 @@ impl Rows {
     /// # Errors
     /// If it cannot be written.
     pub fn table(&self, limit: usize, out: &mut dyn Write) -> io::Result<()> {
-        let shown = &self.rows[..self.rows.len().min(limit)];
-        let width = |at: usize| {
-            let values = shown.iter().map(|row| row[at].chars().count());
-            values.chain([self.names[at].chars().count()]).max().unwrap_or(0)
+        let shown = self.count().min(limit);
+        let width = |(name, column): (&String, &StringArray)| {
+            let values = (0..shown).map(|row| text(column, row).chars().count());
+            values.chain([name.chars().count()]).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.names.len()).map(width).collect();
-        let line = |values: &[String]| {
-            let cells =
-                values.iter().zip(&widths).zip(&self.numbers).map(|((value, width), number)| {
-                    if *number { format!("{value:>width$}") } else { format!("{value:<width$}") }
-                });
+        let widths: Vec<usize> = self.names.iter().zip(&self.columns).map(width).collect();
+        let line = |values: &mut dyn Iterator<Item = &str>| {
+            let cells = values.zip(&widths).zip(&self.numbers).map(|((value, width), number)| {
+                if *number { format!("{value:>width$}") } else { format!("{value:<width$}") }
+            });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
         };
-        writeln!(out, "{}", line(&self.names))?;
-        for row in shown {
-            writeln!(out, "{}", line(row))?;
+        writeln!(out, "{}", line(&mut self.names.iter().map(String::as_str)))?;
+        for row in 0..shown {
+            writeln!(out, "{}", line(&mut self.row(row)))?;
         }
-        if shown.len() < self.rows.len() {
-            writeln!(out, "... {} rows more: --limit 0 shows all", self.rows.len() - shown.len())?;
+        if shown < self.count() {
+            writeln!(out, "... {} rows more: --limit 0 shows all", self.count() - shown)?;
         }
         Ok(())
     }
@@ -97,12 +105,13 @@ impl Rows {
     /// # Errors
     /// If it cannot be written.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let line = |values: &[String]| {
-            values.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(",")
+        let line = |values: &mut dyn Iterator<Item = &str>| {
+            values.map(quoted).collect::<Vec<_>>().join(",")
         };
-        writeln!(out, "{}", line(&self.names))?;
-        let mut lines: Vec<String> = self.rows.iter().map(|row| line(row)).collect();
-        lines.sort();
+        writeln!(out, "{}", line(&mut self.names.iter().map(String::as_str)))?;
+        let mut lines: Vec<String> =
+            (0..self.count()).map(|row| line(&mut self.row(row))).collect();
+        lines.sort_unstable();
         for line in lines {
             writeln!(out, "{line}")?;
         }
@@ -114,12 +123,12 @@ impl Rows {
     /// # Errors
     /// If it cannot be written.
     pub fn json(&self, limit: usize, out: &mut dyn Write) -> io::Result<()> {
-        for row in self.rows.iter().take(limit) {
-            let values = self.names.iter().zip(row).zip(&self.numbers);
+        for row in 0..self.count().min(limit) {
+            let values = self.names.iter().zip(self.row(row)).zip(&self.numbers);
             let object: Map<String, Value> = values
                 .map(|((name, value), number)| {
                     let parsed = number.then(|| serde_json::from_str(value).ok()).flatten();
-                    (name.clone(), parsed.unwrap_or_else(|| Value::String(value.clone())))
+                    (name.clone(), parsed.unwrap_or_else(|| Value::String(value.to_string())))
                 })
                 .collect();
             writeln!(out, "{}", Value::Object(object))?;
@@ -129,22 +138,30 @@ impl Rows {
 }
 
 /// Times as seconds in UTC; everything else as it is cast.
-fn column(batch: &RecordBatch, at: usize) -> anyhow::Result<Vec<String>> {
+fn column(batch: &RecordBatch, at: usize) -> anyhow::Result<StringArray> {
     if let DataType::Timestamp(..) = batch.column(at).data_type() {
         let unit = datafusion::arrow::datatypes::TimeUnit::Microsecond;
         let cast =
             datafusion::arrow::compute::cast(batch.column(at), &DataType::Timestamp(unit, None))?;
         let plain = RecordBatch::try_from_iter([("time", cast)])?;
         let micros = whole(&plain, 0)?;
-        let words = |row: usize| match micros.is_null(row) {
-            true => String::new(),
-            false => jiff::Timestamp::from_microsecond(micros.value(row))
-                .map_or_else(|_| String::new(), |time| time.to_string()),
-        };
-        return Ok((0..batch.num_rows()).map(words).collect());
+        let mut words = StringBuilder::new();
+        // Rows that are sorted repeat the time before.
+        let mut last: Option<(i64, String)> = None;
+        for micro in &micros {
+            let Some(micro) = micro else {
+                words.append_null();
+                continue;
+            };
+            if last.as_ref().is_none_or(|(known, _)| *known != micro) {
+                let time = jiff::Timestamp::from_microsecond(micro);
+                last = Some((micro, time.map_or_else(|_| String::new(), |time| time.to_string())));
+            }
+            words.append_option(last.as_ref().map(|(_, word)| word));
+        }
+        return Ok(words.finish());
     }
-    let values = texts(batch, at)?;
-    Ok((0..batch.num_rows()).map(|row| text(&values, row).to_string()).collect())
+    texts(batch, at)
 }
 
 /// Quoted where it must be; what a spreadsheet would run as a formula is kept from that.

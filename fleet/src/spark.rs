@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
+use datafusion::arrow::array::StringBuilder;
 
 use crate::place::Place;
 use crate::print::Rows;
@@ -52,12 +53,13 @@ fn read(result: &Path) -> anyhow::Result<Rows> {
     let mut lines = BufReader::new(file).lines();
     let names: Vec<String> = serde_json::from_str(&lines.next().context("no names")??)?;
     let numbers: Vec<bool> = serde_json::from_str(&lines.next().context("no kinds")??)?;
-    let mut rows = Vec::new();
+    let mut columns: Vec<StringBuilder> = names.iter().map(|_| StringBuilder::new()).collect();
     for line in lines {
         let row: Vec<String> = serde_json::from_str(&line?)?;
         ensure!(row.len() == names.len(), "a row of Spark's result is cut");
-        rows.push(row);
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.append_value(value));
     }
     ensure!(numbers.len() == names.len(), "the heading of Spark's result is cut");
-    Ok(Rows { names, numbers, rows })
+    let columns = columns.iter_mut().map(StringBuilder::finish).collect();
+    Ok(Rows { names, numbers, columns })
 }

@@ -29,10 +29,10 @@ const WALL: i64 = 1_795_391_990 * SECOND;
 /// More than a run of single I/Os (262,144) and than two row groups.
 const EVENTS: i64 = 280_001;
 
-type Kept = Rc<RefCell<Vec<u8>>>;
+type SharedBytes = Rc<RefCell<Vec<u8>>>;
 
 /// A file in memory that outlives its writer.
-struct File(Kept);
+struct File(SharedBytes);
 
 impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -49,9 +49,9 @@ struct Files(BTreeMap<(Table, String), bytes::Bytes>, TablesWritten);
 
 impl Files {
     fn of(options: TableOptions, pour: impl FnOnce(&mut dyn Sink)) -> Files {
-        let kept: RefCell<BTreeMap<(Table, String), Kept>> = RefCell::default();
+        let kept: RefCell<BTreeMap<(Table, String), SharedBytes>> = RefCell::default();
         let open = |table: Table, date: &str, _: &About| -> io::Result<Box<dyn Write>> {
-            let file = Kept::default();
+            let file = SharedBytes::default();
             let twice = kept.borrow_mut().insert((table, date.to_string()), file.clone());
             assert!(twice.is_none(), "{table:?} {date} was opened twice");
             Ok(Box::new(File(file)))
@@ -177,6 +177,7 @@ fn single_ios_come_back_sorted_within_their_runs_and_bounds_hold() {
         wanted.insert((device, at), *event);
     }
     assert_eq!(wanted.len() as i64, EVENTS, "no two have the same place");
+    let standard = Edges::standard();
     let mut seen = 0;
     for reader in files.readers(Table::Events) {
         for group in reader.metadata().row_groups() {
@@ -208,6 +209,9 @@ fn single_ios_come_back_sorted_within_their_runs_and_bounds_hold() {
             {
                 assert_eq!(whole(&row, column), ns(stage), "{column}");
             }
+            assert_eq!(whole(&row, "second"), Some(at.div_euclid(1_000_000) * 1_000_000));
+            let bucket = ns(Stage::Device).map(|ns| standard.index(ns as u64) as i64);
+            assert_eq!(whole(&row, "bucket"), bucket);
             assert_eq!(text(&row, "op").as_deref(), Some(event.op.name()));
             assert_eq!(text(&row, "flags"), Some(event.flags.rwbs(event.op)));
             let sector = event.sector.and_then(|sector| i64::try_from(sector).ok());

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use iowhy_model::{EVENT_FIELDS, Event, Field, FieldValue, Nanos, Recording, Stage};
+use iowhy_model::{EVENT_FIELDS, Edges, Event, Field, FieldValue, Nanos, Recording, Stage};
 
 use super::files::{self, Files};
 use super::schema::{Table, TableColumn};
@@ -35,7 +35,10 @@ const COLUMNS: &[(&str, &str)] = &[
 /// What a column holds of an I/O.
 enum Holds {
     Time,
+    Second,
     Length(Stage),
+    /// The bucket of the time on the device.
+    Bucket(Edges),
     /// The weight: 1 where every I/O is told.
     Weight,
     /// The value of this field, up to this number.
@@ -86,6 +89,8 @@ impl Holds {
     fn of(column: &'static TableColumn) -> Holds {
         match column.name {
             "time" => Holds::Time,
+            "second" => Holds::Second,
+            "bucket" => Holds::Bucket(Edges::standard()),
             "b2q" => Holds::Length(Stage::Before),
             "q2d" => Holds::Length(Stage::Queue),
             "d2c" => Holds::Length(Stage::Device),
@@ -103,6 +108,14 @@ impl Holds {
     fn fill(&self, column: &mut Column, at_ns: i64, event: &Event, known: &Recording) {
         let (field, most) = match self {
             Holds::Time => return column.number(Some(at_ns.div_euclid(1000))),
+            Holds::Second => {
+                return column.number(Some(at_ns.div_euclid(1_000_000_000) * 1_000_000));
+            }
+            Holds::Bucket(edges) => {
+                let length = event.latency(Stage::Device);
+                let bucket = length.map(|length| edges.index(length.ns() as u64) as i64);
+                return column.number(bucket);
+            }
             Holds::Length(stage) => return column.number(event.latency(*stage).map(Nanos::ns)),
             Holds::Weight => {
                 return column

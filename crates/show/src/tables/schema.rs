@@ -114,6 +114,7 @@ pub const SCHEMA: &[TableColumn] = {
              `estimated`: the sum or the bucket follows from the middle of a bucket",
         ),
         column(Events, "time", Micros, "", "completion"),
+        column(Events, "second", Micros, "", "the same, to the second"),
         column(Events, "device", Text, "", "name of the device; null if the input gives none"),
         column(Events, "op", Text, "", "`read`, `write`, `discard`, `flush`, `other`"),
         column(Events, "flags", Text, "", "the kernel's rwbs letters"),
@@ -123,6 +124,13 @@ pub const SCHEMA: &[TableColumn] = {
         column(Events, "q2d", I64, "ns", "time in the queue"),
         column(Events, "d2c", I64, "ns", "time on the device"),
         column(Events, "q2c", I64, "ns", "both together (await)"),
+        column(
+            Events,
+            "bucket",
+            I32,
+            "",
+            "index of `d2c` in the table `buckets`; null if `d2c` is not known",
+        ),
         column(
             Events,
             "in_flight",
