@@ -32,11 +32,11 @@ use command::Status;
 #[command(name = "iowhy-fleet", version, max_term_width = 100)]
 struct Line {
     #[command(subcommand)]
-    command: Asked,
+    command: Commands,
 }
 
 #[derive(Subcommand, Debug)]
-enum Asked {
+enum Commands {
     /// Accuses disks, hosts, racks and firmwares that are slower than their peers under the same load
     Why(why::Why),
     /// Writes what `why` finds into one HTML file: a map, who is accused, what they share, since when
@@ -52,11 +52,11 @@ enum Asked {
 fn main() -> ExitCode {
     let line = Line::parse();
     let ended = match &line.command {
-        Asked::Why(why) => run(why.run()),
-        Asked::Report(report) => run(report.run()),
-        Asked::Sql(sql) => run(sql.run()),
-        Asked::Make(make) => make.run(),
-        Asked::Score(score) => run(score.run()),
+        Commands::Why(why) => run(why.run()),
+        Commands::Report(report) => run(report.run()),
+        Commands::Sql(sql) => run(sql.run()),
+        Commands::Make(make) => make.run(),
+        Commands::Score(score) => run(score.run()),
     };
     match ended {
         Ok(status) => status.into(),

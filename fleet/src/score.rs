@@ -10,7 +10,7 @@ use clap::Args;
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::why::hours::{self, Disks};
-use crate::why::{Whom, accused};
+use crate::why::{Subject, accused};
 
 /// Which fleet.
 #[derive(Args, Clone, Debug)]
@@ -48,7 +48,7 @@ impl Score {
         let mut with_others = BTreeSet::new();
         for one in &verdicts.accused {
             let bad = match &one.whom {
-                Whom::Firmware(model, firmware, _) => {
+                Subject::Firmware(model, firmware, _) => {
                     truth.firmwares.contains(&(model.clone(), firmware.clone()))
                 }
                 _ => false,
@@ -57,11 +57,11 @@ impl Score {
                 with_others.extend(one.disks(&disks).into_iter().map(name));
             }
             match &one.whom {
-                Whom::Disk(place) => drop(ours.insert(name(*place))),
-                Whom::Firmware(model, firmware, _) => {
+                Subject::Disk(place) => drop(ours.insert(name(*place))),
+                Subject::Firmware(model, firmware, _) => {
                     firmwares.insert((model.clone(), firmware.clone()));
                 }
-                Whom::Model(_) | Whom::Label(..) | Whom::Host(_) => others += 1,
+                Subject::Model(_) | Subject::Label(..) | Subject::Host(_) => others += 1,
             }
         }
         let months = disks.disks.len() as f64 * disks.hours as f64 / 24.0 / 30.0;

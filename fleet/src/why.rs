@@ -27,7 +27,7 @@ use clap::Args;
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::place::Place;
-pub use accused::Whom;
+pub use accused::Subject;
 
 /// Which fleet.
 #[derive(Args, Clone, Debug)]

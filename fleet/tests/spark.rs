@@ -106,7 +106,7 @@ impl Cluster {
         self.begin(query, folder, |_| {}).end()
     }
 
-    fn begin(&self, query: &str, folder: &Path, more: impl FnOnce(&mut Command)) -> Running {
+    fn begin(&self, query: &str, folder: &Path, more: impl FnOnce(&mut Command)) -> QueryGuard {
         // Files, for a pipe that nobody reads is full soon.
         let name = |what: &str| self.folder.path().join(what);
         let (out, err) = (name("out"), name("err"));
@@ -119,18 +119,18 @@ impl Cluster {
             .stdout(File::create(&out).unwrap())
             .stderr(File::create(&err).unwrap());
         more(&mut command);
-        Running { child: command.spawn().unwrap(), out, err }
+        QueryGuard { child: command.spawn().unwrap(), out, err }
     }
 }
 
 /// A query that is being answered.
-struct Running {
+struct QueryGuard {
     child: Child,
     out: PathBuf,
     err: PathBuf,
 }
 
-impl Running {
+impl QueryGuard {
     fn end(mut self) -> Result<String, String> {
         let begun = Instant::now();
         let status = loop {

@@ -68,7 +68,7 @@ enum Bar {
 struct Setup {
     name: &'static str,
     bar: Bar,
-    how: How,
+    how: Placement,
     /// Rates, by slice, and with nothing attached beside them.
     rates: Vec<f64>,
     /// Rate with it to rate without, by turn.
@@ -80,7 +80,7 @@ struct Setup {
 }
 
 #[derive(Clone, Copy)]
-enum How {
+enum Placement {
     Nothing,
     Traced(TraceMode),
     Biolatency,
@@ -108,23 +108,23 @@ fn main() {
     // Never written: reads of holes reach no disk below, so it is as quick as a device gets.
     let disk = Loop::new(1024, None);
     let place = Place::asked();
-    let _placed = Placed::new(place);
+    let _placed = CpuPlacement::new(place);
     let _awake = if place == Place::Free { Vec::new() } else { awake() };
     let _load = load(&disk, place);
     std::thread::sleep(Duration::from_secs(1));
     let mut setups = setups();
-    let mut before = slices(&disk, slice, &mut Attached::None);
+    let mut before = slices(&disk, slice, &mut AttachedTracer::None);
     for round in 0..rounds as usize {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            let is_peer = !matches!(setup.how, How::Nothing | How::Traced(_));
+            let is_peer = !matches!(setup.how, Placement::Nothing | Placement::Traced(_));
             if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;
             }
             let mut rates = turn(setup, &disk, slice);
             std::thread::sleep(SETTLE);
-            let behind = slices(&disk, slice, &mut Attached::None);
+            let behind = slices(&disk, slice, &mut AttachedTracer::None);
             let mut beside: Vec<f64> = before.iter().chain(&behind).copied().collect();
             setup.ratios.push(percentile(&mut rates, 0.5) / percentile(&mut beside, 0.5));
             setup.rates.extend(rates);
@@ -146,14 +146,14 @@ fn setups() -> Vec<Setup> {
         switches: Vec::new(),
     };
     let mut setups = vec![
-        new("nothing", Bar::None, How::Nothing),
-        new("hist", Bar::Beside(0.35, 0.05), How::Traced(TraceMode::Histograms)),
-        new("every event", Bar::Beside(0.5, 0.0), How::Traced(TraceMode::Events)),
-        new("iowhy watch", Bar::Kept(0.95), How::Recorder),
-        new("biolatency", Bar::None, How::Biolatency),
+        new("nothing", Bar::None, Placement::Nothing),
+        new("hist", Bar::Beside(0.35, 0.05), Placement::Traced(TraceMode::Histograms)),
+        new("every event", Bar::Beside(0.5, 0.0), Placement::Traced(TraceMode::Events)),
+        new("iowhy watch", Bar::Kept(0.95), Placement::Recorder),
+        new("biolatency", Bar::None, Placement::Biolatency),
     ];
     if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
-        setups.push(new("bpftrace", Bar::None, How::Bpftrace));
+        setups.push(new("bpftrace", Bar::None, Placement::Bpftrace));
     } else {
         println!("bpftrace is not here, so it is left out");
     }
@@ -169,12 +169,12 @@ fn switched() -> u64 {
 
 /// Some slices for the rate, which are returned, then some for the time in BPF.
 fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
-    let mut attached = Attached::new(setup.how, disk);
+    let mut attached = AttachedTracer::new(setup.how, disk);
     let (ios, before) = (disk.counters()[0], switched());
     let rates = slices(disk, slice, &mut attached);
     let ios = (disk.counters()[0] - ios).max(1) as f64;
     setup.switches.push((switched() - before) as f64 / ios);
-    if !matches!(setup.how, How::Nothing) {
+    if !matches!(setup.how, Placement::Nothing) {
         let on = Statistics::on();
         for _ in 0..COUNTED {
             let (ios, before) = (disk.counters()[0], rig::bpf_statistics(attached.pid()));
@@ -189,7 +189,7 @@ fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
     rates
 }
 
-fn slices(disk: &Loop, slice: Duration, attached: &mut Attached) -> Vec<f64> {
+fn slices(disk: &Loop, slice: Duration, attached: &mut AttachedTracer) -> Vec<f64> {
     (0..SLICES).map(|_| rate(disk, slice, attached)).collect()
 }
 
@@ -225,16 +225,16 @@ impl Place {
 
 /// Keeps this program on the second CPU, away from fio on the first, and the device's workers there
 /// too or beside fio. The workers may run where they did before when this goes.
-struct Placed(Option<String>);
+struct CpuPlacement(Option<String>);
 
-impl Placed {
-    fn new(place: Place) -> Placed {
+impl CpuPlacement {
+    fn new(place: Place) -> CpuPlacement {
         if place == Place::Free {
-            return Placed(None);
+            return CpuPlacement(None);
         }
         if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
             println!("only one CPU: all of it runs there");
-            return Placed(None);
+            return CpuPlacement(None);
         }
         let mut here = rustix::thread::CpuSet::new();
         here.set(1);
@@ -245,11 +245,11 @@ impl Placed {
         if mask.is_none() {
             println!("the workers of the device cannot be placed: rates will scatter");
         }
-        Placed(mask)
+        CpuPlacement(mask)
     }
 }
 
-impl Drop for Placed {
+impl Drop for CpuPlacement {
     fn drop(&mut self) {
         if let Some(mask) = &self.0 {
             let _ = std::fs::write(WORKERS, mask.trim());
@@ -285,7 +285,7 @@ fn load(disk: &Loop, place: Place) -> Guard {
 }
 
 /// Reads per second over one slice, emptying the ring meanwhile.
-fn rate(disk: &Loop, slice: Duration, attached: &mut Attached) -> f64 {
+fn rate(disk: &Loop, slice: Duration, attached: &mut AttachedTracer) -> f64 {
     let (began, before) = (Instant::now(), disk.counters()[0]);
     while began.elapsed() < slice {
         std::thread::sleep(DRAIN.min(slice.saturating_sub(began.elapsed())));
@@ -295,69 +295,69 @@ fn rate(disk: &Loop, slice: Duration, attached: &mut Attached) -> f64 {
 }
 
 /// A tracer or a peer at work.
-enum Attached {
+enum AttachedTracer {
     None,
     Traced(TraceMode, Box<BlockTrace>, Box<Recording>),
     Peer(Guard),
 }
 
-impl Attached {
-    fn new(how: How, disk: &Loop) -> Attached {
+impl AttachedTracer {
+    fn new(how: Placement, disk: &Loop) -> AttachedTracer {
         match how {
-            How::Nothing => {
+            Placement::Nothing => {
                 std::thread::sleep(SETTLE);
-                Attached::None
+                AttachedTracer::None
             }
-            How::Traced(mode) => {
+            Placement::Traced(mode) => {
                 let mut tracer = BlockTrace::new(disk.options(mode));
                 let mut recording = Recording::new();
                 tracer.begin(&mut recording).expect("the tracer begins");
                 std::thread::sleep(SETTLE);
-                Attached::Traced(mode, Box::new(tracer), Box::new(recording))
+                AttachedTracer::Traced(mode, Box::new(tracer), Box::new(recording))
             }
-            How::Biolatency => {
+            Placement::Biolatency => {
                 let mut peer = Command::new("biolatency");
                 peer.args(["-D", "-d", &disk.name, "3600"]);
-                Attached::peer(peer, PEER_LOADS)
+                AttachedTracer::peer(peer, PEER_LOADS)
             }
-            How::Bpftrace => {
+            Placement::Bpftrace => {
                 let mut peer = Command::new("bpftrace");
                 peer.args(["-e", SCRIPT]);
-                Attached::peer(peer, PEER_LOADS)
+                AttachedTracer::peer(peer, PEER_LOADS)
             }
-            How::Recorder => {
+            Placement::Recorder => {
                 let mut peer = Command::new(recorder());
                 let store =
                     std::env::temp_dir().join(format!("iowhy-{}-store", std::process::id()));
                 peer.args(["watch", "--device", &disk.name, "--store"]).arg(store);
-                Attached::peer(peer, RECORDER_LOADS)
+                AttachedTracer::peer(peer, RECORDER_LOADS)
             }
         }
     }
 
-    fn peer(mut peer: Command, loads: Duration) -> Attached {
+    fn peer(mut peer: Command, loads: Duration) -> AttachedTracer {
         peer.stdout(Stdio::null()).stderr(Stdio::null());
         let peer = Guard(peer.spawn().expect("a peer"));
         std::thread::sleep(loads);
-        Attached::Peer(peer)
+        AttachedTracer::Peer(peer)
     }
 
     /// Events are kept as the recording keeps them; histograms rest in the kernel until shown.
     fn drain(&mut self) {
-        if let Attached::Traced(TraceMode::Events, tracer, recording) = self {
+        if let AttachedTracer::Traced(TraceMode::Events, tracer, recording) = self {
             tracer.poll(&mut **recording).expect("a poll");
         }
     }
 
     fn pid(&self) -> u32 {
         match self {
-            Attached::Peer(peer) => peer.0.id(),
+            AttachedTracer::Peer(peer) => peer.0.id(),
             _ => std::process::id(),
         }
     }
 
     fn end(self) {
-        if let Attached::Traced(_, mut tracer, mut recording) = self {
+        if let AttachedTracer::Traced(_, mut tracer, mut recording) = self {
             tracer.end(&mut *recording).expect("the tracer ends");
         }
     }
@@ -406,7 +406,7 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
         let ns = (!setup.costs.is_empty()).then(|| percentile(&mut setup.costs, 0.5));
         (ns, percentile(&mut setup.ratios, 0.5))
     };
-    let peer = setups.iter_mut().find(|setup| matches!(setup.how, How::Biolatency));
+    let peer = setups.iter_mut().find(|setup| matches!(setup.how, Placement::Biolatency));
     let (peer_ns, peer_ratio) = peer.map_or((None, 1.0), figures);
     for setup in setups.iter_mut().filter(|setup| !setup.ratios.is_empty()) {
         row(setup, peer_ns, peer_ratio);

@@ -18,21 +18,21 @@ use iowhy_read::{blktrace, scan};
 mod make_blktrace;
 
 /// Keeps nothing but one histogram of all latencies.
-struct Counting {
+struct CountingSink {
     names: Recording,
     source: Source,
     latencies: Histogram,
 }
 
-impl Counting {
+impl CountingSink {
     fn new() -> Self {
         let source = Source::new("none", "-", Level::A);
         let latencies = Histogram::empty(iowhy_model::Edges::standard());
-        Counting { names: Recording::new(), source, latencies }
+        CountingSink { names: Recording::new(), source, latencies }
     }
 }
 
-impl Sink for Counting {
+impl Sink for CountingSink {
     fn begin(&mut self, source: Source) -> usize {
         self.source = source;
         0
@@ -74,7 +74,7 @@ fn on_cpu() -> f64 {
 
 /// Reads a file, or merges those of a trace, and tells how much memory that took.
 fn measure(names: &[String]) {
-    let mut sink = Counting::new();
+    let mut sink = CountingSink::new();
     let begun = on_cpu();
     let open = |name: &String| {
         let file = std::fs::File::open(name).unwrap();
@@ -114,7 +114,7 @@ fn main() {
         ("pylatencymap", pylatencymap(megabytes << 20)),
     ] {
         for _ in 0..if name.contains(&only) { 5 } else { 0 } {
-            let mut sink = Counting::new();
+            let mut sink = CountingSink::new();
             let begun = on_cpu();
             // 256 KiB is what the command line reads with.
             let mut reader = BufReader::with_capacity(1 << 18, text.as_bytes());
@@ -137,7 +137,7 @@ fn binary(ios: u64) {
     let size: usize = files.iter().map(Vec::len).sum();
     let merged = interleaved(&files);
     for k in 0..6 {
-        let mut sink = Counting::new();
+        let mut sink = CountingSink::new();
         let begun = on_cpu();
         let reader = |bytes| Box::new(BufReader::with_capacity(1 << 18, bytes)) as Box<dyn BufRead>;
         let name = if k < 3 {

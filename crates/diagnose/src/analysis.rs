@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 
-use iowhy_model::{DeviceId, Distribution, Edges, Inferred, Layer, Listing, Recording, whole};
+use iowhy_model::{DeviceId, Distribution, Edges, Inference, Layer, Listing, Recording, whole};
 
 use crate::analysis::audit::{AtOnce, Inconsistency};
 use crate::analysis::device_trace::DeviceTrace;
@@ -32,7 +32,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
-use crate::facts::probed::Probed;
+use crate::facts::probed::ProbeListing;
 use crate::measures::replay::Side;
 use crate::options::Options;
 
@@ -88,7 +88,7 @@ fn by_device(intervals: &[IntervalSample]) -> (Vec<Vec<usize>>, HashMap<usize, V
 
 /// Whether a histogram is known to be of a disk: somebody said so, or it names one.
 fn is_of_a_disk(recording: &Recording, listing: &Listing, known: &Distribution) -> bool {
-    !listing.source.inferred.contains(&Inferred::Subject)
+    !listing.source.inferred.contains(&Inference::Subject)
         || !recording.device_of(known.device).name.is_empty()
 }
 
@@ -122,7 +122,9 @@ impl<'a> Analysis<'a> {
 
     /// The spindle speed that the user states, or that a probe measured, in revolutions per minute.
     pub fn stated_rpm(&self) -> Option<f64> {
-        self.options.rpm.or_else(|| Probed::all(self.recording).find_map(|probed| probed.rpm()))
+        self.options
+            .rpm
+            .or_else(|| ProbeListing::all(self.recording).find_map(|probed| probed.rpm()))
     }
 
     /// Requests that a run on a device has in flight at most, where its source states it.

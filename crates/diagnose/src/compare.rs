@@ -12,7 +12,8 @@ mod share;
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Compared, ComparedVerdict, Comparison, Difference, Explained, Random, Recording, Unit, Verdict,
+    ComparedSide, ComparedVerdict, Comparison, Difference, Explanation, Random, Recording, Unit,
+    Verdict,
 };
 
 use crate::diagnosis::judge;
@@ -201,7 +202,7 @@ fn correct(differences: &mut [Difference]) -> usize {
     tests
 }
 
-fn compared(name: &str, recording: &Recording, options: &Options) -> Compared {
+fn compared(name: &str, recording: &Recording, options: &Options) -> ComparedSide {
     let verdicts = judge(recording, options)
         .into_iter()
         .map(|finding| ComparedVerdict {
@@ -217,13 +218,13 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> Compared {
             sentence: finding.sentence,
         })
         .collect();
-    Compared { name: name.to_string(), records: recording.records(), verdicts }
+    ComparedSide { name: name.to_string(), records: recording.records(), verdicts }
 }
 
 /// A verdict that stands on one side and on the other does not; the surest of these.
-fn explained(sides: &[Compared; 2], differences: &[Difference]) -> Explained {
+fn explained(sides: &[ComparedSide; 2], differences: &[Difference]) -> Explanation {
     if !differences.iter().any(|one| one.differs) {
-        return Explained::Nothing;
+        return Explanation::Nothing;
     }
     let accuses = |said: &ComparedVerdict| {
         said.stands
@@ -246,10 +247,10 @@ fn explained(sides: &[Compared; 2], differences: &[Difference]) -> Explained {
         }
     }
     if let Some((side, place, _)) = best {
-        return Explained::One(side, place);
+        return Explanation::One(side, place);
     }
     let shared = sides[0].verdicts.iter().find(|said| accuses(said));
-    shared.map_or(Explained::Unknown, |said| Explained::Same(said.verdict))
+    shared.map_or(Explanation::Unknown, |said| Explanation::Same(said.verdict))
 }
 
 #[cfg(test)]

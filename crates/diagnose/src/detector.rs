@@ -28,12 +28,12 @@ pub enum Rule {
     Detect(fn(&Analysis) -> Vec<Finding>),
     /// It speaks of the disks that no finding blames, once all others are ranked: who clears a disk
     /// must know that nothing stands against it.
-    Conclude(fn(&Analysis, &Ranked) -> Vec<Finding>),
+    Conclude(fn(&Analysis, &RankedFindings) -> Vec<Finding>),
 }
 
 /// The findings so far, best first, and the list of detectors they came from.
 #[derive(Clone, Copy)]
-pub struct Ranked<'r> {
+pub struct RankedFindings<'r> {
     /// What was found.
     pub findings: &'r [Finding],
     /// Who looked.
@@ -42,7 +42,7 @@ pub struct Ranked<'r> {
     pub surely: bool,
 }
 
-impl Ranked<'_> {
+impl RankedFindings<'_> {
     /// The detector of a verdict.
     pub fn detector(&self, verdict: Verdict) -> Option<&Detector> {
         self.detectors.iter().find(|detector| detector.verdict == verdict)

@@ -44,7 +44,7 @@ mod options;
 mod phrase;
 mod ranking;
 
-pub use analysis::bounds::Judged;
+pub use analysis::bounds::JudgedShare;
 pub use baseline::stored::{Baseline, BaselineEntry, HealthyOrigin};
 pub use compare::compare;
 pub use detector::{Detector, Needs, Rule};

@@ -8,10 +8,12 @@ pub mod subjects;
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Evidence, Family, Finding, Inferred, Level, Listing, STANDS, Severity, Verdict};
+use iowhy_model::{
+    Evidence, Family, Finding, Inference, Level, Listing, STANDS, Severity, Verdict,
+};
 
 use crate::analysis::Analysis;
-use crate::detector::{Detector, Ranked, Rule};
+use crate::detector::{Detector, RankedFindings, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
 use crate::options::Calibration;
@@ -107,7 +109,7 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
     for detector in detectors {
         let Rule::Conclude(conclude) = detector.rule else { continue };
         let concluded = |surely| {
-            let ranked = Ranked { findings: &all, detectors, surely };
+            let ranked = RankedFindings { findings: &all, detectors, surely };
             merged(analysis, conclude(analysis, &ranked)).into_iter()
         };
         let (mut said, withdrawn): (Vec<Finding>, Vec<Finding>) =
@@ -273,9 +275,9 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
         finding.subject.listings.iter().filter_map(|place| all.get(*place)).collect()
     };
     let infers = |what| listings.iter().any(|known| known.source.inferred.contains(&what));
-    let at_most = match (infers(Inferred::Columns), finding.verdict) {
+    let at_most = match (infers(Inference::Columns), finding.verdict) {
         // Of rows whose times do not fit together nobody is sure.
-        _ if infers(Inferred::Order) => STANDS - 0.01,
+        _ if infers(Inference::Order) => STANDS - 0.01,
         // Who clears a disk must know what the columns are, and over what time.
         (true, Verdict::Healthy) => STANDS - 0.01,
         (true, _) => INFERRED,

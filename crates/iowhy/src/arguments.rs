@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args};
 use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 pub use crate::selection::Selection;
 use crate::store_input::StoreInput;
 use crate::{commands, complete, terminal};
@@ -80,8 +80,8 @@ impl Output {
 
 /// How this machine is traced.
 #[derive(Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "Tracing")]
-pub struct Tracing {
+#[command(next_help_heading = "TraceArgs")]
+pub struct TraceArgs {
     /// Also the time before the request (B2Q): waiting for a free tag, for write-back throttling,
     /// for io.cost
     #[arg(long)]
@@ -151,7 +151,7 @@ impl Words {
         match &task {
             Task::Read(_) => only_live(matches)?,
             Task::Watch(_) if self.format.is_some() => {
-                return Err(Hinted::error(
+                return Err(HintedError::error(
                     "`--format` is for captures, and none is given",
                     "name the capture, or leave `--format` out to watch this machine",
                 ));
@@ -182,13 +182,13 @@ impl Words {
             });
         }
         let usage = "write an interval in seconds and how many reports: `1 10`";
-        let interval = seconds(&self.words[0]).map_err(|why| Hinted::error(why, usage))?;
+        let interval = seconds(&self.words[0]).map_err(|why| HintedError::error(why, usage))?;
         let count = match self.words.get(1..).unwrap_or_default() {
             [] => None,
             [count] => Some(count.parse().ok().filter(|count| *count > 0).ok_or_else(|| {
-                Hinted::error(format!("`{count}` is not a number of reports"), usage)
+                HintedError::error(format!("`{count}` is not a number of reports"), usage)
             })?),
-            _ => return Err(Hinted::error("too many words after the interval", usage)),
+            _ => return Err(HintedError::error("too many words after the interval", usage)),
         };
         Ok(Task::Watch(Repeat { interval: Some(interval), count }))
     }
@@ -215,7 +215,7 @@ pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
     };
     match LIVE.iter().find(|(id, _)| typed(id)) {
         None => Ok(()),
-        Some((_, option)) => Err(Hinted::error(
+        Some((_, option)) => Err(HintedError::error(
             format!("`{option}` works only live, and captures are read here"),
             format!("leave `{option}` out, or name no capture to watch this machine"),
         )),

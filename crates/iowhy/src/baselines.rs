@@ -9,7 +9,7 @@ use iowhy_diagnose::{Baseline, BaselineEntry, HealthyOrigin};
 use iowhy_model::{Finding, Op, Recording};
 use serde_json::Value;
 
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::outputs;
 
 /// What a device is compared with, and what is kept of it.
@@ -46,7 +46,7 @@ impl Baselines {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
         let wrong = |why: std::io::Error| {
             let hint = "name a new file, or one that `--learn` wrote";
-            Hinted::error(format!("cannot learn into `{file}`: {why}"), hint)
+            HintedError::error(format!("cannot learn into `{file}`: {why}"), hint)
         };
         let there = outputs::open_to_rewrite(Path::new(file)).map_err(wrong)?;
         let mut baseline = match &there {
@@ -76,7 +76,7 @@ fn learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
     let mut text = String::new();
     let wrong = |why: String| {
         let hint = "name a new file, or one that `--learn` wrote";
-        Hinted::error(format!("cannot learn into `{name}`: {why}"), hint)
+        HintedError::error(format!("cannot learn into `{name}`: {why}"), hint)
     };
     file.read_to_string(&mut text).map_err(|why| wrong(why.to_string()))?;
     Baseline::parse(&text).map_err(wrong)
@@ -86,7 +86,7 @@ fn stored(file: &str) -> anyhow::Result<Baseline> {
     let hint = "write one with `iowhy why --learn FILE CAPTURE`, or `iowhy probe calibrate TARGET \
                 --json > FILE`";
     let wrong =
-        |why: String| Hinted::error(format!("cannot use `{file}` as a baseline: {why}"), hint);
+        |why: String| HintedError::error(format!("cannot use `{file}` as a baseline: {why}"), hint);
     let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
     if text.trim_start().starts_with('{') {
         return calibrated(file, &text)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
 use iowhy_model::{Note, Sink};
 
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 
 /// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
@@ -18,16 +18,16 @@ const DRAIN: Duration = Duration::from_millis(20);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A collector and when it is polled.
-struct Paced {
+struct PacedCollector {
     collector: Box<dyn Collector>,
     /// From one poll to the next; `Duration::MAX` for one at the end of a stretch only.
     pace: Duration,
     polled: Instant,
 }
 
-impl Paced {
-    fn new(collector: Box<dyn Collector>, pace: Duration) -> Paced {
-        Paced { collector, pace, polled: Instant::now() }
+impl PacedCollector {
+    fn new(collector: Box<dyn Collector>, pace: Duration) -> PacedCollector {
+        PacedCollector { collector, pace, polled: Instant::now() }
     }
 
     fn poll(&mut self, sink: &mut dyn Sink) -> anyhow::Result<()> {
@@ -42,23 +42,23 @@ impl Paced {
 }
 
 /// Collectors at work.
-pub struct Collecting {
+pub struct LiveCollectors {
     /// The devices at the start.
     known: Vec<BlockDevice>,
     /// In the order in which they are polled: counters first, for reading them is quick, and their interval should not
     /// hold our own work.
-    paced: Vec<Paced>,
+    paced: Vec<PacedCollector>,
     tended: Instant,
     traces: bool,
 }
 
-impl Collecting {
+impl LiveCollectors {
     /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on alone, and what it
     /// cannot know is said on stderr.
     ///
     /// # Errors
     /// If a named device does not exist, or if nothing at all can be watched.
-    pub fn begin(plan: &Plan, sink: &mut dyn Sink) -> anyhow::Result<Collecting> {
+    pub fn begin(plan: &Plan, sink: &mut dyn Sink) -> anyhow::Result<LiveCollectors> {
         let known = if plan.root.is_none() { known_devices()? } else { Vec::new() };
         let numbers = numbers(&known, plan)?;
         for device in &known {
@@ -79,16 +79,16 @@ impl Collecting {
         if let Some(pace) = plan.sample {
             let mut stats = DiskStats::new(plan.root.clone());
             stats.begin(sink)?;
-            paced.push(Paced::new(Box::new(stats), pace));
+            paced.push(PacedCollector::new(Box::new(stats), pace));
         }
         paced.extend(tracer);
         if let Some(pace) = plan.host_facts {
             for mut collector in iowhy_live::beside() {
                 collector.begin(sink)?;
-                paced.push(Paced::new(collector, pace));
+                paced.push(PacedCollector::new(collector, pace));
             }
         }
-        Ok(Collecting { known, paced, tended: Instant::now(), traces })
+        Ok(LiveCollectors { known, paced, tended: Instant::now(), traces })
     }
 
     /// The devices at the start.
@@ -119,7 +119,7 @@ impl Collecting {
 
     /// How long until a collector is due.
     pub fn idle(&self) -> Duration {
-        let left = |one: &Paced| one.pace.saturating_sub(one.polled.elapsed());
+        let left = |one: &PacedCollector| one.pace.saturating_sub(one.polled.elapsed());
         self.paced.iter().map(left).min().unwrap_or(Duration::MAX)
     }
 
@@ -150,7 +150,7 @@ impl Collecting {
 
     /// Another pace for the collector that traces.
     pub fn trace_at(&mut self, pace: Duration) {
-        let is_tracer = |one: &&mut Paced| {
+        let is_tracer = |one: &&mut PacedCollector| {
             let any: &dyn Any = one.collector.as_ref();
             any.is::<BlockTrace>()
         };
@@ -201,7 +201,7 @@ fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>
         Some(device) => Ok((device.major, device.minor)),
         None => {
             let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
-            Err(Hinted::error(
+            Err(HintedError::error(
                 format!("there is no block device `{name}`"),
                 format!("this machine has {}", names.join(", ")),
             ))
@@ -216,7 +216,7 @@ fn tracer(
     devices: Vec<(u32, u32)>,
     plan: &Plan,
     sink: &mut dyn Sink,
-) -> anyhow::Result<Option<Paced>> {
+) -> anyhow::Result<Option<PacedCollector>> {
     let refused = if plan.event_text {
         None
     } else {
@@ -240,13 +240,14 @@ fn tracer(
                 }
                 // Histograms wait in the kernel.
                 let pace = if mode == TraceMode::Events { DRAIN } else { Duration::MAX };
-                return Ok(Some(Paced::new(Box::new(trace), pace)));
+                return Ok(Some(PacedCollector::new(Box::new(trace), pace)));
             }
             Err(error) if plan.programs_only => return Err(error.into()),
             Err(error) => Some(error),
         }
     };
-    Ok(event_text(devices, refused, plan, sink)?.map(|text| Paced::new(Box::new(text), DRAIN)))
+    Ok(event_text(devices, refused, plan, sink)?
+        .map(|text| PacedCollector::new(Box::new(text), DRAIN)))
 }
 
 /// The kernel's event text instead of eBPF; `None` if that is refused, too, and counters are left.

@@ -17,8 +17,8 @@ use iowhy_model::{Fact, FactKey, Level, Sink, Source, key, numbers};
 use iowhy_read::{Format, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use crate::messages::{self, Hinted, ProgressReader};
-use crate::unpack::{self, Unpacked, unpacked};
+use crate::messages::{self, HintedError, ProgressReader};
+use crate::unpack::{self, InputBody, unpacked};
 
 /// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
 /// host has some 20 000 files and 1 GB.
@@ -73,7 +73,7 @@ pub fn pour(
         outcome.facts += state_block(&sys, &root.path, sink);
     }
     if outcome.read == 0 && outcome.facts == 0 {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             format!("nothing in the folder was recognised: {}", words(folder, &outcome)),
             "name the capture itself; `iowhy explain formats` lists what is read",
         ));
@@ -132,7 +132,7 @@ impl Root {
     fn of(folder: &Path) -> anyhow::Result<Root> {
         let shown = folder.display();
         let cannot = |cause: io::Error| {
-            Hinted::error(format!("cannot read `{shown}`: {cause}"), "check the path")
+            HintedError::error(format!("cannot read `{shown}`: {cause}"), "check the path")
         };
         let path = fs::canonicalize(folder).map_err(cannot)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -141,7 +141,7 @@ impl Root {
         let system = fs::metadata(&path).map_err(cannot)?.dev();
         let kind = rustix::fs::fstatfs(&opened).map_err(|cause| cannot(cause.into()))?.f_type;
         if LIVE.contains(&(kind as i64)) || path == Path::new("/") {
-            return Err(Hinted::error(
+            return Err(HintedError::error(
                 format!("`{shown}` is this machine itself, not a folder of captures"),
                 "to watch it: `iowhy why --for 30s`",
             ));
@@ -290,12 +290,12 @@ fn read_one(
     outcome: &mut Outcome,
 ) {
     match unpacked(reader) {
-        Ok(Unpacked::Archive(mut archive)) => {
+        Ok(InputBody::Archive(mut archive)) => {
             if let Err(error) = pour_archive(&mut *archive, name, only, sink, outcome) {
                 outcome.cannot_read(name, &error);
             }
         }
-        Ok(Unpacked::Capture(mut reader)) => {
+        Ok(InputBody::Capture(mut reader)) => {
             let head = match reader.fill_buf() {
                 Ok(head) => head,
                 Err(error) => return outcome.cannot_read(name, &error),
@@ -376,7 +376,7 @@ pub fn pour_named_archive(
     let damaged = pour_archive(archive, name, only, sink, &mut outcome).is_err();
     outcome.unreadable += usize::from(damaged);
     if outcome.read == 0 {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             format!("nothing in the archive `{name}` was recognised ({} files)", outcome.passed),
             "unpack it and name the capture itself; `iowhy explain formats` lists what is read",
         ));

@@ -15,9 +15,9 @@ use rustix::fs::FileType;
 
 use crate::arguments::Files;
 use crate::folder;
-use crate::messages::{self, Hinted, ProgressReader};
+use crate::messages::{self, HintedError, ProgressReader};
 use crate::store_input;
-use crate::unpack::{Unpacked, unpacked};
+use crate::unpack::{InputBody, unpacked};
 
 /// Bytes asked of the system at a time.
 const BUFFER: usize = 1 << 18;
@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 18;
 const PIPE_WAIT: Duration = Duration::from_secs(4);
 
 /// What came of the inputs.
-pub struct Gathered {
+pub struct InputSet {
     /// All listings of all inputs.
     pub recording: Recording,
     /// Inputs that could not be read, or in which nothing was recognised.
@@ -57,11 +57,11 @@ impl Files {
 
     /// Reads every input in a fixed amount of memory, however long they are; what one of them lacks
     /// is said at once and does not stop the others. Single I/Os beyond so many are only counted, histograms beyond many are added up with their neighbours.
-    pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<Gathered> {
+    pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
         let (failed, prose) = self.pour(&mut tally)?;
         let mut recording = tally.recording();
         recording.prose = prose;
-        Ok(Gathered { recording, failed })
+        Ok(InputSet { recording, failed })
     }
 
     /// Pours every input into a sink: how many failed, and the lines of prose of the others.
@@ -92,8 +92,8 @@ impl Files {
                 continue;
             }
             match pour_one(&input, &files, only, sink) {
-                Ok(Poured::Capture(scan)) => prose.push((input, scan.prose)),
-                Ok(Poured::Archive(outcome)) => {
+                Ok(InputKind::Capture(scan)) => prose.push((input, scan.prose)),
+                Ok(InputKind::Archive(outcome)) => {
                     failed += usize::from(!outcome.is_whole());
                     prose.extend(outcome.prose);
                 }
@@ -142,7 +142,7 @@ impl Files {
         match &self.format {
             None => Ok(None),
             Some(name) => iowhy_read::find(name).map(Some).ok_or_else(|| {
-                Hinted::error(
+                HintedError::error(
                     format!("there is no format `{name}`"),
                     "`iowhy explain formats` lists them",
                 )
@@ -159,7 +159,7 @@ impl Files {
 }
 
 /// What an input turned out to be.
-enum Poured {
+enum InputKind {
     Capture(Scan),
     Archive(folder::Outcome),
 }
@@ -170,21 +170,21 @@ fn pour_one(
     files: &[PathBuf],
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
-) -> anyhow::Result<Poured> {
+) -> anyhow::Result<InputKind> {
     let [file] = files else {
         let parts: Vec<_> = files.iter().map(|file| open(file)).collect::<Result<_, _>>()?;
-        return Ok(Poured::Capture(iowhy_read::blktrace::merge(input, parts, sink)?));
+        return Ok(InputKind::Capture(iowhy_read::blktrace::merge(input, parts, sink)?));
     };
     let cannot = |cause: std::io::Error| {
         let text = format!("cannot read `{input}`: {cause}");
-        Hinted::error(text, "give a file that holds captured output")
+        HintedError::error(text, "give a file that holds captured output")
     };
     Ok(match unpacked(open_packed(file)?).map_err(cannot)? {
-        Unpacked::Archive(mut archive) => {
-            Poured::Archive(folder::pour_named_archive(&mut *archive, input, only, sink)?)
+        InputBody::Archive(mut archive) => {
+            InputKind::Archive(folder::pour_named_archive(&mut *archive, input, only, sink)?)
         }
-        Unpacked::Capture(mut one) => {
-            Poured::Capture(iowhy_read::scan(input, &mut one, only, sink)?)
+        InputBody::Capture(mut one) => {
+            InputKind::Capture(iowhy_read::scan(input, &mut one, only, sink)?)
         }
     })
 }
@@ -193,12 +193,12 @@ fn pour_one(
 fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     let shown = file.display();
     match unpacked(open_packed(file)?) {
-        Ok(Unpacked::Capture(reader)) => Ok(reader),
-        Ok(Unpacked::Archive(_)) => Err(Hinted::error(
+        Ok(InputBody::Capture(reader)) => Ok(reader),
+        Ok(InputBody::Archive(_)) => Err(HintedError::error(
             format!("`{shown}` is an archive"),
             format!("to judge all captures in it: `iowhy why {shown}`; else unpack it"),
         )),
-        Err(cause) => Err(Hinted::error(
+        Err(cause) => Err(HintedError::error(
             format!("cannot read `{shown}`: {cause}"),
             "give a file that holds captured output",
         )),
@@ -217,19 +217,19 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
             std::io::ErrorKind::NotFound => "check the path; `iowhy explain why` shows examples",
             _ => "give a file that holds captured output",
         };
-        Hinted::error(format!("cannot read `{shown}`: {cause}"), hint)
+        HintedError::error(format!("cannot read `{shown}`: {cause}"), hint)
     };
     let opened = File::open(file).map_err(cannot)?;
     let known = opened.metadata().map_err(cannot)?;
     let kind = known.file_type();
     if kind.is_dir() {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             format!("`{shown}` is a directory"),
             format!("name the files in it: `iowhy why {shown}/*`"),
         ));
     }
     if std::os::unix::fs::FileTypeExt::is_block_device(&kind) {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             format!("`{shown}` is a block device, not a capture"),
             format!("to watch it live: `iowhy why --device {shown}`"),
         ));
@@ -294,7 +294,7 @@ pub fn still_silent() -> anyhow::Result<()> {
     match hear(&std::io::stdin(), Duration::ZERO) {
         Heard::Silence => Ok(()),
         Heard::End => Err(ended()),
-        Heard::Data => Err(Hinted::error(
+        Heard::Data => Err(HintedError::error(
             "standard input brought data too late: this machine was being watched already",
             "keep it in a file and read that: `COMMAND > capture.txt; iowhy capture.txt`",
         )),
@@ -302,7 +302,7 @@ pub fn still_silent() -> anyhow::Result<()> {
 }
 
 fn ended() -> anyhow::Error {
-    Hinted::error(
+    HintedError::error(
         "standard input ended without any data: the command before the `|` printed nothing",
         "run that command alone to see why; to watch this machine instead, add `< /dev/null`",
     )

@@ -7,7 +7,7 @@
 mod arguments;
 mod baselines;
 mod bounds;
-mod collecting;
+mod collectors;
 mod command;
 mod commands;
 mod complete;

@@ -14,7 +14,7 @@ use crate::sanitised;
 pub fn error(error: &anyhow::Error) {
     let hint = error.chain().find_map(|cause| {
         cause
-            .downcast_ref::<Hinted>()
+            .downcast_ref::<HintedError>()
             .map(|hinted| hinted.hint.clone())
             .or_else(|| cause.downcast_ref::<iowhy_read::Error>().map(|e| e.hint().to_string()))
             .or_else(|| cause.downcast_ref::<iowhy_live::Error>().map(|e| e.hint().to_string()))
@@ -76,25 +76,25 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// An error of the rim that knows what to do about it.
 #[derive(Debug)]
-pub struct Hinted {
+pub struct HintedError {
     text: String,
     hint: String,
 }
 
-impl Hinted {
+impl HintedError {
     /// An error with its hint.
     pub fn error(text: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Hinted { text: text.into(), hint: hint.into() })
+        anyhow::Error::new(HintedError { text: text.into(), hint: hint.into() })
     }
 }
 
-impl std::fmt::Display for Hinted {
+impl std::fmt::Display for HintedError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Hinted {}
+impl std::error::Error for HintedError {}
 
 /// Whether a line of progress stands on the terminal.
 static DRAWN: AtomicBool = AtomicBool::new(false);
@@ -182,16 +182,16 @@ impl<R: Read> Read for ProgressReader<R> {
 
 /// Tells on a terminal that something is under way, once it takes more than two seconds; until it is
 /// dropped.
-pub struct Working {
+pub struct ProgressMessage {
     done: Option<mpsc::Sender<()>>,
     teller: Option<JoinHandle<()>>,
 }
 
-impl Working {
+impl ProgressMessage {
     /// On this: `judging`.
-    pub fn on(what: &'static str) -> Working {
+    pub fn on(what: &'static str) -> ProgressMessage {
         if !std::io::stderr().is_terminal() {
-            return Working { done: None, teller: None };
+            return ProgressMessage { done: None, teller: None };
         }
         let (done, ended) = mpsc::channel::<()>();
         let teller = std::thread::spawn(move || {
@@ -202,11 +202,11 @@ impl Working {
                 wait = Duration::from_secs(1);
             }
         });
-        Working { done: Some(done), teller: Some(teller) }
+        ProgressMessage { done: Some(done), teller: Some(teller) }
     }
 }
 
-impl Drop for Working {
+impl Drop for ProgressMessage {
     fn drop(&mut self) {
         drop(self.done.take());
         if let Some(teller) = self.teller.take() {

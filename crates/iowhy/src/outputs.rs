@@ -21,8 +21,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::messages::Hinted;
-use crate::sanitised::Sanitised;
+use crate::messages::HintedError;
+use crate::sanitised::SanitisedWriter;
 
 /// Whether a file that holds something may be replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -59,7 +59,7 @@ impl Output {
             let own = fstat(io::stdout()).ok().filter(is_regular);
             if own.is_some_and(|own| is_input(&own, inputs)) {
                 let hint = "write to another file, then move it";
-                return Err(Hinted::error("standard output is the input itself", hint));
+                return Err(HintedError::error("standard output is the input itself", hint));
             }
             return Ok(Output { shown: path.to_path_buf(), place: None });
         }
@@ -104,7 +104,7 @@ impl Output {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> anyhow::Result<()> {
         self.fill(|out| {
-            let mut clean = Sanitised::new(out, false);
+            let mut clean = SanitisedWriter::new(out, false);
             fill(&mut clean)?;
             clean.flush()
         })
@@ -158,20 +158,20 @@ impl Output {
     }
 
     /// What tells it from any other file that may stand under its name later.
-    pub fn made(&self) -> Option<Made> {
+    pub fn made(&self) -> Option<WrittenFile> {
         let there = fstat(&self.place.as_ref()?.file).ok()?;
-        Some(Made { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })
+        Some(WrittenFile { path: self.shown.clone(), device: there.st_dev, inode: there.st_ino })
     }
 }
 
 /// A file that was written, by its path and number.
-pub struct Made {
+pub struct WrittenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
-impl Made {
+impl WrittenFile {
     /// Removes it, if it is still what stands there: nothing was written to it, or it is no longer
     /// wanted.
     pub fn remove(&self) {
@@ -188,7 +188,7 @@ impl Place {
         let shown = path.display();
         let Some(name) = path.file_name().filter(|_| !path.as_os_str().as_bytes().ends_with(b"/"))
         else {
-            return Err(Hinted::error(format!("`{shown}` is a directory"), NAME_A_FILE));
+            return Err(HintedError::error(format!("`{shown}` is a directory"), NAME_A_FILE));
         };
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -199,7 +199,7 @@ impl Place {
         match statat(&folder_fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => {
                 if holds_devices(folder) {
-                    return Err(Hinted::error(
+                    return Err(HintedError::error(
                         format!("`{shown}` would be a new file among the device nodes"),
                         NAME_A_FILE,
                     ));
@@ -214,7 +214,7 @@ impl Place {
                 match (there.st_size, force) {
                     (0, _) => Place::empty(folder_fd, name, path),
                     (_, true) => Place::replacing(folder_fd, name, path),
-                    (_, false) => Err(Hinted::error(
+                    (_, false) => Err(HintedError::error(
                         format!("`{shown}` exists; not overwritten"),
                         "name another file, or add `--force` to replace it",
                     )),
@@ -250,7 +250,7 @@ impl Place {
         let file = locked(&folder, name, OFlags::WRONLY, path)?;
         if fstat(&file).is_ok_and(|there| there.st_size != 0) {
             let text = format!("`{}` was written to meanwhile", path.display());
-            return Err(Hinted::error(text, "name another file"));
+            return Err(HintedError::error(text, "name another file"));
         }
         Ok(Place { folder, name: name.to_os_string(), file, temporary: None, replaces: false })
     }
@@ -314,11 +314,11 @@ impl Tree {
         });
         let folder = opened.map_err(|cause| {
             let text = format!("cannot write into `{}`: {cause}", path.display());
-            Hinted::error(text, NAME_A_FOLDER)
+            HintedError::error(text, NAME_A_FOLDER)
         })?;
         if holds_devices(path) {
             let text = format!("`{}` is the folder of the device nodes", path.display());
-            return Err(Hinted::error(text, NAME_A_FOLDER));
+            return Err(HintedError::error(text, NAME_A_FOLDER));
         }
         Ok(Tree { shown: path.to_path_buf(), folder })
     }
@@ -360,7 +360,7 @@ impl Tree {
         };
         read().map_err(|cause| {
             let text = format!("cannot read `{}`: {cause}", self.path(folders).display());
-            Hinted::error(text, NAME_A_FOLDER)
+            HintedError::error(text, NAME_A_FOLDER)
         })
     }
 
@@ -394,7 +394,7 @@ impl Tree {
                     cause => io::Error::from(cause).to_string(),
                 };
                 let text = format!("cannot write into `{}`: {why}", shown.display());
-                Hinted::error(text, NAME_A_FOLDER)
+                HintedError::error(text, NAME_A_FOLDER)
             };
             inner = match openat(&inner, *name, flags, Mode::empty()) {
                 Ok(there) => there,
@@ -423,7 +423,7 @@ const NAME_A_FOLDER: &str = "name a folder that you may write to; it is made if 
 pub fn rewrite(path: &Path, read: Option<&File>, text: &str) -> anyhow::Result<()> {
     let changed = || {
         let hint = "run it again";
-        Hinted::error(format!("`{}` was changed meanwhile", path.display()), hint)
+        HintedError::error(format!("`{}` was changed meanwhile", path.display()), hint)
     };
     let there = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok();
     let known = read.and_then(|file| fstat(file).ok());
@@ -463,7 +463,7 @@ fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Er
     let shown = path.display();
     let what = match FileType::from_raw_mode(there.st_mode) {
         FileType::RegularFile if is_input(there, inputs) => {
-            return Some(Hinted::error(
+            return Some(HintedError::error(
                 format!("`{shown}` is the input itself: a capture cannot be written over itself"),
                 "write to another file, then move it",
             ));
@@ -477,7 +477,7 @@ fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Er
         FileType::Socket => "a socket",
         _ => "no regular file",
     };
-    Some(Hinted::error(format!("cannot write `{shown}`: it is {what}"), NAME_A_FILE))
+    Some(HintedError::error(format!("cannot write `{shown}`: it is {what}"), NAME_A_FILE))
 }
 
 /// Opens what is there without following or waiting, and locks it.
@@ -488,10 +488,10 @@ fn locked(folder: &OwnedFd, name: &OsStr, access: OFlags, path: &Path) -> anyhow
     let there = fstat(&file).map_err(|cause| cannot(path, cause.into()))?;
     if !is_regular(&there) {
         let text = format!("`{}` became something else meanwhile", path.display());
-        return Err(Hinted::error(text, NAME_A_FILE));
+        return Err(HintedError::error(text, NAME_A_FILE));
     }
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(Hinted::error(
+        Err(Errno::WOULDBLOCK) => Err(HintedError::error(
             format!("`{}` is being written by another process", path.display()),
             "name another file, or wait for it",
         )),
@@ -544,11 +544,11 @@ fn cannot(path: &Path, cause: io::Error) -> anyhow::Error {
     }
     let shown = path.display();
     match cause.kind() {
-        ErrorKind::AlreadyExists => Hinted::error(
+        ErrorKind::AlreadyExists => HintedError::error(
             format!("cannot write `{shown}`: another process made it meanwhile"),
             "name another file, or add `--force` to replace it",
         ),
-        _ => Hinted::error(format!("cannot write `{shown}`: {cause}"), NAME_A_FILE),
+        _ => HintedError::error(format!("cannot write `{shown}`: {cause}"), NAME_A_FILE),
     }
 }
 

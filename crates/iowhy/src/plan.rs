@@ -1,4 +1,4 @@
-//! What to watch, and how closely: what a command asks of [`Collecting`](crate::collecting::Collecting).
+//! What to watch, and how closely: what a command asks of [`LiveCollectors`](crate::collectors::LiveCollectors).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use iowhy_live::{TraceFilter, TraceMode, TraceOptions};
 use iowhy_model::Op;
 
-use crate::arguments::{Selection, Tracing};
+use crate::arguments::{Selection, TraceArgs};
 use crate::confined::Later;
 
 /// What to watch and how closely.
@@ -58,7 +58,7 @@ impl Plan {
     ///
     /// # Errors
     /// If a control group is not there.
-    pub fn traced(mode: TraceMode, selection: &Selection, how: Tracing) -> anyhow::Result<Plan> {
+    pub fn traced(mode: TraceMode, selection: &Selection, how: TraceArgs) -> anyhow::Result<Plan> {
         Ok(Plan {
             trace: Some(mode),
             devices: selection.devices(),

@@ -13,8 +13,8 @@ use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
 use crate::confined;
 use crate::crosscheck::{self, CrossCheck};
-use crate::messages::{self, Hinted};
-use crate::rows::{Drawn, Rows};
+use crate::messages::{self, HintedError};
+use crate::rows::{Rows, RowsOutcome};
 use crate::sanitised;
 use crate::watch::Watch;
 
@@ -71,7 +71,7 @@ impl View {
         files: &Files,
         selection: &Selection,
         output: &Output,
-        how: Rowed,
+        how: RowStyle,
     ) -> anyhow::Result<Status> {
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let out = &mut sanitised::buffered();
@@ -85,8 +85,8 @@ impl View {
         let mut rows = Rows::new(out, selection, style, Box::new(move |_| Ok(view)));
         let (failed, prose) = files.pour(&mut rows)?;
         let (recording, incomplete) = match rows.finish(prose)? {
-            Drawn::Parts { recording, incomplete, .. } => (recording, incomplete),
-            Drawn::Whole(mut recording) => {
+            RowsOutcome::Parts { recording, incomplete, .. } => (recording, incomplete),
+            RowsOutcome::Whole(mut recording) => {
                 if recording.listings.is_empty() || !knows_devices(&recording, selection) {
                     return Ok(Status::Failed);
                 }
@@ -115,7 +115,7 @@ impl View {
 
 /// How single I/Os of a capture are drawn.
 #[derive(Clone, Copy)]
-pub struct Rowed {
+pub struct RowStyle {
     /// Sequential or random.
     pub pattern: bool,
     /// Of which file.
@@ -160,7 +160,7 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
         }
     }
     let (clock, from, to) = reach.ok_or_else(|| {
-        Hinted::error(
+        HintedError::error(
             "the capture does not say the time of day",
             "leave `--timestamp` out; the times shown then are those of the capture's own clock",
         )

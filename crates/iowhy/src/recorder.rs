@@ -2,22 +2,22 @@
 //!
 //! One thread looks (`watch`), and does nothing that may wait for a disk: it takes what the collectors
 //! pour ([`intake`]), keeps the last I/Os in a ring of packed blocks ([`ring`]) and decides what is an
-//! incident ([`triggers`]) and what is too much to be kept one by one ([`busy`]). One thread writes ([`writer`]), one judges ([`judging`]), one tells
-//! ([`telling`]), a few answer scrapes ([`metrics`]) or push ([`pushing`]). Between them are bounded queues; what finds
+//! incident ([`triggers`]) and what is too much to be kept one by one ([`busy`]). One thread writes ([`writer`]), one judges
+//! ([`verdicts`]), one tells of it ([`announce`]), a few answer scrapes ([`metrics`]) or push ([`otlp`]). Between them are bounded queues; what finds
 //! one full is given up and counted.
 
+pub mod announce;
 pub mod busy;
 pub mod cells;
 pub mod clock;
 pub mod daemon;
 pub mod incident;
 pub mod intake;
-pub mod judging;
 pub mod marks;
 pub mod metrics;
-pub mod pushing;
+pub mod otlp;
 pub mod ring;
-pub mod telling;
 pub mod triggers;
 pub mod trust;
+pub mod verdicts;
 pub mod writer;

@@ -58,7 +58,7 @@ struct Part {
 }
 
 /// What came of it.
-pub enum Drawn {
+pub enum RowsOutcome {
     /// Nothing was drawn yet: it is short enough to be drawn whole.
     Whole(Recording),
     /// All of it was drawn.
@@ -66,26 +66,26 @@ pub enum Drawn {
         /// What is known beside the rows.
         recording: Recording,
         /// Listings left out.
-        refused: Vec<Refused>,
+        refused: Vec<RefusedListing>,
         /// Whether anything was lost or could not be read.
         incomplete: bool,
     },
 }
 
 /// A listing that was left out.
-pub struct Refused {
+pub struct RefusedListing {
     /// Which, and why.
     pub reason: String,
     /// Whether something is missing: averages beside the I/Os that they average are not.
     pub is_loss: bool,
 }
 
-impl Refused {
+impl RefusedListing {
     /// Of a listing, beside those that were written.
-    pub fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> Refused {
+    pub fn of(listing: &Listing, reason: &str, written: &[&Listing]) -> RefusedListing {
         let source = &listing.source;
         let is_beside = written.iter().any(|other| other.source.input == source.input);
-        Refused {
+        RefusedListing {
             reason: format!("{} ({}): {reason}", source.place(), source.format),
             is_loss: !(source.level == Level::A && is_beside),
         }
@@ -136,10 +136,10 @@ impl<'a> Rows<'a> {
     ///
     /// # Errors
     /// If it could not be written.
-    pub fn finish(mut self, prose: Vec<(String, u64)>) -> std::io::Result<Drawn> {
+    pub fn finish(mut self, prose: Vec<(String, u64)>) -> std::io::Result<RowsOutcome> {
         self.recording.prose = prose;
         if self.parts.is_empty() {
-            return Ok(Drawn::Whole(self.recording));
+            return Ok(RowsOutcome::Whole(self.recording));
         }
         for listing in 0..self.recording.listings.len() {
             self.draw(listing, true);
@@ -156,11 +156,11 @@ impl<'a> Rows<'a> {
             .filter_map(|(listing, _)| listings.get(*listing))
             .collect();
         let refused = self.parts.iter().filter_map(|(listing, part)| {
-            Some(Refused::of(listings.get(*listing)?, part.refused?, &drawn))
+            Some(RefusedListing::of(listings.get(*listing)?, part.refused?, &drawn))
         });
         let refused = refused.collect();
         let incomplete = self.incomplete || self.recording.is_incomplete();
-        Ok(Drawn::Parts { recording: self.recording, refused, incomplete })
+        Ok(RowsOutcome::Parts { recording: self.recording, refused, incomplete })
     }
 
     /// Single I/Os of the current listing that wait.

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 const LONGEST: usize = 32;
 
 /// A writer that lets only harmless text through.
-pub struct Sanitised<W: Write> {
+pub struct SanitisedWriter<W: Write> {
     out: W,
     /// Whether colours and the redrawing of a screen pass.
     colours: bool,
@@ -22,13 +22,13 @@ pub struct Sanitised<W: Write> {
 }
 
 /// Standard output for text and JSON.
-pub fn stdout() -> Sanitised<StdoutLock<'static>> {
-    Sanitised::new(io::stdout().lock(), has_colours())
+pub fn stdout() -> SanitisedWriter<StdoutLock<'static>> {
+    SanitisedWriter::new(io::stdout().lock(), has_colours())
 }
 
 /// The same through a buffer, for many lines at once; it has to be flushed.
-pub fn buffered() -> Sanitised<BufWriter<StdoutLock<'static>>> {
-    Sanitised::new(BufWriter::new(io::stdout().lock()), has_colours())
+pub fn buffered() -> SanitisedWriter<BufWriter<StdoutLock<'static>>> {
+    SanitisedWriter::new(BufWriter::new(io::stdout().lock()), has_colours())
 }
 
 fn has_colours() -> bool {
@@ -37,8 +37,8 @@ fn has_colours() -> bool {
 }
 
 /// Standard output for pictures made of control sequences, wherever they go.
-pub fn screen() -> Sanitised<StdoutLock<'static>> {
-    Sanitised::new(io::stdout().lock(), true)
+pub fn screen() -> SanitisedWriter<StdoutLock<'static>> {
+    SanitisedWriter::new(io::stdout().lock(), true)
 }
 
 /// A text for a line of stderr: nothing in it is a command.
@@ -63,10 +63,10 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-impl<W: Write> Sanitised<W> {
+impl<W: Write> SanitisedWriter<W> {
     /// Before `out`; `colours` lets colours through, and what redraws a screen.
-    pub fn new(out: W, colours: bool) -> Sanitised<W> {
-        Sanitised { out, colours, json: None, begun: Vec::new() }
+    pub fn new(out: W, colours: bool) -> SanitisedWriter<W> {
+        SanitisedWriter { out, colours, json: None, begun: Vec::new() }
     }
 
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -78,17 +78,17 @@ impl<W: Write> Sanitised<W> {
             rest = other;
             if rest.first() == Some(&0x1b) && self.colours {
                 match sequence(rest) {
-                    Found::Own(length) => {
+                    EscapeKind::Own(length) => {
                         let (own, after) = rest.split_at(length);
                         self.out.write_all(own)?;
                         rest = after;
                         continue;
                     }
-                    Found::Partial if rest.len() < LONGEST => {
+                    EscapeKind::Partial if rest.len() < LONGEST => {
                         self.begun = rest.to_vec();
                         return Ok(());
                     }
-                    Found::Partial | Found::None => {}
+                    EscapeKind::Partial | EscapeKind::None => {}
                 }
             }
             rest = self.character(rest)?;
@@ -135,7 +135,7 @@ impl<W: Write> Sanitised<W> {
 }
 
 /// What stands behind an escape character.
-enum Found {
+enum EscapeKind {
     /// A sequence of our own, of so many bytes.
     Own(usize),
     /// Perhaps one, when more has come.
@@ -145,23 +145,23 @@ enum Found {
 }
 
 /// Colours (`ESC [ 38;2;1;2;3 m`), and `H`, `J` and `K` to draw over a screen.
-fn sequence(bytes: &[u8]) -> Found {
+fn sequence(bytes: &[u8]) -> EscapeKind {
     match bytes.get(1) {
-        None => return Found::Partial,
+        None => return EscapeKind::Partial,
         Some(b'[') => {}
-        Some(_) => return Found::None,
+        Some(_) => return EscapeKind::None,
     }
     let rest = bytes.get(2..).unwrap_or_default();
     match rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b';')) {
-        None => Found::Partial,
+        None => EscapeKind::Partial,
         Some(end) if rest.get(end).is_some_and(|byte| b"mHJK".contains(byte)) => {
-            Found::Own(end + 3)
+            EscapeKind::Own(end + 3)
         }
-        Some(_) => Found::None,
+        Some(_) => EscapeKind::None,
     }
 }
 
-impl<W: Write> Write for Sanitised<W> {
+impl<W: Write> Write for SanitisedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.json.is_none() {
             let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -194,7 +194,7 @@ mod tests {
     fn through(text: &[u8], colours: bool) -> String {
         let cleaned = |cut: usize| {
             let mut out = Vec::new();
-            let mut clean = Sanitised::new(&mut out, colours);
+            let mut clean = SanitisedWriter::new(&mut out, colours);
             for part in text.chunks(cut.max(1)) {
                 clean.write_all(part).unwrap();
             }

@@ -6,7 +6,7 @@ use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink, numbers};
 
 use crate::arguments::duration;
 use crate::complete;
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 
 /// What to look at.
 #[derive(Args, Clone, Debug, Default)]
@@ -125,7 +125,7 @@ impl Selection {
         let cgroup = match &self.cgroup {
             None => None,
             Some(path) => Some(iowhy_live::control_group(path).ok_or_else(|| {
-                Hinted::error(
+                HintedError::error(
                     format!("there is no control group `{path}`"),
                     "give its path below the hierarchy of the block controller, as \
                      `system.slice/mariadb.service`",

@@ -7,7 +7,7 @@ use clap::Args;
 use iowhy_model::{Note, Sink};
 use iowhy_store::{Incident, SECOND_NS, Span, Store};
 
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
@@ -68,8 +68,9 @@ impl StoreInput {
     /// If a time is none, or the end comes before the beginning.
     pub fn span(&self) -> anyhow::Result<Span> {
         let now = when::now();
-        let moment =
-            |text: &String| when::parse(text, &now).map_err(|why| Hinted::error(why, when::FORMS));
+        let moment = |text: &String| {
+            when::parse(text, &now).map_err(|why| HintedError::error(why, when::FORMS))
+        };
         match self.at.as_slice() {
             [] => {}
             [at] => {
@@ -80,13 +81,13 @@ impl StoreInput {
             _ => {
                 let hint =
                     "`iowhy compare --at A --at B` takes two; else use `--since` and `--until`";
-                return Err(Hinted::error("`--at` is one moment", hint));
+                return Err(HintedError::error("`--at` is one moment", hint));
             }
         }
         let from_ns = self.since.as_ref().map(moment).transpose()?.unwrap_or(i64::MIN);
         let to_ns = self.until.as_ref().map(moment).transpose()?.unwrap_or(i64::MAX);
         if from_ns >= to_ns {
-            return Err(Hinted::error("`--until` comes before `--since`", when::FORMS));
+            return Err(HintedError::error("`--until` comes before `--since`", when::FORMS));
         }
         Ok(Span { from_ns, to_ns })
     }
@@ -103,7 +104,7 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
             std::io::ErrorKind::PermissionDenied => "run as a user who may read it, such as root",
             _ => "`iowhy watch` makes one; name another with `--store DIR`",
         };
-        Hinted::error(text, hint)
+        HintedError::error(text, hint)
     })
 }
 
@@ -122,7 +123,7 @@ pub fn pour(
     let span = past.span()?;
     let cannot = |cause: std::io::Error| {
         let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
-        Hinted::error(text, "run as a user who may read it, such as root")
+        HintedError::error(text, "run as a user who may read it, such as root")
     };
     if !cells && span != Span::ALL {
         let incidents = store.incidents().map_err(cannot)?;
@@ -201,5 +202,5 @@ pub fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
         (Some(first), Some(last)) => format!("it begins at {first}, its last hour at {last}"),
         _ => "it is empty; `iowhy watch` fills it".to_string(),
     };
-    Hinted::error(format!("`{}` holds no I/O of that time", folder.display()), hint)
+    HintedError::error(format!("`{}` holds no I/O of that time", folder.display()), hint)
 }

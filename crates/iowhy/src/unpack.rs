@@ -27,7 +27,7 @@ const BLOCK: usize = 512;
 const NAME: u64 = 4096;
 
 /// What an input is once it is unpacked.
-pub enum Unpacked<'a> {
+pub enum InputBody<'a> {
     /// Text, or a binary capture.
     Capture(Box<dyn BufRead + 'a>),
     /// A tar archive.
@@ -38,17 +38,18 @@ pub enum Unpacked<'a> {
 ///
 /// # Errors
 /// What the input says when it cannot be read, and that it is packed too deep.
-pub fn unpacked<'a>(mut reader: Box<dyn BufRead + 'a>) -> io::Result<Unpacked<'a>> {
+pub fn unpacked<'a>(mut reader: Box<dyn BufRead + 'a>) -> io::Result<InputBody<'a>> {
     for _ in 0..=DEPTH {
         let head = reader.fill_buf()?;
         if is_tar(head) {
-            return Ok(Unpacked::Archive(reader));
+            return Ok(InputBody::Archive(reader));
         }
-        let Some(packing) = Packing::of(head) else { return Ok(Unpacked::Capture(reader)) };
+        let Some(packing) = PackedAs::of(head) else { return Ok(InputBody::Capture(reader)) };
         let packed = Rc::new(Cell::new(0));
-        let counted = BufReader::with_capacity(BUFFER, Counted { reader, count: packed.clone() });
+        let counted =
+            BufReader::with_capacity(BUFFER, CountingReader { reader, count: packed.clone() });
         let inner = packing.decoder(counted)?;
-        let bounded = Bounded { inner, packed, unpacked: 0 };
+        let bounded = BoundedReader { inner, packed, unpacked: 0 };
         reader = Box::new(BufReader::with_capacity(BUFFER, bounded));
     }
     Err(refused("it is packed in more than three packings"))
@@ -60,36 +61,36 @@ pub fn is_archive(head: &[u8]) -> bool {
 }
 
 #[derive(Clone, Copy)]
-enum Packing {
+enum PackedAs {
     Gzip,
     Xz,
     Zstd,
     Bzip2,
 }
 
-impl Packing {
-    fn of(head: &[u8]) -> Option<Packing> {
+impl PackedAs {
+    fn of(head: &[u8]) -> Option<PackedAs> {
         match head {
-            [0x1f, 0x8b, 8, ..] => Some(Packing::Gzip),
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Packing::Xz),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Packing::Zstd),
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => Some(Packing::Bzip2),
+            [0x1f, 0x8b, 8, ..] => Some(PackedAs::Gzip),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(PackedAs::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(PackedAs::Zstd),
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => Some(PackedAs::Bzip2),
             _ => None,
         }
     }
 
     fn decoder<'a>(self, packed: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
-            Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
-            Packing::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_KIB)),
-            Packing::Zstd => {
+            PackedAs::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            PackedAs::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_KIB)),
+            PackedAs::Zstd => {
                 let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
                     packed,
                     ZSTD_WINDOW,
                 );
                 Box::new(decoder.map_err(|cause| io::Error::new(ErrorKind::InvalidData, cause))?)
             }
-            Packing::Bzip2 => Box::new(bzip2_rs::DecoderReader::new(packed)),
+            PackedAs::Bzip2 => Box::new(bzip2_rs::DecoderReader::new(packed)),
         })
     }
 }
@@ -102,12 +103,12 @@ fn refused(why: &str) -> io::Error {
 }
 
 /// Counts what a decoder takes.
-struct Counted<R> {
+struct CountingReader<R> {
     reader: R,
     count: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(into)?;
         self.count.set(self.count.get() + count as u64);
@@ -116,13 +117,13 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Stops a decoder that gives too much.
-struct Bounded<'a> {
+struct BoundedReader<'a> {
     inner: Box<dyn Read + 'a>,
     packed: Rc<Cell<u64>>,
     unpacked: u64,
 }
 
-impl Read for Bounded<'_> {
+impl Read for BoundedReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(into)?;
         self.unpacked += count as u64;
@@ -249,8 +250,8 @@ mod tests {
     fn text_of(bytes: &[u8]) -> io::Result<String> {
         let mut text = String::new();
         match unpacked(Box::new(bytes))? {
-            Unpacked::Capture(mut reader) => reader.read_to_string(&mut text)?,
-            Unpacked::Archive(_) => panic!("an archive"),
+            InputBody::Capture(mut reader) => reader.read_to_string(&mut text)?,
+            InputBody::Archive(_) => panic!("an archive"),
         };
         Ok(text)
     }

@@ -7,7 +7,7 @@ use iowhy_live::{BlockDevice, BlockTrace, Ftrace, StackCount};
 use iowhy_model::{Fact, Filter, Recording, Sink};
 
 use crate::arguments::Selection;
-use crate::collecting::{Collecting, known_devices};
+use crate::collectors::{LiveCollectors, known_devices};
 use crate::confined::{self, Later};
 use crate::inputs;
 use crate::messages::{self, Progress};
@@ -20,7 +20,7 @@ const NAP: Duration = Duration::from_millis(200);
 /// Collectors at work and what they gave so far.
 pub struct Watch {
     recording: Recording,
-    collecting: Collecting,
+    collectors: LiveCollectors,
     /// The devices that were asked for.
     wanted: Vec<String>,
     begun: Instant,
@@ -34,10 +34,10 @@ impl Watch {
     /// Begins the collectors, and gives up what rights they needed for that.
     ///
     /// # Errors
-    /// As [`Collecting::begin`].
+    /// As [`LiveCollectors::begin`].
     pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
         let mut recording = Recording::new();
-        let collecting = Collecting::begin(plan, &mut recording)?;
+        let collectors = LiveCollectors::begin(plan, &mut recording)?;
         // From here on only what is open is needed. What a command writes it opens before.
         if plan.stacks {
             iowhy_live::give_up_rights_but_looking()?;
@@ -49,7 +49,7 @@ impl Watch {
         confined::watching(later, plan.root.as_deref())?;
         Ok(Watch {
             recording,
-            collecting,
+            collectors,
             wanted: plan.devices.clone(),
             begun: Instant::now(),
             cpu_before: cpu_time(),
@@ -61,13 +61,13 @@ impl Watch {
 
     /// Whether requests are traced, not only counters sampled.
     pub fn traces(&self) -> bool {
-        self.collecting.traces()
+        self.collectors.traces()
     }
 
     /// What is left to be filtered here: all of it where the kernel's event text is read, only
     /// devices and operations where the kernel has counted already.
     pub fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
-        match self.collecting.of::<Ftrace>() {
+        match self.collectors.of::<Ftrace>() {
             Some(_) => selection.filter(&mut self.recording),
             None => selection.filter_of_counted(&mut self.recording),
         }
@@ -75,12 +75,12 @@ impl Watch {
 
     /// Whether the kernel's own waits are too high for batched requests.
     pub fn plug_clock(&self) -> bool {
-        self.collecting.of().is_some_and(BlockTrace::plug_clock)
+        self.collectors.of().is_some_and(BlockTrace::plug_clock)
     }
 
     /// What each stack sent since the last time, and how many I/Os had none.
     pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
-        self.collecting.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
+        self.collectors.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
     /// Whether the user asked to stop.
@@ -111,9 +111,9 @@ impl Watch {
         loop {
             let elapsed = self.begun.elapsed();
             if elapsed >= until || self.stopped() {
-                return self.collecting.poll_up_to(Duration::MAX, &mut self.recording);
+                return self.collectors.poll_up_to(Duration::MAX, &mut self.recording);
             }
-            std::thread::sleep(self.collecting.idle().min(until - elapsed).min(NAP));
+            std::thread::sleep(self.collectors.idle().min(until - elapsed).min(NAP));
             self.poll()?;
             self.show_progress(until);
         }
@@ -125,7 +125,7 @@ impl Watch {
     /// As [`run_until`](Self::run_until).
     pub fn poll(&mut self) -> anyhow::Result<()> {
         inputs::still_silent()?;
-        self.collecting.poll(&mut self.recording)
+        self.collectors.poll(&mut self.recording)
     }
 
     /// Ends the watch: the collectors give what they still hold and let go of the kernel.
@@ -141,13 +141,13 @@ impl Watch {
     /// # Errors
     /// If a source broke.
     pub fn end_with_stacks(mut self) -> anyhow::Result<(Recording, (Vec<StackCount>, u64))> {
-        self.collecting.end(&mut self.recording)?;
-        if let Some(cost) = self.collecting.of().and_then(BlockTrace::cost) {
+        self.collectors.end(&mut self.recording)?;
+        if let Some(cost) = self.collectors.of().and_then(BlockTrace::cost) {
             let words = cost.words(cpu_time() - self.cpu_before, self.begun.elapsed());
             messages::warn(&words, None);
         }
         self.progress.update("");
-        name_vanished(self.collecting.known(), &self.wanted)?;
+        name_vanished(self.collectors.known(), &self.wanted)?;
         let stacks = self.take_stacks();
         Ok((self.recording, stacks))
     }

@@ -157,19 +157,19 @@ fn shell(command: &str) -> Option<String> {
 }
 
 /// A loop device whose readers in a control group get 200 reads per second.
-struct Capped {
+struct CappedDevice {
     device: String,
     group: String,
     file: PathBuf,
 }
 
-impl Capped {
-    fn new(folder: &Folder) -> Option<Capped> {
+impl CappedDevice {
+    fn new(folder: &Folder) -> Option<CappedDevice> {
         let file = folder.0.join("disk");
         std::fs::write(&file, vec![7u8; 16 << 20]).unwrap();
         let group = format!("/sys/fs/cgroup/blkio/iowhy-probe-{}", std::process::id());
         let device = shell(&format!("losetup -f --show {}", file.display()))?;
-        let capped = Capped { device, group, file };
+        let capped = CappedDevice { device, group, file };
         let name = capped.device.trim_start_matches("/dev/");
         let file = format!("{}/blkio.throttle.read_iops_device", capped.group);
         shell(&format!(
@@ -184,7 +184,7 @@ impl Capped {
     }
 }
 
-impl Drop for Capped {
+impl Drop for CappedDevice {
     fn drop(&mut self) {
         shell(&format!("losetup -d {}; rmdir {}", self.device, self.group));
         let _ = std::fs::remove_file(&self.file);
@@ -194,7 +194,7 @@ impl Drop for Capped {
 #[test]
 fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
     let folder = Folder::new("capped");
-    let Some(capped) = Capped::new(&folder) else {
+    let Some(capped) = CappedDevice::new(&folder) else {
         println!("skipped: a cap: needs root, `losetup` and the blkio control group");
         return;
     };

@@ -157,7 +157,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         let (mean, median) = (row[4].as_f64().unwrap(), row[5].as_f64().unwrap());
         let verdict = one["report"]["findings"][0]["verdict"].to_string();
         let per_s = many["tables"][0]["rows"][0][2].as_f64().unwrap();
-        let Left { left, bursts, sped_up } = left_in_the_queue(&many);
+        let QueueRemainder { left, bursts, sped_up } = left_in_the_queue(&many);
         println!(
             "{mean} ms each, {median} at the median, {verdict}; 32 enqueued: {per_s} per second, \
              the last {left} in {bursts} bursts"
@@ -191,7 +191,7 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
 }
 
 /// What became of the writes that were in the queue when the last was enqueued.
-struct Left {
+struct QueueRemainder {
     left: usize,
     /// In how many bursts further than 2 ms apart they were done.
     bursts: usize,
@@ -200,7 +200,7 @@ struct Left {
 }
 
 /// Recomputed from the table of both moments of every write.
-fn left_in_the_queue(probed: &Value) -> Left {
+fn left_in_the_queue(probed: &Value) -> QueueRemainder {
     let tables = probed["tables"].as_array().unwrap().iter();
     let series: Vec<&Value> = tables.filter(|table| table["name"] == "enqueue").collect();
     assert_eq!(series.len(), 1, "both moments of every write are data");
@@ -216,7 +216,7 @@ fn left_in_the_queue(probed: &Value) -> Left {
     // The first write is enqueued at 0.
     let pace_before = last_in / before.len() as f64;
     let pace_after = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
-    Left {
+    QueueRemainder {
         left: after.len(),
         bursts: gaps.iter().filter(|gap| **gap > 2.0).count() + usize::from(!after.is_empty()),
         sped_up: pace_after * 2.0 < pace_before,

@@ -35,9 +35,9 @@ impl Drop for Folder {
 }
 
 /// A program that ends with the test.
-struct Running(Child);
+struct ChildGuard(Child);
 
-impl Running {
+impl ChildGuard {
     fn ended(mut self) {
         let pid = rustix::process::Pid::from_child(&self.0);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
@@ -45,7 +45,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -61,7 +61,7 @@ fn iowhy() -> Command {
 }
 
 /// Starts a recorder and waits until it has written something; what it says until then.
-fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (Running, String) {
+fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (ChildGuard, String) {
     // Whatever else this machine does (a build beside the tests) presses no incident of its own.
     command
         .args(["watch", "--store"])
@@ -69,7 +69,7 @@ fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (Running, Stri
         .args(["--rate", "100", "--psi", "100"])
         .args(more);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut recorder = Running(child.expect("it starts"));
+    let mut recorder = ChildGuard(child.expect("it starts"));
     let mut said = String::new();
     let mut lines = BufReader::new(recorder.0.stderr.take().expect("its stderr"));
     while !said.contains("recording into") {
@@ -118,7 +118,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A Prometheus that asks a recorder each second, until it is ready.
-fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (Running, u16) {
+fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (ChildGuard, u16) {
     let place = folder.join(format!("prometheus{}", features.len()));
     std::fs::create_dir_all(&place).expect("a folder");
     let config = format!(
@@ -136,7 +136,7 @@ fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (Running, u16) {
         command.arg(format!("--storage.tsdb.path={}", place.join("data").display()));
         command.args([&format!("--web.listen-address=127.0.0.1:{port}"), "--log.level=error"]);
         command.args(features).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut server = Running(command.spawn().expect("prometheus"));
+        let mut server = ChildGuard(command.spawn().expect("prometheus"));
         let end = Instant::now() + Duration::from_secs(60);
         while Instant::now() < end && matches!(server.0.try_wait(), Ok(None)) {
             if get(port, "/-/ready").is_some() {
@@ -589,7 +589,7 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     server.args(["s_server", "-quiet", "-accept", &free.to_string()]);
     server.args(["-cert", &ours, "-key", &our_key]).stdin(Stdio::piped());
     server.stdout(std::fs::File::create(&written).unwrap()).stderr(Stdio::null());
-    let server = Running(server.spawn().expect("openssl"));
+    let server = ChildGuard(server.spawn().expect("openssl"));
     until(20, "the server listens", || TcpStream::connect(("127.0.0.1", free)).ok());
     let address = format!("https://127.0.0.1:{free}");
     let disk = Loop::new(16, None);

@@ -117,7 +117,7 @@ impl Cause {
 
 /// What the disk made of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Served {
+pub struct Service {
     /// When it completes, ns.
     pub due: u64,
     /// Whether it fails with EIO.
@@ -126,10 +126,10 @@ pub struct Served {
     pub why: Vec<(Cause, u64)>,
 }
 
-impl Served {
+impl Service {
     /// Completed at once.
-    fn at(arrival: u64) -> Served {
-        Served { due: arrival, failed: false, why: Vec::new() }
+    fn at(arrival: u64) -> Service {
+        Service { due: arrival, failed: false, why: Vec::new() }
     }
 
     /// The next part of the latency.
@@ -190,7 +190,7 @@ impl Disk {
     }
 
     /// Serves a request. Requests are given in the order of their arrival.
-    pub fn serve(&mut self, request: &Request) -> Served {
+    pub fn serve(&mut self, request: &Request) -> Service {
         let fault = FaultsAtWork { of: &self.faults, start: self.start };
         let waking = fault.waking(request.arrival.saturating_sub(self.busy_until));
         if waking > 0 {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     /// Answers to 4 KiB reads of an SSD that has these faults: 75 us each if it had none.
-    fn latencies(faults: &[&str], arrivals: &[u64]) -> Vec<Served> {
+    fn latencies(faults: &[&str], arrivals: &[u64]) -> Vec<Service> {
         let faults: Vec<Fault> = faults.iter().map(|d| Fault::parse(d).unwrap()).collect();
         let model = Model::parse("ssd").unwrap();
         let mut disk = Disk::new(model.mechanism(1 << 30), &faults, 3, 0);

@@ -13,7 +13,7 @@ use iowhy_lab::growth;
 use iowhy_lab::large;
 use iowhy_lab::render;
 use iowhy_lab::score::{
-    Case, Fitted, Score, calibration, forecast_table, forecasts, published_tables, sweep,
+    Case, FitTarget, Score, calibration, forecast_table, forecasts, published_tables, sweep,
     written_table,
 };
 use iowhy_lab::simulate::{Completion, Load, biosnoop};
@@ -33,7 +33,7 @@ enum Command {
     /// Prints how often the forecast of the cure came true in scenarios that were really cured
     Forecast(Forecast),
     /// Judges scenarios of known fault at every level of input and prints what was right
-    Score(Scored),
+    Score(ScoreArgs),
     /// Judges published captures of known cause, case by case
     Published(Collections),
     /// Judges every file below a folder: recognised, lost, accused, slowest
@@ -95,7 +95,7 @@ struct Forecast {
 }
 
 #[derive(Args)]
-struct Scored {
+struct ScoreArgs {
     /// Scenarios per verdict
     #[arg(long, default_value_t = 20)]
     cases: usize,
@@ -104,7 +104,7 @@ struct Scored {
     seed: u64,
     /// Writes a table that calibrates confidences, fitted to these scenarios, instead
     #[arg(long, value_name = "OF")]
-    fit: Option<Fitted>,
+    fit: Option<FitTarget>,
     /// Prints instead how many requests each verdict needs
     #[arg(long)]
     sweep: bool,
@@ -250,7 +250,7 @@ impl Weak {
         let mut out = weak::table(&tried);
         for known in tried.iter().filter(|known| self.answers && known.worth != weak::Worth::Right)
         {
-            let weak::Tried { kind, number, worth, said } = known;
+            let weak::Variation { kind, number, worth, said } = known;
             out.push_str(&format!("{kind}:{number} {worth:?} {said}\n"));
         }
         Ok(out)
@@ -260,7 +260,7 @@ impl Weak {
         let all = blame::blame(self.each)?;
         let mut out = blame::tables(&all);
         for known in all.iter().filter(|known| self.answers && known.said != Some(known.side)) {
-            let blame::Blamed { number, name, shown, side, verdict, .. } = known;
+            let blame::BlameCase { number, name, shown, side, verdict, .. } = known;
             out.push_str(&format!("{number} {name} {shown:?} {side:?}: {verdict}\n"));
         }
         Ok(out)
@@ -338,7 +338,7 @@ impl Forecast {
     }
 }
 
-impl Scored {
+impl ScoreArgs {
     fn run(&self) -> io::Result<ExitCode> {
         let text = match (&self.case, self.fit) {
             (Some(case), _) => {

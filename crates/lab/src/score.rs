@@ -18,10 +18,10 @@ mod tables;
 mod written;
 
 pub use calibration::Reliability;
-pub use case::{Case, Judged};
-pub use fit::Fitted;
+pub use case::{Case, CaseVerdict};
+pub use fit::FitTarget;
 pub use forecast::{Forecast, forecasts, table as forecast_table};
-pub use published::{Grade, Published, pasted, published, published_table, published_tables};
+pub use published::{Grade, PublishedCase, pasted, published, published_table, published_tables};
 pub use summary::{Class, Summary};
 pub use sweep::sweep;
 pub use written::{WrittenAnswer, answer as written_answer, written_table};
@@ -39,7 +39,7 @@ const SAID_ALOUD: f64 = iowhy_model::STANDS;
 #[derive(Clone, Debug, Default)]
 pub struct Score {
     /// Every scenario at every level.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<CaseVerdict>,
 }
 
 impl Score {
@@ -55,14 +55,14 @@ impl Score {
 
     /// The tally of a level, without the misleading scenarios.
     pub fn summary(&self, level: Level) -> Summary {
-        let of = |judged: &&Judged| judged.level == level && !judged.confounds;
+        let of = |judged: &&CaseVerdict| judged.level == level && !judged.confounds;
         Summary::of(self.judged.iter().filter(of))
     }
 
     /// All judged scenarios whose disks are well, at a level, and how many of them were accused.
     pub fn accused(&self, level: Option<Level>) -> (usize, usize) {
-        let here = |judged: &&Judged| level.is_none_or(|level| judged.level == level);
-        let well: Vec<&Judged> =
+        let here = |judged: &&CaseVerdict| level.is_none_or(|level| judged.level == level);
+        let well: Vec<&CaseVerdict> =
             self.judged.iter().filter(here).filter(|judged| !judged.faulty).collect();
         (well.iter().filter(|judged| judged.accuses.is_some()).count(), well.len())
     }
@@ -90,10 +90,10 @@ impl Score {
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.
-pub fn calibration(of: Fitted, cases: usize, seed: u64) -> Result<String, String> {
+pub fn calibration(of: FitTarget, cases: usize, seed: u64) -> Result<String, String> {
     let so_far = match of {
-        Fitted::Each => Calibration::No,
-        Fitted::First => Calibration::Each,
+        FitTarget::Each => Calibration::No,
+        FitTarget::First => Calibration::Each,
     };
     let opinions = of_all(&corpus(cases, seed), |case| case.opinions(so_far))?;
     Ok(fit::table(&opinions, of, cases, seed))

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use iowhy_model::{Op, Random};
 
-use crate::disk::{Disk, Request, Served, duration, size};
+use crate::disk::{Disk, Request, Service, duration, size};
 
 /// A load.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -123,7 +123,7 @@ impl Load {
     }
 
     /// Sends the load to a disk of `bytes`; each request with its answer, in order of arrival.
-    pub fn run(&self, disk: &mut Disk, bytes: u64, seed: u64) -> Vec<(Request, Served)> {
+    pub fn run(&self, disk: &mut Disk, bytes: u64, seed: u64) -> Vec<(Request, Service)> {
         let mut random = Random::seeded(seed ^ 0x6c6f_6164);
         let mut slots = vec![0u64; self.depth];
         let mut done = Vec::with_capacity(self.count);
@@ -158,7 +158,7 @@ pub struct Completion {
     /// What was asked, and when.
     pub request: Request,
     /// What became of it.
-    pub served: Served,
+    pub served: Service,
 }
 
 /// What biosnoop would have printed: one line per request, in order of completion.
@@ -208,7 +208,7 @@ mod tests {
     }
     use crate::disk::Model;
 
-    fn run(model: &str, load: &str) -> Vec<(Request, Served)> {
+    fn run(model: &str, load: &str) -> Vec<(Request, Service)> {
         let model = Model::parse(model).unwrap();
         let mut disk = Disk::new(model.mechanism(1 << 30), &[], 1, 0);
         Load::parse(load).unwrap().run(&mut disk, 1 << 30, 1)

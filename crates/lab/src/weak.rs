@@ -84,7 +84,7 @@ impl Weak {
 
 /// One variation: its kind and number, what it was worth, and what was said first.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct Variation {
     /// The kind.
     pub kind: &'static str,
     /// Which variation.
@@ -108,7 +108,7 @@ pub fn variation(kind: &Kind, number: usize) -> Weak {
 ///
 /// # Errors
 /// Never: what is not read counts as silent.
-pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Tried>, String> {
+pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Variation>, String> {
     let cases: Vec<(Kind, usize)> = KINDS
         .iter()
         .filter(|(name, _, _)| only.is_none_or(|only| only == *name))
@@ -126,7 +126,7 @@ pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Tried>, String> {
                 (weak.worth(&findings), said)
             }
         };
-        Ok(vec![Tried { kind: kind.0, number: *number, worth, said }])
+        Ok(vec![Variation { kind: kind.0, number: *number, worth, said }])
     })
 }
 
@@ -142,10 +142,10 @@ pub fn told(weak: &Weak) -> String {
 }
 
 /// The table of a sweep, with the commonest wrong answers.
-pub fn table(tried: &[Tried]) -> String {
+pub fn table(tried: &[Variation]) -> String {
     let mut out = "| kind | what is the case | right | wrong accusation | wrong clean verdict | nothing said | said wrongly |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_string();
     for (name, what, _) in KINDS {
-        let of: Vec<&Tried> = tried.iter().filter(|tried| tried.kind == *name).collect();
+        let of: Vec<&Variation> = tried.iter().filter(|tried| tried.kind == *name).collect();
         if of.is_empty() {
             continue;
         }
@@ -154,7 +154,7 @@ pub fn table(tried: &[Tried]) -> String {
             format!("{:.1} %", 100.0 * n as f64 / of.len() as f64)
         };
         let mut wrong: Vec<(String, usize)> = Vec::new();
-        let bad = |tried: &&&Tried| matches!(tried.worth, Worth::Accused | Worth::Cleared);
+        let bad = |tried: &&&Variation| matches!(tried.worth, Worth::Accused | Worth::Cleared);
         for tried in of.iter().filter(bad) {
             let said = tried.said.split(' ').next().unwrap_or_default().to_string();
             match wrong.iter_mut().find(|(known, _)| *known == said) {

@@ -1,7 +1,7 @@
 //! What holds for every disk model, healthy or faulty, over thousands of random requests.
 #![expect(clippy::expect_used, reason = "a test may")]
 
-use iowhy_lab::disk::{Disk, Fault, Model, Request, Served};
+use iowhy_lab::disk::{Disk, Fault, Model, Request, Service};
 use iowhy_model::{Op, Random};
 
 const BYTES: u64 = 4 << 30;
@@ -80,7 +80,7 @@ fn the_parts_add_up_and_nothing_is_done_before_it_came() {
 #[test]
 fn the_same_seed_gives_the_same_answers_and_another_one_others() {
     let load = load(12, 1000);
-    let answers = |seed: u64| -> Vec<Vec<Served>> {
+    let answers = |seed: u64| -> Vec<Vec<Service>> {
         let all = disks(seed).into_iter();
         all.map(|(_, mut disk)| load.iter().map(|request| disk.serve(request)).collect()).collect()
     };
@@ -93,8 +93,8 @@ fn a_request_is_answered_the_same_whatever_comes_after_it() {
     // Arrival order is the only order: cutting the load short changes nothing before the cut.
     let load = load(13, 600);
     for ((name, mut whole), (_, mut cut)) in disks(8).into_iter().zip(disks(8)) {
-        let all: Vec<Served> = load.iter().map(|request| whole.serve(request)).collect();
-        let half: Vec<Served> = load[..300].iter().map(|request| cut.serve(request)).collect();
+        let all: Vec<Service> = load.iter().map(|request| whole.serve(request)).collect();
+        let half: Vec<Service> = load[..300].iter().map(|request| cut.serve(request)).collect();
         assert_eq!(all[..300], half, "{name}");
     }
 }

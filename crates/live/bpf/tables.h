@@ -158,11 +158,11 @@ enum tally {
 	FILTERED,      /* completed, but of a size, flags or process nobody asked for */
 	NO_SENDER,     /* completed, start not seen: nobody knows whether its sender was asked for */
 	LEFT_OUT,      /* of MEASURED: no record, neither slow nor in the sample */
-	TALLIES
+	REQUEST_COUNTS
 };
 
 struct tallies {
-	u64 n[TALLIES];
+	u64 n[REQUEST_COUNTS];
 };
 
 struct {

@@ -10,8 +10,8 @@ use crate::Error;
 use crate::attach::KernelShape;
 use crate::clock;
 use crate::kernel_filter::KernelFilter;
-use crate::slots::{self, SET_WORDS, Unended, word};
-use crate::thinning::Thinning;
+use crate::slots::{self, OpenSlot, SET_WORDS, word};
+use crate::thinning::ThinRule;
 
 /// The compiled `bpf/block_trace.bpf.c`.
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_trace.bpf.o"));
@@ -22,8 +22,8 @@ pub const OPS: u32 = 5;
 pub const STAGES: u32 = 3;
 /// Stages with the time before the request: B2Q is the fourth.
 pub const STAGES_WITH_BEFORE: u32 = 4;
-/// Kinds of tallies.
-pub const TALLIES: usize = 14;
+/// Kinds of counts.
+pub const REQUEST_COUNTS: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
@@ -52,7 +52,7 @@ pub struct Settings {
     pub set_bits: u32,
     /// log2 of the places in the device table.
     pub place_bits: u32,
-    /// Devices with histograms and tallies.
+    /// Devices with histograms and counts.
     pub rows: u32,
     /// Attach to bios as well: some device makes no requests.
     pub bios: bool,
@@ -89,7 +89,7 @@ pub struct Programs {
     ebpf: Option<Ebpf>,
     tracepoints: Vec<(&'static str, &'static str)>,
     devices: Array<MapData, [u64; 2]>,
-    tallied: PerCpuArray<MapData, [u64; TALLIES]>,
+    tallied: PerCpuArray<MapData, [u64; REQUEST_COUNTS]>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
     epochs: Array<MapData, [u64; 2]>,
     epoch: u64,
@@ -254,12 +254,12 @@ impl Programs {
         programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
 
-    /// The tallies of a device and operation, over all CPUs.
+    /// The counts of a device and operation, over all CPUs.
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn tallies(&self, row: u32, op: u32) -> Result<[u64; TALLIES], Error> {
-        let mut sum = [0; TALLIES];
+    pub fn counts(&self, row: u32, op: u32) -> Result<[u64; REQUEST_COUNTS], Error> {
+        let mut sum = [0; REQUEST_COUNTS];
         for cpu in self.tallied.get(&(row * OPS + op), 0).map_err(broke)?.iter() {
             sum.iter_mut().zip(cpu).for_each(|(sum, more)| *sum += more);
         }
@@ -301,9 +301,9 @@ impl Programs {
         &mut self,
         row: u32,
         op: u32,
-        thinning: Option<Thinning>,
+        thinning: Option<ThinRule>,
     ) -> Result<(), Error> {
-        let words = thinning.map_or([0, 0], Thinning::words);
+        let words = thinning.map_or([0, 0], ThinRule::words);
         self.thinnings.set(row * OPS + op, words, 0).map_err(broke)
     }
 
@@ -323,7 +323,7 @@ impl Programs {
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn in_flight(&self) -> Result<Vec<Unended>, Error> {
+    pub fn in_flight(&self) -> Result<Vec<OpenSlot>, Error> {
         let mut found = Vec::new();
         for set in self.slots.iter() {
             found.extend(slots::unended(&set.map_err(broke)?));

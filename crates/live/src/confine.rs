@@ -38,14 +38,14 @@ pub struct Needs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confinement {
     /// Whether files are bounded: by all rules, by some, by none.
-    pub files: Bounded,
+    pub files: FileRules,
     /// Whether system calls are filtered.
     pub calls: bool,
 }
 
 /// How far the rules for files hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bounded {
+pub enum FileRules {
     /// As asked for.
     Wholly,
     /// The kernel is older than some of the rules.
@@ -147,7 +147,7 @@ pub fn confine_watching(needs: &Needs) -> Result<Confinement, Error> {
 /// # Errors
 /// If the kernel can filter and refuses.
 pub fn confine_calls() -> Result<Confinement, Error> {
-    Ok(Confinement { files: Bounded::NotAtAll, calls: filter_calls(&[])? })
+    Ok(Confinement { files: FileRules::NotAtAll, calls: filter_calls(&[])? })
 }
 
 /// What the kernel would enforce, tried in a thread that ends.
@@ -221,7 +221,7 @@ fn become_nobody() -> rustix::io::Result<()> {
     set_thread_res_uid(user, user, user)
 }
 
-fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
+fn bound_files(needs: &Needs) -> Result<FileRules, Error> {
     let refused = |error: landlock::RulesetError| Error::Rights {
         cause: std::io::Error::other(error.to_string()),
     };
@@ -257,9 +257,9 @@ fn bound_files(needs: &Needs) -> Result<Bounded, Error> {
     }
     let status = rules.restrict_self().map_err(refused)?;
     Ok(match status.ruleset {
-        RulesetStatus::FullyEnforced => Bounded::Wholly,
-        RulesetStatus::PartiallyEnforced => Bounded::Partly,
-        RulesetStatus::NotEnforced => Bounded::NotAtAll,
+        RulesetStatus::FullyEnforced => FileRules::Wholly,
+        RulesetStatus::PartiallyEnforced => FileRules::Partly,
+        RulesetStatus::NotEnforced => FileRules::NotAtAll,
     })
 }
 
@@ -319,7 +319,9 @@ mod tests {
                     let confinement = confine_reading(&needs).expect("it is confined");
                     let ids = (rustix::process::getuid(), rustix::process::geteuid());
                     assert!(named.iter().all(|path| std::fs::read(path).is_ok()), "{named:?}");
-                    assert!(confinement.files == Bounded::NotAtAll || File::open(&other).is_err());
+                    assert!(
+                        confinement.files == FileRules::NotAtAll || File::open(&other).is_err()
+                    );
                     (trusted, ids, capabilities(None).expect("capabilities").permitted)
                 });
                 confined.join().expect("all as it should be")
@@ -365,7 +367,7 @@ mod tests {
                 std::fs::write(out.join("file"), "new").expect("a file where it may be");
                 std::fs::rename(out.join("file"), out.join("renamed")).expect("a name");
                 std::fs::create_dir(fill.join("folder")).expect("a folder where it may be");
-                if confinement.files != Bounded::NotAtAll {
+                if confinement.files != FileRules::NotAtAll {
                     assert!(std::fs::create_dir(out.join("folder")).is_err());
                     for path in [other.as_path(), Path::new("/etc/passwd"), Path::new("/dev/zero")]
                     {
@@ -383,7 +385,7 @@ mod tests {
                 assert!(UnixStream::connect("/run/none").is_err(), "a socket of Unix");
                 let status = std::fs::read_to_string("/proc/thread-self/status");
                 // Not readable either: no rule names /proc.
-                assert!(confinement.files == Bounded::NotAtAll || status.is_err());
+                assert!(confinement.files == FileRules::NotAtAll || status.is_err());
                 let left = capabilities(None).expect("capabilities").permitted;
                 assert_eq!(left, CapabilitySet::empty());
             });

@@ -39,11 +39,11 @@ pub fn counted() -> Result<OwnedFd, Error> {
 
 impl Cost {
     /// That of these requests.
-    pub fn new(ns: u64, runs: u64, tallies: &[(String, Op, RequestCounts)]) -> Cost {
-        let of_one = |tallies: &RequestCounts| {
-            tallies.measured + tallies.filtered + tallies.no_start + tallies.no_sender
+    pub fn new(ns: u64, runs: u64, counts: &[(String, Op, RequestCounts)]) -> Cost {
+        let of_one = |counts: &RequestCounts| {
+            counts.measured + counts.filtered + counts.no_start + counts.no_sender
         };
-        Cost { ns, runs, ios: tallies.iter().map(|(_, _, tallies)| of_one(tallies)).sum() }
+        Cost { ns, runs, ios: counts.iter().map(|(_, _, counts)| of_one(counts)).sum() }
     }
 
     /// Nanoseconds without those that counting them took.

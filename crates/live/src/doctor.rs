@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::attach::KernelShape;
 use crate::bpf::{Programs, Settings};
 use crate::btf::{self, KernelTypes};
-use crate::confine::{Bounded, Confinement, try_confinement};
+use crate::confine::{Confinement, FileRules, try_confinement};
 use crate::rights::Rights;
 use crate::{BlockDevice, Error, devices};
 
@@ -156,14 +156,14 @@ fn confinement() -> Check {
     let found = match try_confinement() {
         Some(Confinement { files, calls }) => {
             let files_words = match files {
-                Bounded::Wholly => "files by Landlock",
-                Bounded::Partly => "files by an older Landlock",
-                Bounded::NotAtAll => "no files: Landlock is missing",
+                FileRules::Wholly => "files by Landlock",
+                FileRules::Partly => "files by an older Landlock",
+                FileRules::NotAtAll => "no files: Landlock is missing",
             };
             let calls_words =
                 if calls { "calls by seccomp" } else { "no calls: seccomp is missing" };
             let text = format!("readers are confined: {files_words}, {calls_words}");
-            if calls && files != Bounded::NotAtAll { Ok(text) } else { Err((text, without)) }
+            if calls && files != FileRules::NotAtAll { Ok(text) } else { Err((text, without)) }
         }
         None => Err(("the kernel refuses to confine readers".to_string(), without)),
     };

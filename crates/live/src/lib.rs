@@ -43,7 +43,9 @@ pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Ftrace, HostFacts,
     KernelLog, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside, call_names,
 };
-pub use confine::{Bounded, Confinement, Needs, confine_calls, confine_reading, confine_watching};
+pub use confine::{
+    Confinement, FileRules, Needs, confine_calls, confine_reading, confine_watching,
+};
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};
 pub use doctor::{Check, examine, examine_at};
@@ -55,4 +57,4 @@ pub use request_counts::RequestCounts;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use stacks::StackCount;
 pub use sysfs::{SysFact, facts as facts_of_sys};
-pub use thinning::Thinning;
+pub use thinning::ThinRule;

@@ -5,7 +5,7 @@
 use iowhy_model::{Op, Sink};
 
 use crate::Error;
-use crate::bpf::{OPS, Programs, TALLIES};
+use crate::bpf::{OPS, Programs, REQUEST_COUNTS};
 use crate::watch_list::WatchList;
 
 /// What became of the requests of one device and operation.
@@ -43,7 +43,7 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
-    fn from_array(n: [u64; TALLIES]) -> RequestCounts {
+    fn from_array(n: [u64; REQUEST_COUNTS]) -> RequestCounts {
         // In the order of `enum tally` of `bpf/tables.h`.
         let [
             measured,
@@ -116,12 +116,12 @@ impl Edge {
     }
 }
 
-/// Reads the tallies again and again and pours what was newly lost.
+/// Reads the counts again and again and pours what was newly lost.
 #[derive(Debug)]
 pub struct RequestCountReader {
     events: bool,
     histograms: bool,
-    before: Vec<[u64; TALLIES]>,
+    before: Vec<[u64; REQUEST_COUNTS]>,
     /// By row.
     edges: Vec<Edge>,
     /// Requests at the edge, by row and operation.
@@ -139,7 +139,7 @@ impl RequestCountReader {
             Some(seen) => 2 * seen + UNSEEN,
         };
         let edges = (0..=rows as usize).map(|row| Edge { left: left(row) }).collect();
-        let (before, at_edge) = (vec![[0; TALLIES]; places], vec![0; places]);
+        let (before, at_edge) = (vec![[0; REQUEST_COUNTS]; places], vec![0; places]);
         RequestCountReader { events, histograms, before, edges, at_edge }
     }
 
@@ -166,7 +166,7 @@ impl RequestCountReader {
     ) -> Result<(), Error> {
         for (place, before) in self.before.iter_mut().enumerate() {
             let (row, op) = (place as u32 / OPS, place as u32 % OPS);
-            let now = programs.tallies(row, op)?;
+            let now = programs.counts(row, op)?;
             let mut new = now;
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
             *before = now;
@@ -187,11 +187,11 @@ impl RequestCountReader {
 
     /// Requests without an event, as of the last reading.
     pub fn unsent(&self) -> u64 {
-        let unsent = |tallies: RequestCounts| tallies.ring_full + tallies.left_out;
+        let unsent = |counts: RequestCounts| counts.ring_full + counts.left_out;
         self.before.iter().map(|numbers| unsent(RequestCounts::from_array(*numbers))).sum()
     }
 
-    /// All tallies so far, as of the last reading: device, operation, numbers; only where
+    /// All counts so far, as of the last reading: device, operation, numbers; only where
     /// something happened.
     pub fn all(&self, watched: &WatchList) -> Vec<(String, Op, RequestCounts)> {
         let known = self.before.iter().enumerate().filter(|(_, n)| n.iter().any(|n| *n > 0));

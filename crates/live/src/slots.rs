@@ -20,7 +20,7 @@ const NUMBER: u32 = (1 << 29) - 1;
 
 /// A slot whose last request was not seen to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unended {
+pub struct OpenSlot {
     /// That request: `struct tracked_request` of `bpf/slots.h`.
     pub request: [u64; REQUEST_WORDS],
     /// Its device, as the programs write it.
@@ -30,7 +30,7 @@ pub struct Unended {
 }
 
 /// The slots of a set whose last request was not seen to end.
-pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
+pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = OpenSlot> {
     let ends = set[ENDS].iter().flat_map(|word| <[u32; 2]>::from(halves(*word)));
     let requests = set[REQUESTS].chunks_exact(REQUEST_WORDS);
     let numbers = set[KINDS].iter().map(|word| halves(*word).0 & NUMBER);
@@ -39,7 +39,7 @@ pub fn unended(set: &[u64; SET_WORDS]) -> impl Iterator<Item = Unended> {
         let begun = first_u16(halves(request[BEGUN]).1);
         // Both go round at 2^16, the difference does not.
         let unseen = begun.wrapping_sub(first_u16(ends));
-        Some(Unended { request, number, before: u32::from(unseen.checked_sub(1)?) })
+        Some(OpenSlot { request, number, before: u32::from(unseen.checked_sub(1)?) })
     })
 }
 

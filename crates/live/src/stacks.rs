@@ -43,7 +43,7 @@ pub struct StackCount {
 #[derive(Debug)]
 pub struct Stacks {
     symbols: Vec<(u64, String)>,
-    maps: HashMap<u32, Vec<Mapped>>,
+    maps: HashMap<u32, Vec<MemoryMapping>>,
     counts: HashMap<(StackIds, Option<u32>, DeviceId, Op), StackCount>,
     /// I/Os whose stack could not be kept.
     missed: u64,
@@ -51,7 +51,7 @@ pub struct Stacks {
 
 /// A part of a file in the memory of a process.
 #[derive(Clone, PartialEq, Debug)]
-struct Mapped {
+struct MemoryMapping {
     start: u64,
     end: u64,
     offset: u64,
@@ -140,7 +140,7 @@ fn kernel_frame(symbols: &[(u64, String)], at: u64) -> String {
     }
 }
 
-fn user_frame(maps: &[Mapped], at: u64) -> String {
+fn user_frame(maps: &[MemoryMapping], at: u64) -> String {
     match maps.iter().find(|part| (part.start..part.end).contains(&at)) {
         Some(part) => format!("{}+{:#x}", part.file, at - part.start + part.offset),
         None => format!("{at:#x}"),
@@ -148,20 +148,25 @@ fn user_frame(maps: &[Mapped], at: u64) -> String {
 }
 
 /// The files in a process's memory; none if it has gone, or may not be looked at.
-fn mapped(pid: u32) -> Vec<Mapped> {
+fn mapped(pid: u32) -> Vec<MemoryMapping> {
     let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     text.lines().filter_map(part).collect()
 }
 
 /// A line of /proc/PID/maps; `None` for what is no file's.
-fn part(line: &str) -> Option<Mapped> {
+fn part(line: &str) -> Option<MemoryMapping> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let offset = words.nth(1)?;
     let file = words.nth(2)?;
     let name = file.rsplit('/').next().unwrap_or(file).to_string();
-    Some(Mapped { start: number(start)?, end: number(end)?, offset: number(offset)?, file: name })
+    Some(MemoryMapping {
+        start: number(start)?,
+        end: number(end)?,
+        offset: number(offset)?,
+        file: name,
+    })
 }
 
 #[cfg(test)]

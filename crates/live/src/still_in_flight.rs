@@ -14,7 +14,7 @@ use crate::Error;
 use crate::bpf::Programs;
 use crate::clock;
 use crate::records;
-use crate::slots::{Unended, halves};
+use crate::slots::{OpenSlot, halves};
 use crate::watch_list::{WatchList, major_minor};
 
 /// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.
@@ -138,7 +138,7 @@ fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
 const TIME: u64 = (1 << 62) - 1;
 
 /// `struct tracked_request` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
-fn open_request(unended: &Unended) -> OpenRequest {
+fn open_request(unended: &OpenSlot) -> OpenRequest {
     let [queued, issued, _, size_and_command, ..] = unended.request;
     let since = if queued > 0 { queued & TIME } else { issued } as i64;
     let (_, command) = halves(size_and_command);

@@ -5,14 +5,14 @@ use crate::slots::word;
 
 /// Of one device and operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Thinning {
+pub struct ThinRule {
     /// Every I/O that takes as long, Q2C, is told, ns; and every one that fails.
     pub slow_ns: u64,
     /// Of the others, one of so many.
     pub one_in: u8,
 }
 
-impl Thinning {
+impl ThinRule {
     /// `struct thinning` of `bpf/finish.h`.
     pub fn words(self) -> [u64; 2] {
         let one_in = u32::from(self.one_in.max(1));
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn a_share_and_its_weight_stand_for_all() {
         for one_in in [1, 2, 7, 100, u8::MAX] {
-            let [slow, rest] = Thinning { slow_ns: 5, one_in }.words();
+            let [slow, rest] = ThinRule { slow_ns: 5, one_in }.words();
             let (share, weight) = halves(rest);
             assert_eq!((slow, weight), (5, one_in.into()));
             let told = f64::from(share) / 2f64.powi(32) * f64::from(weight);

@@ -109,8 +109,8 @@ fn a_device_without_requests_is_traced_bio_by_bio() {
         let after = disk.counters();
         for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
             let kernel = after[place] - before[place];
-            let tallies = tracer.tallies().iter().filter(|(_, of, _)| *of == op);
-            let (measured, unseen) = tallies.fold((0, 0), |(measured, unseen), (_, _, t)| {
+            let counts = tracer.request_counts().iter().filter(|(_, of, _)| *of == op);
+            let (measured, unseen) = counts.fold((0, 0), |(measured, unseen), (_, _, t)| {
                 (measured + t.measured, unseen + t.no_start + t.no_completion)
             });
             println!("{mode:?} {}: {measured} + {unseen} = {kernel}", op.name());
@@ -221,7 +221,7 @@ fn the_payer_is_named_and_can_be_asked_for() {
     options.filter.cgroup = Some(number);
     let (recording, tracer) = trace(options, BUDGET, load);
     assert_eq!(of_group(&recording), events(&recording).count());
-    let filtered: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.filtered).sum();
+    let filtered: u64 = tracer.request_counts().iter().map(|(_, _, counts)| counts.filtered).sum();
     println!("{} of the group, {filtered} of others", of_group(&recording));
     assert!(filtered >= 95 && of_group(&recording) >= 95);
 }
@@ -260,14 +260,14 @@ fn filters_in_the_kernel_let_through_what_was_asked_for_and_count_the_rest() {
             disk.settle();
         });
         let kernel = disk.counters()[1] - before;
-        let [(_, Op::Write, tallies)] = tracer.tallies() else { panic!("only writes") };
+        let [(_, Op::Write, counts)] = tracer.request_counts() else { panic!("only writes") };
         // An end may escape the probes on this kernel; then it is counted as lost.
         let lost = lost(&recording);
-        assert_eq!(tallies.measured + tallies.filtered + lost, kernel, "{shown}");
-        assert!((passing..=passing + lost).contains(&(tallies.measured + lost)), "{shown}");
+        assert_eq!(counts.measured + counts.filtered + lost, kernel, "{shown}");
+        assert!((passing..=passing + lost).contains(&(counts.measured + lost)), "{shown}");
         let known = recording.listings[0].distributions.iter();
         let counted = known.filter(|known| known.stage == Stage::Total);
         let counted: u64 = counted.map(|known| known.histogram.count()).sum();
-        assert_eq!(events(&recording).count() as u64 + counted, tallies.measured, "{shown}");
+        assert_eq!(events(&recording).count() as u64 + counted, counts.measured, "{shown}");
     }
 }

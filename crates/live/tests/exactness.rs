@@ -51,7 +51,7 @@ fn check(
         if kernel + measured + lost > 0 {
             println!("{what} {mode:?} {}: {measured} + {lost} = {kernel}", op.name());
         }
-        assert_eq!(measured + lost, kernel, "{what} {mode:?} {op:?} {:?}", tracer.tallies());
+        assert_eq!(measured + lost, kernel, "{what} {mode:?} {op:?} {:?}", tracer.request_counts());
     }
     for loss in recording.listings.iter().flat_map(|listing| &listing.source.losses) {
         println!("  lost {}: {}", loss.count, loss.what);
@@ -182,7 +182,7 @@ fn a_ring_that_is_too_small_drops_and_says_how_many() {
     });
     let kernel = difference(before, disk.counters())[0];
     let lost = lost(&recording.listings, Op::Read);
-    let dropped: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.ring_full).sum();
+    let dropped: u64 = tracer.request_counts().iter().map(|(_, _, counts)| counts.ring_full).sum();
     println!("small ring: {dropped} dropped, {lost} lost in all, of {kernel}");
     assert!(dropped > 10_000, "the ring was meant to overflow");
     assert_eq!(measured(&recording.listings, Op::Read) + lost, kernel);
@@ -232,7 +232,8 @@ fn histograms_of_events_and_of_those_without_room_hold_all() {
             disk.settle();
         });
         let kernel = difference(before, disk.counters())[0];
-        let dropped: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.ring_full).sum();
+        let dropped: u64 =
+            tracer.request_counts().iter().map(|(_, _, counts)| counts.ring_full).sum();
         let counted = measured(&recording.listings[..1], Op::Read);
         let events = measured(&recording.listings[1..], Op::Read);
         println!(
@@ -277,7 +278,7 @@ fn a_limit_lets_only_slow_requests_through() {
     let events = &recording.listings[1].events;
     assert!(!events.is_empty(), "the loop device is slower than that at times");
     assert!(events.iter().all(|event| event.longest().is_some_and(|(_, took)| took > limit)));
-    let fast: u64 = tracer.tallies().iter().map(|(_, _, tallies)| tallies.too_fast).sum();
+    let fast: u64 = tracer.request_counts().iter().map(|(_, _, counts)| counts.too_fast).sum();
     let counted = measured(&recording.listings[..1], Op::Read);
     println!("limit: {} slow + {fast} fast = {counted} counted", events.len());
     assert_eq!(events.len() as u64 + fast, counted);

@@ -78,9 +78,9 @@ fn a_device_that_appears_is_watched() {
     disk.fill();
     disk.settle();
     tracer.end(&mut recording).expect("the tracer ends");
-    let tallies = tracer.tallies().iter();
-    let writes = tallies.filter(|(name, op, _)| *name == disk.name && *op == Op::Write);
-    assert!(writes.map(|(_, _, tallies)| tallies.measured).sum::<u64>() > 0);
+    let counts = tracer.request_counts().iter();
+    let writes = counts.filter(|(name, op, _)| *name == disk.name && *op == Op::Write);
+    assert!(writes.map(|(_, _, counts)| counts.measured).sum::<u64>() > 0);
     let device = recording.find_device(&disk.name).expect("the device was named");
     let mut known = recording.listings[0].distributions.iter();
     assert!(known.any(|known| known.device == device && known.op == Some(Op::Write)));
@@ -105,7 +105,7 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
         tracer.end(&mut recording).expect("the tracer ends");
     });
     let sum = |count: fn(&RequestCounts) -> u64| -> u64 {
-        tracer.tallies().iter().map(|(_, _, tallies)| count(tallies)).sum()
+        tracer.request_counts().iter().map(|(_, _, counts)| count(counts)).sum()
     };
     let (unseen, escaped) = (sum(|t| t.no_start), sum(|t| t.no_completion));
     let lost = recording.listings[0].source.lost();

@@ -12,19 +12,19 @@ use iowhy_model::{Event, Op, Recording};
 use rig::{Loop, can_run, run, trace};
 
 /// A file system on a loop device, unmounted when it goes.
-struct Mounted {
+struct MountGuard {
     place: PathBuf,
     disk: Loop,
 }
 
-impl Mounted {
-    fn new() -> Mounted {
+impl MountGuard {
+    fn new() -> MountGuard {
         let disk = Loop::new(64, None);
         run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &disk.path]);
         let place = std::env::temp_dir().join(format!("iowhy-origins-{}", std::process::id()));
         std::fs::create_dir_all(&place).expect("a folder in /tmp");
         run("mount", &[&disk.path, &place.display().to_string()]);
-        Mounted { place, disk }
+        MountGuard { place, disk }
     }
 
     fn path(&self, name: &str) -> String {
@@ -32,7 +32,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountGuard {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.place).status();
         let _ = std::fs::remove_dir(&self.place);
@@ -50,7 +50,7 @@ fn files_and_stacks_are_told_of_direct_and_cached_ios() {
     if !can_run(&["dd", "mkfs.ext4"]) {
         return;
     }
-    let system = Mounted::new();
+    let system = MountGuard::new();
     std::fs::create_dir_all(system.path("data/my db")).expect("a folder");
     let (direct, cached) = (system.path("data/my db/direct"), system.path("cached"));
     let options =

@@ -6,7 +6,7 @@ mod rig;
 
 use std::time::Duration;
 
-use iowhy_live::{BlockTrace, Collector, Thinning, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, Collector, ThinRule, TraceMode, TraceOptions};
 use iowhy_model::{Distribution, Edges, Event, Listing, Op, Recording, Sampling, Stage, whole};
 use rig::{Loop, can_run};
 
@@ -66,7 +66,7 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
         .collect();
     latencies.sort_unstable();
     let slow_ns = latencies[latencies.len() * 98 / 100];
-    let thinning = Thinning { slow_ns, one_in: ONE_IN };
+    let thinning = ThinRule { slow_ns, one_in: ONE_IN };
     tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
     watch(&mut tracer, &mut recording, &disk, &load);
     tracer.thin(&disk.name, Op::Read, None).expect("it is thinned no more");

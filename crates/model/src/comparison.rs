@@ -6,19 +6,19 @@ use crate::{Unit, Verdict};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// What was compared.
-    pub sides: [Compared; 2],
+    pub sides: [ComparedSide; 2],
     /// What was looked at, what differs first.
     pub differences: Vec<Difference>,
     /// How many of these were tested: the more, the likelier one differs by chance, which `p`
     /// allows for.
     pub tests: usize,
     /// Which verdict explains the difference.
-    pub explained: Explained,
+    pub explained: Explanation,
 }
 
 /// One side of a comparison.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Compared {
+pub struct ComparedSide {
     /// As the user named it.
     pub name: String,
     /// I/Os, rows and histograms it holds.
@@ -72,7 +72,7 @@ pub struct Difference {
 
 /// Which verdict explains what differs.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Explained {
+pub enum Explanation {
     /// A verdict that stands on one side only: which side, and which of its verdicts.
     One(usize, usize),
     /// Both sides get the same verdict: the difference is one of degree.

@@ -6,7 +6,7 @@ use crate::{DeviceId, Event, Interval, Layer, Nanos, Op, Rates, Time};
 
 /// What the I/Os of one device add up to: enough for its rates and mean latencies.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Counted {
+pub struct DeviceTotals {
     /// The device.
     pub device: DeviceId,
     first: Option<Time>,
@@ -25,22 +25,26 @@ struct Sums {
     waited_ns: f64,
 }
 
-impl Counted {
+impl DeviceTotals {
     /// Nothing of this device yet.
-    pub fn new(device: DeviceId) -> Counted {
+    pub fn new(device: DeviceId) -> DeviceTotals {
         let none = Sums { ios: 0, bytes: Some(0), waits: 0, waited_ns: 0.0 };
-        Counted { device, first: None, last: None, ops: [none; Op::ALL.len()] }
+        DeviceTotals { device, first: None, last: None, ops: [none; Op::ALL.len()] }
     }
 
     /// Where each device stands in a list.
-    pub fn places(all: &[Counted]) -> HashMap<DeviceId, usize> {
+    pub fn places(all: &[DeviceTotals]) -> HashMap<DeviceId, usize> {
         all.iter().enumerate().map(|(place, one)| (one.device, place)).collect()
     }
 
     /// Adds an I/O to that of its device, which is found by `places` or begun.
-    pub fn count(all: &mut Vec<Counted>, places: &mut HashMap<DeviceId, usize>, event: &Event) {
+    pub fn count(
+        all: &mut Vec<DeviceTotals>,
+        places: &mut HashMap<DeviceId, usize>,
+        event: &Event,
+    ) {
         let place = *places.entry(event.device).or_insert_with(|| {
-            all.push(Counted::new(event.device));
+            all.push(DeviceTotals::new(event.device));
             all.len() - 1
         });
         if let Some(one) = all.get_mut(place) {
@@ -104,7 +108,7 @@ mod tests {
             event.issued = Some(Time::from_ns(k * 100_000_000));
             event.completed = Some(Time::from_ns(k * 100_000_000 + 1_000_000));
             event.bytes = Some(4096);
-            Counted::count(&mut all, &mut places, &event);
+            DeviceTotals::count(&mut all, &mut places, &event);
         }
         let [one] = &all[..] else { panic!("{all:?}") };
         let interval = one.interval(Some(Nanos(2_000_000_000)));

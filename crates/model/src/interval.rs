@@ -91,9 +91,9 @@ impl Interval {
             (Some(long), Some(next)) => (long.ns().max(0) as f64, next.ns().max(0) as f64),
             _ => (f64::from(own), f64::from(others)),
         };
-        let Some(of_time) = Weighed::by(long, next_long) else { return false };
+        let Some(of_time) = Shares::by(long, next_long) else { return false };
         let (ios, next_ios) = (self.ios_per_s() * long, next.ios_per_s() * next_long);
-        let of_ios = Weighed::by(ios, next_ios).unwrap_or(of_time);
+        let of_ios = Shares::by(ios, next_ios).unwrap_or(of_time);
         for ((_, rates), (_, next)) in self.rates.iter_mut().zip(&next.rates) {
             *rates = rates.joined(next, &of_time);
         }
@@ -124,16 +124,16 @@ impl Interval {
 
 /// What two averages weigh, together 1.
 #[derive(Clone, Copy)]
-struct Weighed {
+struct Shares {
     own: f64,
     next: f64,
 }
 
-impl Weighed {
+impl Shares {
     /// By two amounts; `None` if both are nothing.
-    fn by(own: f64, next: f64) -> Option<Weighed> {
+    fn by(own: f64, next: f64) -> Option<Shares> {
         let all = own + next;
-        (all > 0.0).then(|| Weighed { own: own / all, next: next / all })
+        (all > 0.0).then(|| Shares { own: own / all, next: next / all })
     }
 
     fn mean(&self, own: f64, next: f64) -> f64 {
@@ -152,9 +152,9 @@ impl Weighed {
 }
 
 impl Rates {
-    fn joined(&self, next: &Rates, of_time: &Weighed) -> Rates {
+    fn joined(&self, next: &Rates, of_time: &Shares) -> Rates {
         let (ios, next_ios) = (self.ios_per_s * of_time.own, next.ios_per_s * of_time.next);
-        let of_ios = Weighed::by(ios, next_ios).unwrap_or(*of_time);
+        let of_ios = Shares::by(ios, next_ios).unwrap_or(*of_time);
         Rates {
             ios_per_s: ios + next_ios,
             merges_per_s: of_time.both(self.merges_per_s, next.merges_per_s),

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::{
-    Counted, Device, DeviceId, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
+    Device, DeviceId, DeviceTotals, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
     Sampling, Sink, Source, Unread,
 };
 
@@ -13,8 +13,8 @@ mod ceilings;
 mod keeping;
 mod thinned;
 
-use ceilings::Kept;
-use thinned::Thinned;
+use ceilings::KeptCounts;
+use thinned::JoinedRows;
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
@@ -43,7 +43,7 @@ pub struct Listing {
     /// Events folded into `distributions` because there were more than [`EVENTS_KEPT`].
     pub folded: u64,
     /// The averages of those, one for each device.
-    pub counted: Vec<Counted>,
+    pub counted: Vec<DeviceTotals>,
     /// Histograms that had to be left out because they could not be filtered ([`Tally::only`]).
     ///
     /// [`Tally::only`]: crate::Tally::only
@@ -70,9 +70,9 @@ pub struct Recording {
     stretches: bool,
     current: usize,
     /// What the listings that ended hold.
-    ended: Kept,
+    ended: KeptCounts,
     /// Once rows of averages of the open listing were joined.
-    thinned: Option<Thinned>,
+    thinned: Option<JoinedRows>,
 }
 
 /// The strings of a recording, shared with the parts of it.
@@ -106,7 +106,7 @@ impl Recording {
             events_kept: events,
             stretches: false,
             current: 0,
-            ended: Kept::default(),
+            ended: KeptCounts::default(),
             thinned: None,
         }
     }
@@ -214,7 +214,7 @@ impl Recording {
             events_kept: self.events_kept,
             stretches: self.stretches,
             current: self.current,
-            ended: Kept::default(),
+            ended: KeptCounts::default(),
             thinned: None,
         }
     }
@@ -231,7 +231,7 @@ impl Recording {
     /// one stretch of time after another.
     pub fn take(&mut self) -> Recording {
         let listings = self.listings.iter_mut().map(Listing::take).collect();
-        (self.ended, self.thinned) = (Kept::default(), None);
+        (self.ended, self.thinned) = (KeptCounts::default(), None);
         Recording {
             listings,
             prose: self.prose.clone(),
@@ -242,7 +242,7 @@ impl Recording {
             events_kept: self.events_kept,
             stretches: self.stretches,
             current: self.current,
-            ended: Kept::default(),
+            ended: KeptCounts::default(),
             thinned: None,
         }
     }
@@ -399,9 +399,9 @@ impl Sink for Recording {
             return;
         }
         listing.intervals.push(interval);
-        let limit = self.thinned.as_ref().map_or(ceilings::ROWS_OF_ONE, Thinned::limit);
+        let limit = self.thinned.as_ref().map_or(ceilings::ROWS_OF_ONE, JoinedRows::limit);
         if listing.intervals.len() >= limit {
-            let thinned = self.thinned.get_or_insert_with(Thinned::default);
+            let thinned = self.thinned.get_or_insert_with(JoinedRows::default);
             if thinned.thin(&mut listing.intervals) {
                 self.say_once(ceilings::ROWS_JOINED);
             }

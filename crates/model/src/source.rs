@@ -114,7 +114,7 @@ pub struct Unread {
 
 /// What a reader took for granted because the listing does not say it: whoever rests on it is less sure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inferred {
+pub enum Inference {
     /// What the columns are: their heading is missing or cut, so their number and what fits together
     /// told.
     Columns,
@@ -157,7 +157,7 @@ pub struct Source {
     /// The first complaints; `skipped` counts them all.
     pub notes: Vec<Note>,
     /// What the reader took for granted; a note says so in words.
-    pub inferred: Vec<Inferred>,
+    pub inferred: Vec<Inference>,
     /// The host's name, kernel or tool version as the listing gives it.
     pub host: Option<String>,
 }
@@ -186,7 +186,7 @@ impl Source {
     }
 
     /// Something was taken for granted.
-    pub fn infer(&mut self, what: Inferred) {
+    pub fn infer(&mut self, what: Inference) {
         if !self.inferred.contains(&what) {
             self.inferred.push(what);
         }

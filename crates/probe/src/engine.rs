@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub use buffers::Aligned;
+pub use buffers::AlignedBuffer;
 pub use gather::{Gather, Io, SoFar};
 use schedule::Schedule;
 
@@ -88,21 +88,21 @@ pub struct Run {
     /// does not say.
     pub no_cpu_ns: Option<u64>,
     /// What the kernel counted on the device meanwhile, if it has one; others' I/Os included.
-    pub counted: Option<Counted>,
+    pub counted: Option<KernelCounts>,
     /// `io_uring` or `calls`.
     pub way: &'static str,
 }
 
 /// Completed requests of a device by the kernel's counters.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counted {
+pub struct KernelCounts {
     /// How many.
     pub ios: u64,
     /// The time they took together, ms.
     pub ms: u64,
 }
 
-impl Counted {
+impl KernelCounts {
     /// Time per request, ms.
     pub fn mean_ms(self) -> f64 {
         self.ms as f64 / self.ios.max(1) as f64
@@ -174,7 +174,7 @@ pub fn run(
         not_kept: gather.not_kept,
         cpu_ns: self::cpu_ns().saturating_sub(cpu_ns),
         no_cpu_ns: ended.no_cpu_ns,
-        counted: before.zip(target.counted()).map(|(before, after)| Counted {
+        counted: before.zip(target.counted()).map(|(before, after)| KernelCounts {
             ios: after.ios.saturating_sub(before.ios),
             ms: after.ms.saturating_sub(before.ms),
         }),
@@ -183,7 +183,7 @@ pub fn run(
 }
 
 /// How one of the two ways ended.
-struct Ended {
+struct EngineResult {
     gather: Gather,
     vanished: u64,
     no_cpu_ns: Option<u64>,

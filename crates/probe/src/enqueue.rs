@@ -11,7 +11,7 @@ use crate::engine::Run;
 use crate::outcome::{Cell, Table, time};
 
 /// The writes of a run, in the order they were enqueued: when, and when done, ns.
-pub struct Enqueued(Vec<(u64, u64)>);
+pub struct WriteQueue(Vec<(u64, u64)>);
 
 /// What completions did while writes were still enqueued, and afterwards.
 #[derive(Clone, PartialEq, Debug)]
@@ -50,14 +50,14 @@ impl Phases {
     }
 }
 
-impl Enqueued {
+impl WriteQueue {
     /// The writes of a run.
-    pub fn of(run: &Run) -> Enqueued {
+    pub fn of(run: &Run) -> WriteQueue {
         let good = run.ios.iter().filter(|io| io.error == 0);
         let mut writes: Vec<_> =
             good.map(|io| (io.issued_ns, io.offset, io.completed_ns)).collect();
         writes.sort_unstable();
-        Enqueued(writes.into_iter().map(|(issued, _, completed)| (issued, completed)).collect())
+        WriteQueue(writes.into_iter().map(|(issued, _, completed)| (issued, completed)).collect())
     }
 
     /// What completions did; `None` with no writes.
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     /// Four writes per revolution of 8 ms while more are enqueued, then eight at a stroke.
-    fn bursts() -> Enqueued {
+    fn bursts() -> WriteQueue {
         let mut writes = Vec::new();
         for write in 0..40u64 {
             let revolution = write / 4 + 1;
@@ -205,7 +205,7 @@ mod tests {
         for write in 40..48u64 {
             writes.push((80_000_000 + write, 88_000_000 + write * 20_000));
         }
-        Enqueued(writes)
+        WriteQueue(writes)
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         let words = bursts().words();
         assert!(words[0].starts_with("completions speed up once enqueueing stops"), "{words:?}");
         assert_eq!(bursts().table().rows.len(), 48);
-        assert_eq!(Enqueued(Vec::new()).phases(), None);
+        assert_eq!(WriteQueue(Vec::new()).phases(), None);
     }
 
     #[test]
@@ -238,6 +238,6 @@ mod tests {
     #[test]
     fn writes_that_overtake_are_counted() {
         let writes = vec![(0, 90), (1, 20), (2, 30), (3, 40), (4, 100), (5, 110), (6, 120)];
-        assert_eq!(Enqueued(writes).phases().unwrap().overtaken, 3);
+        assert_eq!(WriteQueue(writes).phases().unwrap().overtaken, 3);
     }
 }

@@ -26,7 +26,7 @@ mod session;
 mod target;
 
 pub use consent::{Permit, Purpose, Terms, examine, human};
-pub use engine::{Clock, Counted, Io, Run, SoFar, Watcher, run};
+pub use engine::{Clock, Io, KernelCounts, Run, SoFar, Watcher, run};
 pub use error::Error;
 pub use idle::quiet;
 pub use job::{Arrivals, Durable, EngineChoice, Job, Load, Order};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use iowhy_model::{Medium, Op};
 
 use crate::consent::EDGE_BYTES;
-use crate::engine::Counted;
+use crate::engine::KernelCounts;
 use crate::error::Error;
 use crate::job::{Durable, Job};
 
@@ -98,12 +98,12 @@ impl Target {
 
     /// Requests its device has completed, by /sys/block/D/stat: reads and writes with their times
     /// (Documentation/block/stat.rst, fields 1, 4, 5 and 8).
-    pub(crate) fn counted(&self) -> Option<Counted> {
+    pub(crate) fn counted(&self) -> Option<KernelCounts> {
         let device = self.device.as_deref()?;
         let text = std::fs::read_to_string(format!("/sys/class/block/{device}/stat")).ok()?;
         let fields: Vec<u64> = text.split_whitespace().map_while(|f| f.parse().ok()).collect();
         let sum = |a: usize, b: usize| Some(fields.get(a)? + fields.get(b)?);
-        Some(Counted { ios: sum(0, 4)?, ms: sum(3, 7)? })
+        Some(KernelCounts { ios: sum(0, 4)?, ms: sum(3, 7)? })
     }
 
     /// Whether each I/O of a job is one request of the device and nothing else, so that the

@@ -51,22 +51,22 @@ const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 /// Keeps this thread and every fio it starts on the first CPU, and the workers on that one too or on
 /// the second: else a read at depth 1 takes 5 us or 38, by where the scheduler happened to put the
 /// two, and not by the engine. All is as before when this goes.
-struct Placed {
+struct CpuPlacement {
     workers: String,
 }
 
-impl Placed {
-    fn with_workers_on(cpu: usize) -> Placed {
+impl CpuPlacement {
+    fn with_workers_on(cpu: usize) -> CpuPlacement {
         let mut here = rustix::thread::CpuSet::new();
         here.set(0);
         rustix::thread::sched_setaffinity(None, &here).unwrap();
-        let placed = Placed { workers: std::fs::read_to_string(WORKERS).unwrap() };
+        let placed = CpuPlacement { workers: std::fs::read_to_string(WORKERS).unwrap() };
         std::fs::write(WORKERS, format!("{:x}", 1 << cpu)).unwrap();
         placed
     }
 }
 
-impl Drop for Placed {
+impl Drop for CpuPlacement {
     fn drop(&mut self) {
         let _ = std::fs::write(WORKERS, self.workers.trim());
         let mut all = rustix::thread::CpuSet::new();
@@ -146,7 +146,7 @@ fn the_same_reads_by_turns() {
     let _awake = Awake::all();
     let workers = ["on the same CPU", "on the other CPU"];
     for (depth, cpu) in [(1, 0), (1, 1), (32, 0), (32, 1)] {
-        let _placed = Placed::with_workers_on(cpu);
+        let _placed = CpuPlacement::with_workers_on(cpu);
         let (mut fios, mut tuned, mut probes) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             fios.push(fio(&device, depth, &[]));

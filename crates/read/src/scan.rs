@@ -578,13 +578,13 @@ impl Scanner<'_> {
     ) -> std::io::Result<Option<&'static Format>> {
         // Who said no is not asked again; most lines are a no of all.
         let first = wrapping.off(Cow::Borrowed(text));
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<Candidate> = Vec::new();
         for format in formats {
             match (format.sniff)(&[&first]) {
                 Sniff::Yes => return Ok(Some(format)),
                 Sniff::No => {}
-                Sniff::More => asked.push(Asked { format, ahead: 1, at_once: false }),
-                Sniff::MoreAtOnce => asked.push(Asked { format, ahead: 1, at_once: true }),
+                Sniff::More => asked.push(Candidate { format, ahead: 1, at_once: false }),
+                Sniff::MoreAtOnce => asked.push(Candidate { format, ahead: 1, at_once: true }),
             }
         }
         if asked.iter().any(|one| one.at_once) {
@@ -620,7 +620,7 @@ impl Scanner<'_> {
     }
 
     /// Shows all lines that are known already to those who can be shown many.
-    fn ask_at_once(&mut self, asked: &mut [Asked], first: &str, wrapping: &Wrapping) {
+    fn ask_at_once(&mut self, asked: &mut [Candidate], first: &str, wrapping: &Wrapping) {
         let mut unsettled = std::mem::take(&mut self.unsettled);
         let known = self.lines.ahead_count().min(HEAD_LIMIT - 1);
         let head = OnceCell::new();
@@ -640,7 +640,7 @@ impl Scanner<'_> {
     /// yes as before, and where it would say no, it asks for more at most.
     fn settled_by_none(
         &self,
-        asked: &Asked,
+        asked: &Candidate,
         first: &str,
         ahead: usize,
         wrapping: &Wrapping,
@@ -670,7 +670,7 @@ impl Scanner<'_> {
     /// has to see them.
     fn answer<'t>(
         &'t self,
-        asked: &Asked,
+        asked: &Candidate,
         (first, ahead): (&'t str, usize),
         head: &OnceCell<Vec<Cow<'t, str>>>,
         wrapping: &Wrapping,
@@ -700,7 +700,7 @@ impl Scanner<'_> {
 }
 
 /// A format that needs more lines, and with how many behind the first it is asked again.
-struct Asked {
+struct Candidate {
     format: &'static Format,
     ahead: usize,
     at_once: bool,

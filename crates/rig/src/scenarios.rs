@@ -18,7 +18,7 @@ use iowhy_lab::written::{WrittenScenario, written};
 
 use kept::RunLog;
 pub(crate) use outcome::ACCUSES;
-pub use outcome::{Answer, Judged, Outcome, Route};
+pub use outcome::{Answer, Outcome, Route, RunVerdicts};
 use run::run;
 pub use tables::tables;
 

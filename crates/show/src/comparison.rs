@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Compared, Comparison, Difference, Explained, Unit};
+use iowhy_model::{ComparedSide, Comparison, Difference, Explanation, Unit};
 use serde_json::Value;
 
 use crate::Style;
@@ -58,7 +58,7 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
 /// What explains the difference, in a sentence.
 pub(crate) fn headline(comparison: &Comparison) -> String {
     match comparison.explained {
-        Explained::One(side, place) => {
+        Explanation::One(side, place) => {
             let name = if side == 0 { "A" } else { "B" };
             let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
             said.map_or_else(String::new, |said| {
@@ -70,18 +70,18 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
                 )
             })
         }
-        Explained::Same(verdict) => {
+        Explanation::Same(verdict) => {
             format!("both sides get the same verdict, {verdict}: the difference is one of degree")
         }
-        Explained::Nothing if comparison.tests == 0 => {
+        Explanation::Nothing if comparison.tests == 0 => {
             "nothing could be tested: the two sides have no quantity in common".to_string()
         }
-        Explained::Nothing => "no significant difference".to_string(),
-        Explained::Unknown => "the two sides differ, and no verdict explains why".to_string(),
+        Explanation::Nothing => "no significant difference".to_string(),
+        Explanation::Unknown => "the two sides differ, and no verdict explains why".to_string(),
     }
 }
 
-fn said_of(side: &Compared) -> String {
+fn said_of(side: &ComparedSide) -> String {
     let verdict = side.verdicts.first().map_or("no verdict".to_string(), |said| {
         let device = said.device.as_ref().map_or(String::new(), |device| format!(" {device}"));
         format!(
@@ -153,12 +153,12 @@ fn chance(p: f64) -> String {
 /// If the writer fails.
 pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let (side, verdict) = match comparison.explained {
-        Explained::One(side, place) => {
+        Explanation::One(side, place) => {
             let said = comparison.sides.get(side).and_then(|side| side.verdicts.get(place));
             (if side == 0 { "a" } else { "b" }.into(), said.map(|said| said.verdict.name()).into())
         }
-        Explained::Same(verdict) => ("both".into(), verdict.name().into()),
-        Explained::Nothing | Explained::Unknown => (Value::Null, Value::Null),
+        Explanation::Same(verdict) => ("both".into(), verdict.name().into()),
+        Explanation::Nothing | Explanation::Unknown => (Value::Null, Value::Null),
     };
     let whole = object([
         ("schema", "iowhy.comparison/1".into()),
@@ -174,7 +174,7 @@ pub fn json(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn compared(side: &Compared) -> Value {
+fn compared(side: &ComparedSide) -> Value {
     let verdicts = side.verdicts.iter().map(|said| {
         object([
             ("verdict", said.verdict.name().into()),

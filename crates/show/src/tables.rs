@@ -69,7 +69,7 @@ pub struct TableSink<'a> {
     inner: Tally,
     options: TableOptions,
     listing: usize,
-    clocks: Vec<Placed>,
+    clocks: Vec<ListingClock>,
     kept_back: Vec<(usize, iowhy_model::Sampling, Record)>,
     events: Events,
     cells: Cells,
@@ -81,7 +81,7 @@ pub struct TableSink<'a> {
 
 /// The clock of a listing, as far as it is known.
 #[derive(Clone, Copy, Default)]
-struct Placed {
+struct ListingClock {
     /// Nanoseconds since 1970 at its zero.
     zero: Option<i64>,
     /// The first time in it.
@@ -289,7 +289,7 @@ fn began(recording: &Recording) -> Option<i64> {
 impl Sink for TableSink<'_> {
     fn begin(&mut self, source: Source) -> usize {
         self.listing = self.inner.begin(source);
-        self.clocks.resize(self.listing + 1, Placed::default());
+        self.clocks.resize(self.listing + 1, ListingClock::default());
         self.listing
     }
 
@@ -302,7 +302,7 @@ impl Sink for TableSink<'_> {
         let source = self.inner.source();
         if self.clocks.is_empty() {
             // A reader that speaks before it begins: the recording began a listing for it.
-            self.clocks.push(Placed::default());
+            self.clocks.push(ListingClock::default());
         }
         source
     }

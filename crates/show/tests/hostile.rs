@@ -129,9 +129,9 @@ fn json_is_json_and_numbers_that_are_none_are_null() {
 }
 
 /// Takes so many bytes, then breaks.
-struct Breaking(usize);
+struct BrokenWriter(usize);
 
-impl Write for Breaking {
+impl Write for BrokenWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0 == 0 {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -155,7 +155,7 @@ fn a_broken_writer_is_reported_wherever_it_breaks() {
             // A picture costs more to draw and breaks at fewer kinds of places.
             let places = if on_paper(view) { 40 } else { 4 };
             for at in (0..whole).step_by((whole / places).max(1)) {
-                let outcome = (view.write)(&report, &style, &mut Breaking(at));
+                let outcome = (view.write)(&report, &style, &mut BrokenWriter(at));
                 let kind = outcome.map_err(|error| error.kind());
                 assert_eq!(kind, Err(io::ErrorKind::BrokenPipe), "{} of {name} at {at}", view.name);
             }

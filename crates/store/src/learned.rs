@@ -19,18 +19,18 @@ const KINDS: usize = 512;
 
 /// Histograms per device, operation and hour of the day.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Learned {
+pub struct LearnedHistograms {
     edges: Edges,
     kinds: BTreeMap<(String, Op), [Vec<f32>; 24]>,
 }
 
-impl Default for Learned {
-    fn default() -> Learned {
-        Learned { edges: Edges::log2_us(OCTAVES), kinds: BTreeMap::new() }
+impl Default for LearnedHistograms {
+    fn default() -> LearnedHistograms {
+        LearnedHistograms { edges: Edges::log2_us(OCTAVES), kinds: BTreeMap::new() }
     }
 }
 
-impl Learned {
+impl LearnedHistograms {
     /// Learns from a second in which nothing was wrong.
     pub fn learn(&mut self, device: &str, op: Op, hour: u8, histogram: &Histogram) {
         let known = self.kinds.len();
@@ -98,8 +98,8 @@ impl Learned {
     }
 
     /// From such lines; those that are damaged are passed over and counted.
-    pub fn parse(text: &str) -> (Learned, u64) {
-        let (mut learned, mut skipped) = (Learned::default(), 0);
+    pub fn parse(text: &str) -> (LearnedHistograms, u64) {
+        let (mut learned, mut skipped) = (LearnedHistograms::default(), 0);
         for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             skipped += u64::from(learned.line(line).is_none());
         }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_hour_is_held_against_its_own_past_and_else_against_the_day() {
-        let mut learned = Learned::default();
+        let mut learned = LearnedHistograms::default();
         assert_eq!(learned.bound_ns("sda", Op::Read, 3), None);
         // At three a backup reads slowly.
         for _ in 0..40 {
@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn it_comes_back_from_its_text_and_damaged_lines_are_counted() {
-        let mut learned = Learned::default();
+        let mut learned = LearnedHistograms::default();
         learned.learn("nvme0n1", Op::Write, 23, &second(90, 5000));
         let text = learned.text();
-        assert_eq!(Learned::parse(&text), (learned, 0));
+        assert_eq!(LearnedHistograms::parse(&text), (learned, 0));
         for cut in 0..text.len() {
-            let _ = Learned::parse(&text[..cut]);
+            let _ = LearnedHistograms::parse(&text[..cut]);
         }
-        let (read, skipped) = Learned::parse("sda read 25 1 2\nsda nothing 3\nx\n");
-        assert_eq!((read, skipped), (Learned::default(), 3));
+        let (read, skipped) = LearnedHistograms::parse("sda read 25 1 2\nsda nothing 3\nx\n");
+        assert_eq!((read, skipped), (LearnedHistograms::default(), 3));
     }
 }

@@ -13,7 +13,7 @@
 //! recorder that is killed loses the second it was about to write, damage costs the block it hits,
 //! and every command that reads captures reads any file of a store by itself.
 //!
-//! [`Blocks`], [`thin`], [[`Pouring`]], [`Learned`] and [`SegmentName`] compute; [`Store`] and
+//! [`Blocks`], [`thin`], [[`SegmentPour`]], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
 //! [`Segment`] are the edge to the file system.
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
@@ -27,12 +27,12 @@ mod store;
 mod thin;
 
 pub use blocks::{Blocks, Damage};
-pub use learned::Learned;
+pub use learned::LearnedHistograms;
 pub use name::{Grain, SegmentName, stamp, unstamp};
-pub use pour::{Poured, Pouring, Span};
+pub use pour::{PourCounts, SegmentPour, Span};
 pub use segment::Segment;
-pub use store::{Bounds, Incident, Store, Tended, open_plain};
-pub use thin::{Thinned, thin};
+pub use store::{Bounds, Incident, Store, TendReport, open_plain};
+pub use thin::{ThinSegment, thin};
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;

@@ -27,7 +27,7 @@ impl Span {
 
 /// What was poured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Poured {
+pub struct PourCounts {
     /// Histograms and averages within the stretch.
     pub cells: u64,
     /// Facts.
@@ -49,7 +49,7 @@ type Kind = (usize, String, Level);
 
 /// Pours segments, one after the other, and again for each listing: a sink that adds up what is
 /// much takes one after the other.
-pub struct Pouring<'a> {
+pub struct SegmentPour<'a> {
     span: Span,
     input: String,
     sink: &'a mut dyn Sink,
@@ -62,13 +62,13 @@ pub struct Pouring<'a> {
     stated: HashMap<(String, String), FactValue>,
     /// The epoch of each stream.
     streams: HashMap<u64, usize>,
-    poured: Poured,
+    poured: PourCounts,
 }
 
-impl<'a> Pouring<'a> {
+impl<'a> SegmentPour<'a> {
     /// Pours what lies in the span; `input` names the store.
-    pub fn new(span: Span, input: &str, sink: &'a mut dyn Sink) -> Pouring<'a> {
-        Pouring {
+    pub fn new(span: Span, input: &str, sink: &'a mut dyn Sink) -> SegmentPour<'a> {
+        SegmentPour {
             span,
             input: input.to_string(),
             sink,
@@ -78,7 +78,7 @@ impl<'a> Pouring<'a> {
             begun: false,
             stated: HashMap::new(),
             streams: HashMap::new(),
-            poured: Poured::default(),
+            poured: PourCounts::default(),
         }
     }
 
@@ -103,7 +103,7 @@ impl<'a> Pouring<'a> {
     }
 
     /// What was poured.
-    pub fn poured(&self) -> Poured {
+    pub fn poured(&self) -> PourCounts {
         self.poured
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{
-    Blocks, Damage, Grain, Poured, Pouring, SECOND_NS, Segment, SegmentName, Span, stamp, thin,
-    unstamp,
+    Blocks, Damage, Grain, PourCounts, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
+    thin, unstamp,
 };
 use iowhy_model::Sink;
 
@@ -51,7 +51,7 @@ impl Default for Bounds {
 
 /// What a look after a store did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tended {
+pub struct TendReport {
     /// Histograms and averages that were added up, and what became of them.
     pub thinned: (u64, u64),
     /// Segments that were removed.
@@ -248,9 +248,9 @@ impl Store {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn pour(&self, span: Span, sink: &mut dyn Sink) -> io::Result<(Poured, Damage)> {
+    pub fn pour(&self, span: Span, sink: &mut dyn Sink) -> io::Result<(PourCounts, Damage)> {
         let mut damage = Damage::default();
-        let mut pouring = Pouring::new(span, &self.folder.display().to_string(), sink);
+        let mut pouring = SegmentPour::new(span, &self.folder.display().to_string(), sink);
         let mut names = self.segments()?;
         names.retain(|name| name.touches(span.from_ns, span.to_ns));
         let mut first = true;
@@ -278,9 +278,9 @@ impl Store {
         &self,
         name: SegmentName,
         sink: &mut dyn Sink,
-    ) -> io::Result<Option<(Poured, Damage)>> {
+    ) -> io::Result<Option<(PourCounts, Damage)>> {
         let Some(bytes) = self.read(name)? else { return Ok(None) };
-        let mut pouring = Pouring::new(Span::ALL, &self.folder.display().to_string(), sink);
+        let mut pouring = SegmentPour::new(Span::ALL, &self.folder.display().to_string(), sink);
         loop {
             let mut blocks = Blocks::new(&bytes);
             pouring.segment(name.began_s, &mut blocks);
@@ -295,8 +295,8 @@ impl Store {
     ///
     /// # Errors
     /// If the folder cannot be read or a thinned segment not be written.
-    pub fn tend(&self, now_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<Tended> {
-        let mut tended = Tended::default();
+    pub fn tend(&self, now_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<TendReport> {
+        let mut tended = TendReport::default();
         let age = |name: &SegmentName| now_s.saturating_sub(name.began_s + SegmentName::LENGTH_S);
         let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
         let keep: Vec<Range<i64>> = self.incidents()?.iter().map(around).collect();
@@ -330,7 +330,7 @@ impl Store {
     }
 
     /// Makes room: the I/Os of the oldest incidents beyond their share, then the oldest segments.
-    fn shrink(&self, writing_s: i64, size: u64, tended: &mut Tended) -> io::Result<()> {
+    fn shrink(&self, writing_s: i64, size: u64, tended: &mut TendReport) -> io::Result<()> {
         let share = (size as f64 * INCIDENTS_SHARE) as u64;
         let incidents = self.incidents()?;
         let captures: Vec<&PathBuf> =
@@ -372,7 +372,7 @@ impl Store {
         name: SegmentName,
         grain: Grain,
         keep: &[Range<i64>],
-        tended: &mut Tended,
+        tended: &mut TendReport,
     ) -> io::Result<()> {
         let Some(bytes) = self.read(name)? else { return Ok(()) };
         let thinned = thin(Blocks::new(&bytes), grain.length_ns(), keep);

@@ -10,7 +10,7 @@ use iowhy_model::{
 
 /// A segment, thinned.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Thinned {
+pub struct ThinSegment {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Histograms and averages before and after.
@@ -32,15 +32,15 @@ pub fn thin(
     blocks: impl Iterator<Item = (Header, iowhy_capture::Block)>,
     length_ns: i64,
     keep: &[Range<i64>],
-) -> Thinned {
-    let mut thinned = Thinned::default();
-    let mut open: Option<(u64, Thinning)> = None;
+) -> ThinSegment {
+    let mut thinned = ThinSegment::default();
+    let mut open: Option<(u64, ThinStream)> = None;
     for (header, block) in blocks {
         if open.as_ref().is_none_or(|(stream, _)| *stream != header.stream) {
             if let Some((_, before)) = open.take() {
                 before.finish(&mut thinned);
             }
-            open = Some((header.stream, Thinning::new(header.stream, length_ns.max(1))));
+            open = Some((header.stream, ThinStream::new(header.stream, length_ns.max(1))));
         }
         let Some((_, thinning)) = &mut open else { continue };
         for section in block.sections {
@@ -54,7 +54,7 @@ pub fn thin(
 }
 
 /// One stream, being thinned.
-struct Thinning {
+struct ThinStream {
     length_ns: i64,
     offset_ns: Option<i64>,
     writer: Writer<Vec<u8>>,
@@ -65,9 +65,9 @@ struct Thinning {
     cells: (u64, u64),
 }
 
-impl Thinning {
-    fn new(stream: u64, length_ns: i64) -> Thinning {
-        Thinning {
+impl ThinStream {
+    fn new(stream: u64, length_ns: i64) -> ThinStream {
+        ThinStream {
             length_ns,
             offset_ns: None,
             writer: Writer::new(Vec::new(), stream),
@@ -189,7 +189,7 @@ impl Thinning {
         self.writer.distribution(one);
     }
 
-    fn finish(mut self, into: &mut Thinned) {
+    fn finish(mut self, into: &mut ThinSegment) {
         self.write_cells(0);
         let _ = self.writer.finish();
         into.bytes.append(self.writer.out());

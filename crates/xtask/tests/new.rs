@@ -17,9 +17,9 @@ const ADDED: [(&str, &str, usize); 6] = [
 ];
 
 /// A copy of the tracked files, in a repository of its own; removed in the end.
-struct Copied(PathBuf);
+struct TreeCopy(PathBuf);
 
-impl Drop for Copied {
+impl Drop for TreeCopy {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -31,7 +31,7 @@ fn git(at: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn copied(name: &str) -> Copied {
+fn copied(name: &str) -> TreeCopy {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let to = std::env::temp_dir().join(format!("iowhy-new-{name}-{}", std::process::id()));
     for file in git(root, &["ls-files"]).lines() {
@@ -45,7 +45,7 @@ fn copied(name: &str) -> Copied {
     git(&to, &["add", "--all", "--force"]);
     let who = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
     git(&to, &[&who[..], &["commit", "--quiet", "--message", "as it is"]].concat());
-    Copied(to)
+    TreeCopy(to)
 }
 
 #[test]

@@ -7,9 +7,9 @@ use iowhy_show::RowMap;
 use iowhy_show::views::html::{begin, prose, text};
 
 use crate::place::Place;
-use crate::why::Whom;
+use crate::why::Subject;
 use crate::why::accused::expected;
-use crate::why::accused::{Accused, PEERS, Verdicts};
+use crate::why::accused::{Accusation, PEERS, Verdicts};
 use crate::why::expected::median;
 use crate::why::hours::Disks;
 use crate::why::words;
@@ -85,7 +85,7 @@ fn maps(disks: &Disks, verdicts: &Verdicts, excess: &[Row], out: &mut dyn Write)
         .accused
         .iter()
         .filter_map(|one| match one.whom {
-            Whom::Disk(place) => Some(place),
+            Subject::Disk(place) => Some(place),
             _ => None,
         })
         .collect();
@@ -151,11 +151,11 @@ fn map(
 }
 
 fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<h2>Accused</h2>")?;
+    writeln!(out, "<h2>Accusation</h2>")?;
     if verdicts.accused.is_empty() {
         writeln!(out, "<p>None.</p>")?;
     }
-    let is_disk = |one: &&Accused| matches!(one.whom, Whom::Disk(_));
+    let is_disk = |one: &&Accusation| matches!(one.whom, Subject::Disk(_));
     let groups = verdicts.accused.iter().filter(|one| !is_disk(one));
     let told = groups.chain(verdicts.accused.iter().filter(is_disk).take(TOLD));
     for one in told {
@@ -249,7 +249,7 @@ fn since(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result<
     if verdicts.accused.is_empty() {
         return Ok(());
     }
-    let mut rows: Vec<&Accused> = verdicts.accused.iter().collect();
+    let mut rows: Vec<&Accusation> = verdicts.accused.iter().collect();
     rows.sort_by_key(|one| one.stretch.from);
     writeln!(
         out,
@@ -345,7 +345,7 @@ mod tests {
     fn hostile_names_stay_text() -> io::Result<()> {
         let disks = fleet();
         let verdicts = judge(&disks);
-        assert!(verdicts.accused.iter().any(|one| one.whom == Whom::Disk(3)), "{verdicts:?}");
+        assert!(verdicts.accused.iter().any(|one| one.whom == Subject::Disk(3)), "{verdicts:?}");
         let mut page = Vec::new();
         write(&disks, &verdicts, &[Path::new(HOSTILE).into()], &mut page)?;
         let page = String::from_utf8_lossy(&page);

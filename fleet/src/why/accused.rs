@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::expected::{Expected, Means};
+use super::expected::{ExpectedLatency, Means};
 use super::groups;
 use super::hours::{Disk, Disks};
 use super::stretches::{Scale, Stretch};
@@ -18,7 +18,7 @@ pub const PEERS: usize = 8;
 
 /// Whom it is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Whom {
+pub enum Subject {
     /// All disks of a model, from some hour on.
     Model(String),
     /// A model's firmware, beside the quickest of them.
@@ -33,9 +33,9 @@ pub enum Whom {
 
 /// One accusation.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Accused {
+pub struct Accusation {
     /// Whom.
-    pub whom: Whom,
+    pub whom: Subject,
     /// When, and by how much.
     pub stretch: Stretch,
     /// Disks of the group, or peers of the disk.
@@ -51,16 +51,24 @@ pub struct Accused {
     pub means: Option<Means>,
 }
 
-impl Accused {
+impl Accusation {
     /// A group.
-    pub fn group(whom: Whom, stretch: Stretch, members: usize, slow: usize) -> Accused {
-        Accused { whom, stretch, members, slow, rate: f64::NAN, days: BTreeMap::new(), means: None }
+    pub fn group(whom: Subject, stretch: Stretch, members: usize, slow: usize) -> Accusation {
+        Accusation {
+            whom,
+            stretch,
+            members,
+            slow,
+            rate: f64::NAN,
+            days: BTreeMap::new(),
+            means: None,
+        }
     }
 
     /// The risk over all days; of a group that of its slow disks, each slower by as much as the group.
     pub fn risk(&self) -> f64 {
         match self.whom {
-            Whom::Disk(_) => self.days.values().sum(),
+            Subject::Disk(_) => self.days.values().sum(),
             _ => {
                 let hours = (self.stretch.to - self.stretch.from) as f64;
                 self.stretch.excess.exp_m1() * hours * self.slow as f64
@@ -71,13 +79,13 @@ impl Accused {
     /// The disks that it is about.
     pub fn disks(&self, disks: &Disks) -> Vec<usize> {
         let of = |disk: &Disk, place: usize| match &self.whom {
-            Whom::Model(model) => disk.model == *model,
-            Whom::Firmware(model, firmware, _) => {
+            Subject::Model(model) => disk.model == *model,
+            Subject::Firmware(model, firmware, _) => {
                 disk.model == *model && disk.firmware == *firmware
             }
-            Whom::Label(label, value) => disk.labels.get(label) == Some(value),
-            Whom::Host(host) => disk.host == *host,
-            Whom::Disk(own) => place == *own,
+            Subject::Label(label, value) => disk.labels.get(label) == Some(value),
+            Subject::Host(host) => disk.host == *host,
+            Subject::Disk(own) => place == *own,
         };
         let all = disks.disks.iter().enumerate();
         all.filter(|(place, disk)| of(disk, *place)).map(|(place, _)| place).collect()
@@ -88,7 +96,7 @@ impl Accused {
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
     /// Groups, the widest first, then disks, the most certain first.
-    pub accused: Vec<Accused>,
+    pub accused: Vec<Accusation>,
     /// Disks that were compared.
     pub judged: usize,
     /// Disks of models with too few of them, or never at a load that others had.
@@ -96,11 +104,11 @@ pub struct Verdicts {
 }
 
 /// What each model needs by load, with a clock for each of its firmwares.
-pub fn expected(disks: &Disks) -> Expected<'_> {
-    let mut expected = Expected::of(disks, vec![0.0; disks.disks.len()]);
+pub fn expected(disks: &Disks) -> ExpectedLatency<'_> {
+    let mut expected = ExpectedLatency::of(disks, vec![0.0; disks.disks.len()]);
     for _ in 0..ROUNDS {
         let clocks = groups::clocks(disks, &expected.excesses(disks));
-        expected = Expected::of(disks, clocks);
+        expected = ExpectedLatency::of(disks, clocks);
     }
     expected
 }
@@ -119,7 +127,7 @@ pub fn judge(disks: &Disks) -> Verdicts {
     let all: Vec<&[Option<f64>]> = excess.iter().map(Vec::as_slice).collect();
     let of_all = Scale::of(&all);
     groups::places(disks, &mut excess, &of_all, &mut verdicts.accused);
-    let mut found: Vec<Accused> = Vec::new();
+    let mut found: Vec<Accusation> = Vec::new();
     for members in models.values() {
         if members.len() < PEERS {
             verdicts.alone += members.len();
@@ -138,8 +146,8 @@ pub fn judge(disks: &Disks) -> Verdicts {
                 let Some(value) = value.filter(|value| *value > FACTOR.ln()) else { continue };
                 *days.entry(disks.day(hour)).or_default() += value.exp_m1();
             }
-            found.push(Accused {
-                whom: Whom::Disk(*disk),
+            found.push(Accusation {
+                whom: Subject::Disk(*disk),
                 stretch,
                 members: members.len() - 1,
                 slow: 1,
@@ -158,7 +166,7 @@ pub fn judge(disks: &Disks) -> Verdicts {
 
 /// States of each the least rate at which it would be accused (Benjamini and Hochberg, J. R. Stat. Soc. B 57,
 /// 1995, as adjusted p-values).
-fn discovered(found: &mut [Accused]) {
+fn discovered(found: &mut [Accusation]) {
     found.sort_by(|a, b| a.stretch.p.total_cmp(&b.stretch.p));
     let (n, mut least) = (found.len() as f64, 1.0f64);
     for (place, one) in found.iter_mut().enumerate().rev() {
@@ -173,8 +181,8 @@ mod tests {
 
     #[test]
     fn rates_are_those_of_benjamini_and_hochberg() {
-        let with = |p: f64| Accused {
-            whom: Whom::Disk(0),
+        let with = |p: f64| Accusation {
+            whom: Subject::Disk(0),
             stretch: Stretch { from: 0, to: 1, excess: 1.0, score: 0.0, p },
             members: 9,
             slow: 1,
@@ -187,7 +195,7 @@ mod tests {
             0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
             0.5719, 0.6528, 0.7590, 1.0,
         ];
-        let mut found: Vec<Accused> = of.into_iter().map(with).collect();
+        let mut found: Vec<Accusation> = of.into_iter().map(with).collect();
         discovered(&mut found);
         assert_eq!(found.iter().filter(|one| one.rate <= 0.05).count(), 4);
     }

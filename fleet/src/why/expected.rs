@@ -123,15 +123,15 @@ fn step(load: f64) -> i64 {
 /// Disks that are known to be slower by some factor, such as those of a slow firmware, would bend the curve of the
 /// others: below the load at which they are saturated they are part of the median, above it they are not. So each disk
 /// has a clock, the logarithm of that factor, by which its loads are higher and its latencies lower.
-pub struct Expected<'a> {
+pub struct ExpectedLatency<'a> {
     curves: BTreeMap<&'a str, [Curve; 2]>,
     /// By disk.
     clocks: Vec<f64>,
 }
 
-impl<'a> Expected<'a> {
+impl<'a> ExpectedLatency<'a> {
     /// Of all disks.
-    pub fn of(disks: &'a Disks, clocks: Vec<f64>) -> Expected<'a> {
+    pub fn of(disks: &'a Disks, clocks: Vec<f64>) -> ExpectedLatency<'a> {
         let mut models: BTreeMap<&str, Vec<(&Disk, f64)>> = BTreeMap::new();
         for (disk, clock) in disks.disks.iter().zip(&clocks) {
             models.entry(&disk.model).or_default().push((disk, *clock));
@@ -140,7 +140,7 @@ impl<'a> Expected<'a> {
             let of = [Curve::of(&disks, 0), Curve::of(&disks, 1)];
             (model, of)
         });
-        Expected { curves: curves.collect(), clocks }
+        ExpectedLatency { curves: curves.collect(), clocks }
     }
 
     /// How much slower each disk serves than its load explains: a logarithm, by hour; both operations together. Its

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::accused::{Accused, Whom};
+use super::accused::{Accusation, Subject};
 use super::expected::median;
 use super::hours::Disks;
 use super::stretches::{Scale, Stretch, middle};
@@ -20,7 +20,7 @@ const CHANCE: f64 = 1e-4;
 pub type Excess = Vec<Vec<Option<f64>>>;
 
 /// Takes off what the disks of a model did at the same time, and accuses the model where that was a step.
-pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
+pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) {
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
         let of: Vec<&[Option<f64>]> = members.iter().map(|disk| excess[*disk].as_slice()).collect();
         let common = middle(&of, MEMBERS);
@@ -29,7 +29,7 @@ pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
             if slow as f64 >= TOGETHER * members.len() as f64 && !model.is_empty() {
                 let found =
                     Stretch { from, to: disks.hours, excess: height, score: f64::NAN, p: f64::NAN };
-                accused.push(Accused::group(Whom::Model(model), found, members.len(), slow));
+                accused.push(Accusation::group(Subject::Model(model), found, members.len(), slow));
             }
         }
         take_off(excess, &members, &common);
@@ -71,7 +71,7 @@ pub fn clocks(disks: &Disks, excess: &Excess) -> Vec<f64> {
 }
 
 /// Firmwares beside the quickest of their model; what a firmware costs is taken off all its disks.
-pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>) {
+pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) {
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
         let known = of_firmwares(disks, &members, excess);
         // A handful of quick disks is no measure for the rest.
@@ -95,9 +95,9 @@ pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>)
             let together = slow as f64 >= TOGETHER * n as f64;
             if over > FACTOR.ln() && p < CHANCE && together && firmware.name != *quickest {
                 let name = firmware.name.to_string();
-                let whom = Whom::Firmware(model.clone(), name, quickest.to_string());
+                let whom = Subject::Firmware(model.clone(), name, quickest.to_string());
                 let found = Stretch { from: 0, to: disks.hours, excess: over, score, p };
-                accused.push(Accused::group(whom, found, n, slow));
+                accused.push(Accusation::group(whom, found, n, slow));
             }
         }
         let heights: BTreeMap<&str, f64> =
@@ -111,25 +111,32 @@ pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accused>)
 
 /// Hosts, and what a label of the hosts names, such as racks: accused where most of their disks are slow at
 /// the same time, which is then taken off.
-pub fn places(disks: &Disks, excess: &mut Excess, scale: &Scale, accused: &mut Vec<Accused>) {
+pub fn places(disks: &Disks, excess: &mut Excess, scale: &Scale, accused: &mut Vec<Accusation>) {
     let mut labels: Vec<&String> = disks.disks.iter().flat_map(|disk| disk.labels.keys()).collect();
     labels.sort();
     labels.dedup();
     for label in labels {
         let of = |disk: usize| disks.disks[disk].labels.get(label.as_str()).cloned();
-        let whom = |value: String| Whom::Label(label.clone(), value);
+        let whom = |value: String| Subject::Label(label.clone(), value);
         place(disks, excess, scale, accused, of, whom);
     }
-    place(disks, excess, scale, accused, |disk| Some(disks.disks[disk].host.clone()), Whom::Host);
+    place(
+        disks,
+        excess,
+        scale,
+        accused,
+        |disk| Some(disks.disks[disk].host.clone()),
+        Subject::Host,
+    );
 }
 
 fn place(
     disks: &Disks,
     excess: &mut Excess,
     scale: &Scale,
-    accused: &mut Vec<Accused>,
+    accused: &mut Vec<Accusation>,
     of: impl Fn(usize) -> Option<String>,
-    whom: impl Fn(String) -> Whom,
+    whom: impl Fn(String) -> Subject,
 ) {
     let mut groups = by(disks, of);
     groups.retain(|_, members| members.len() >= MEMBERS && members.len() * 2 <= disks.disks.len());
@@ -155,7 +162,7 @@ fn place(
         let slow = members.iter().filter(within).count();
         let together = slow as f64 >= TOGETHER * members.len() as f64;
         if found.excess > FACTOR.ln() && found.p * n < CHANCE && together {
-            accused.push(Accused::group(whom(name), found, members.len(), slow));
+            accused.push(Accusation::group(whom(name), found, members.len(), slow));
             take_off(excess, &members, common);
         }
     }

@@ -67,7 +67,7 @@ impl Disks {
 }
 
 /// An hour of one operation, as it is counted.
-struct Counted {
+struct HourCount {
     op: usize,
     /// Since 1970.
     hour: i64,
@@ -79,12 +79,12 @@ struct Counted {
 }
 
 /// Of a host, the begin of the first cell in each hour and the end of the last, µs since 1970.
-type Watched = BTreeMap<i64, (i64, i64)>;
+type WatchedHours = BTreeMap<i64, (i64, i64)>;
 
 /// The seconds of an hour in which a host was watched: all of it, but for the hours in which that began or ended.
 /// Seconds without an I/O have no cell, minutes and hours that the recorder thinned them to do: what is counted per
 /// cell would depend on how fine they are.
-fn seconds(watched: &Watched, hour: i64) -> f64 {
+fn seconds(watched: &WatchedHours, hour: i64) -> f64 {
     let (begin, end) = (hour * HOUR_US, (hour + 1) * HOUR_US);
     let (first, last) = watched.get(&hour).copied().unwrap_or((begin, end));
     let from = if watched.contains_key(&(hour - 1)) { begin } else { first.max(begin) };
@@ -94,8 +94,8 @@ fn seconds(watched: &Watched, hour: i64) -> f64 {
 
 /// The hours of a disk, from the fleet's first one on.
 fn hours_of(
-    rows: &[Counted],
-    watched: &Watched,
+    rows: &[HourCount],
+    watched: &WatchedHours,
     first: i64,
     hours: usize,
 ) -> [Vec<Option<Hour>>; 2] {
@@ -129,7 +129,7 @@ const COMPARED: &str = "stage = 'D2C' AND op IN ('read', 'write')";
 pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let owed = answers::owed(fleet, Table::Cells, Some(COMPARED)).await?;
     let (mut counted, mut keys) = (0, BTreeSet::new());
-    let mut rows: BTreeMap<(String, String), Vec<Counted>> = BTreeMap::new();
+    let mut rows: BTreeMap<(String, String), Vec<HourCount>> = BTreeMap::new();
     let hosts = hosts(fleet).await?;
     for part in hosts.chunks(HOSTS) {
         let names: Vec<String> =
@@ -152,7 +152,7 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
                 };
                 let key = (text(&host, row).to_string(), text(&device, row).to_string());
                 let op = OPS.iter().position(|op| *op == text(&ops, row)).unwrap_or(0);
-                let one = Counted {
+                let one = HourCount {
                     op,
                     hour: number(0).div_euclid(HOUR_US),
                     ios: number(1),
@@ -182,7 +182,7 @@ pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
         anyhow::bail!("there is no I/O with a time on the device (stage D2C) in these folders");
     };
     let hours = usize::try_from(last - first)? + 1;
-    let mut watched: BTreeMap<&str, Watched> = BTreeMap::new();
+    let mut watched: BTreeMap<&str, WatchedHours> = BTreeMap::new();
     for ((host, _), rows) in &rows {
         let of_host = watched.entry(host).or_default();
         for row in rows {
@@ -289,18 +289,18 @@ async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, HOUR_US, Watched, escaped, hours_of, in_hours, years};
+    use super::{HOUR_US, HourCount, WatchedHours, escaped, hours_of, in_hours, years};
 
     /// Hours of 7,200 reads of a ms each, in the first and last of which the host was watched for half an hour; the
     /// disk has an I/O every ten seconds only, and cells of a second or of an hour.
     fn thinned(to_an_hour: bool) -> Vec<f64> {
-        let watched: Watched = [
+        let watched: WatchedHours = [
             (9, (9 * HOUR_US + HOUR_US / 2, 10 * HOUR_US)),
             (10, (10 * HOUR_US, 11 * HOUR_US)),
             (11, (11 * HOUR_US, 11 * HOUR_US + HOUR_US / 2)),
         ]
         .into();
-        let of = |hour: i64| Counted {
+        let of = |hour: i64| HourCount {
             op: 0,
             hour,
             ios: 7200,
@@ -311,7 +311,7 @@ mod tests {
                 false => (hour * HOUR_US + 9_000_000, hour * HOUR_US + 3_500_000_000),
             },
         };
-        let rows: Vec<Counted> = (9..12).map(of).collect();
+        let rows: Vec<HourCount> = (9..12).map(of).collect();
         let hours = hours_of(&rows, &watched, 9, 3);
         hours[0].iter().flatten().map(|hour| hour.load.exp()).collect()
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::accused::{Accused, PEERS, RATE, Verdicts, Whom};
+use super::accused::{Accusation, PEERS, RATE, Subject, Verdicts};
 use super::expected::{median, spread};
 use super::hours::{Disk, Disks, Hour, OPS};
 
@@ -25,8 +25,8 @@ pub fn write(
     verbose: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (of_groups, of_disks): (Vec<&Accused>, Vec<&Accused>) =
-        verdicts.accused.iter().partition(|one| !matches!(one.whom, Whom::Disk(_)));
+    let (of_groups, of_disks): (Vec<&Accusation>, Vec<&Accusation>) =
+        verdicts.accused.iter().partition(|one| !matches!(one.whom, Subject::Disk(_)));
     writeln!(out, "{}", headline(verdicts))?;
     writeln!(out, "{}", compared(disks, verdicts))?;
     for one in &of_groups {
@@ -66,7 +66,8 @@ pub fn write(
 
 /// What came of it, in capitals.
 pub fn headline(verdicts: &Verdicts) -> String {
-    let groups = verdicts.accused.iter().filter(|one| !matches!(one.whom, Whom::Disk(_))).count();
+    let groups =
+        verdicts.accused.iter().filter(|one| !matches!(one.whom, Subject::Disk(_))).count();
     let upper = |n: usize, what: &str| many(n, what).to_uppercase();
     match (verdicts.accused.len() - groups, groups) {
         (0, 0) if verdicts.judged == 0 => "NOTHING TO COMPARE".to_string(),
@@ -92,28 +93,30 @@ pub fn compared(disks: &Disks, verdicts: &Verdicts) -> String {
 }
 
 /// Who is accused.
-pub fn name(disks: &Disks, one: &Accused) -> String {
+pub fn name(disks: &Disks, one: &Accusation) -> String {
     match &one.whom {
-        Whom::Model(model) => format!("model {model}"),
-        Whom::Firmware(model, firmware, _) => format!("model {model}, firmware {firmware}"),
-        Whom::Label(label, value) => format!("{label} {value}"),
-        Whom::Host(host) => format!("host {host}"),
-        Whom::Disk(place) => format!("{} {}", disks.disks[*place].host, disks.disks[*place].device),
+        Subject::Model(model) => format!("model {model}"),
+        Subject::Firmware(model, firmware, _) => format!("model {model}, firmware {firmware}"),
+        Subject::Label(label, value) => format!("{label} {value}"),
+        Subject::Host(host) => format!("host {host}"),
+        Subject::Disk(place) => {
+            format!("{} {}", disks.disks[*place].host, disks.disks[*place].device)
+        }
     }
 }
 
 /// The same for programs.
 pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
-    let one = |one: &Accused| {
+    let one = |one: &Accusation| {
         let number = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
         let (kind, name, host, device) = match &one.whom {
-            Whom::Model(model) => ("model", model.clone(), None, None),
-            Whom::Firmware(model, firmware, _) => {
+            Subject::Model(model) => ("model", model.clone(), None, None),
+            Subject::Firmware(model, firmware, _) => {
                 ("firmware", format!("{model} {firmware}"), None, None)
             }
-            Whom::Label(label, value) => ("label", format!("{label}={value}"), None, None),
-            Whom::Host(host) => ("host", host.clone(), Some(host.clone()), None),
-            Whom::Disk(place) => {
+            Subject::Label(label, value) => ("label", format!("{label}={value}"), None, None),
+            Subject::Host(host) => ("host", host.clone(), Some(host.clone()), None),
+            Subject::Disk(place) => {
                 let disk = &disks.disks[*place];
                 (
                     "disk",
@@ -157,27 +160,27 @@ pub fn json(disks: &Disks, verdicts: &Verdicts) -> Value {
 }
 
 /// What it is, by how much, since when.
-pub fn sentence(disks: &Disks, one: &Accused) -> String {
+pub fn sentence(disks: &Disks, one: &Accusation) -> String {
     let times = format!("{:.2} times slower", one.stretch.excess.exp());
     let since = since(disks, one);
     match &one.whom {
-        Whom::Model(model) => format!(
+        Subject::Model(model) => format!(
             "all disks of model {model} are {times}{since} ({} of {})",
             one.slow, one.members
         ),
-        Whom::Firmware(model, firmware, best) => format!(
+        Subject::Firmware(model, firmware, best) => format!(
             "firmware {firmware} of model {model} makes its disks {times} than firmware {best} ({} of {})",
             one.slow, one.members
         ),
-        Whom::Label(label, value) => format!(
+        Subject::Label(label, value) => format!(
             "the disks of {label} {value} are {times} together{since} ({} of {}): what they share, not a disk",
             one.slow, one.members
         ),
-        Whom::Host(host) => format!(
+        Subject::Host(host) => format!(
             "the disks of host {host} are {times} together{since} ({} of {}): the host or what it shares, not a disk",
             one.slow, one.members
         ),
-        Whom::Disk(place) => {
+        Subject::Disk(place) => {
             let disk = &disks.disks[*place];
             format!(
                 "{} {} ({}) is {times} than its peers at the same load{since}",
@@ -197,7 +200,7 @@ fn about(disk: &Disk) -> String {
     }
 }
 
-fn since(disks: &Disks, one: &Accused) -> String {
+fn since(disks: &Disks, one: &Accusation) -> String {
     let (from, to) = (one.stretch.from, one.stretch.to);
     match (from == 0, to == disks.hours) {
         (true, true) => ", all the time".to_string(),
@@ -207,7 +210,7 @@ fn since(disks: &Disks, one: &Accused) -> String {
 }
 
 /// The mean of a disk beside that of its peers, of the operation it did more of.
-pub fn figures(one: &Accused) -> Option<String> {
+pub fn figures(one: &Accusation) -> Option<String> {
     let means = one.means?;
     Some(format!(
         "{} per {}, its peers {} at this load ({:.0} IOPS)",
@@ -227,52 +230,54 @@ fn duration(ns: f64) -> String {
 }
 
 /// What would make it wrong.
-pub fn refuted(one: &Accused) -> &'static str {
+pub fn refuted(one: &Accusation) -> &'static str {
     match one.whom {
-        Whom::Model(_) => "what all of them are asked changed then: sizes, a new release, a scrub",
-        Whom::Firmware(..) => {
+        Subject::Model(_) => {
+            "what all of them are asked changed then: sizes, a new release, a scrub"
+        }
+        Subject::Firmware(..) => {
             "its hosts differ in something else too: kernel, scheduler, age, what they serve"
         }
-        Whom::Label(..) => {
+        Subject::Label(..) => {
             "its hosts differ in what they are asked: sizes, patterns, a tenant of its own"
         }
-        Whom::Host(_) => {
+        Subject::Host(_) => {
             "the host is asked for something else: other sizes or patterns than its peers"
         }
-        Whom::Disk(_) => {
+        Subject::Disk(_) => {
             "its requests are larger or more scattered than its peers', or its host is short of processors"
         }
     }
 }
 
 /// What it rests on.
-pub fn evidence(one: &Accused) -> String {
+pub fn evidence(one: &Accusation) -> String {
     let hours = many(one.stretch.to - one.stretch.from, "hour");
     let (score, p) = (one.stretch.score, one.stretch.p);
     let slow =
         format!("{} of {} are slower by more than half of it", one.slow, many(one.members, "disk"));
     match one.whom {
-        Whom::Disk(_) => format!(
+        Subject::Disk(_) => format!(
             "{score:.1} spreads of {} over {hours}, false discovery rate {:.1e}",
             many(one.members + 1, "disk"),
             one.rate
         ),
-        Whom::Model(_) => {
+        Subject::Model(_) => {
             format!(
                 "{slow} since one hour, and the step is above four spreads of the hours around it"
             )
         }
-        Whom::Firmware(..) => {
+        Subject::Firmware(..) => {
             format!("{slow}: {score:.1} spreads of their median, by chance {p:.1e}")
         }
-        Whom::Label(..) | Whom::Host(_) => {
+        Subject::Label(..) | Subject::Host(_) => {
             format!("{slow}: {score:.1} spreads of such groups over {hours}, by chance {p:.1e}")
         }
     }
 }
 
 /// What it cost, and on which day most.
-pub fn risk(disks: &Disks, one: &Accused) -> String {
+pub fn risk(disks: &Disks, one: &Accusation) -> String {
     let lost = format!("{:.1} hours lost", one.risk());
     let most = one.days.iter().max_by(|a, b| a.1.total_cmp(b.1));
     match most {
@@ -289,7 +294,7 @@ pub fn risk(disks: &Disks, one: &Accused) -> String {
 }
 
 /// What shows the single requests: on the host of the disk, of a group on that of the disk with the most of them.
-pub fn command(disks: &Disks, one: &Accused) -> Option<String> {
+pub fn command(disks: &Disks, one: &Accusation) -> Option<String> {
     let ios = |place: &usize| {
         let hours = disks.disks[*place].hours.iter();
         let within = hours.filter_map(|hours| hours.get(one.stretch.from..one.stretch.to));
@@ -297,7 +302,7 @@ pub fn command(disks: &Disks, one: &Accused) -> Option<String> {
     };
     let disk = &disks.disks[one.disks(disks).into_iter().max_by_key(ios)?];
     let device = match one.whom {
-        Whom::Host(_) => String::new(),
+        Subject::Host(_) => String::new(),
         _ => format!(" --device {}", word(&disk.device)),
     };
     Some(format!(
@@ -323,7 +328,7 @@ pub fn baselines(disks: &Disks, verdicts: &Verdicts) -> BTreeMap<String, String>
         .accused
         .iter()
         .filter_map(|one| match one.whom {
-            Whom::Disk(place) => Some(place),
+            Subject::Disk(place) => Some(place),
             _ => None,
         })
         .collect();

@@ -20,18 +20,18 @@ const COMPLAINTS: usize = 1;
 
 /// How much of what there was is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Judged {
+pub struct JudgedShare {
     /// Devices of which anything is known, and those judged.
     pub devices: (usize, usize),
     /// The same of listings.
     pub listings: (usize, usize),
 }
 
-impl Judged {
+impl JudgedShare {
     /// What is left out of a recording's verdict; `None` if nothing is.
-    pub fn of(recording: &Recording) -> Option<Judged> {
+    pub fn of(recording: &Recording) -> Option<JudgedShare> {
         let (devices, listings) = (weights(recording).len(), recording.listings.len());
-        let judged = Judged {
+        let judged = JudgedShare {
             devices: (devices, devices.min(DEVICES)),
             listings: (listings, listings.min(LISTINGS)),
         };
@@ -163,14 +163,14 @@ mod tests {
     #[test]
     fn of_a_crowd_the_worst_are_judged_and_the_rest_is_said() {
         let few = crowd(DEVICES);
-        assert!(matches!(bounded(&few), Cow::Borrowed(_)) && Judged::of(&few).is_none());
+        assert!(matches!(bounded(&few), Cow::Borrowed(_)) && JudgedShare::of(&few).is_none());
         let many = crowd(5000);
         let part = bounded(&many);
         let kept = &part.listings[0].intervals;
         let worst = many.find_device("sd4993").unwrap();
         assert!(kept.len() <= DEVICES && kept.len() > DEVICES / 2, "{}", kept.len());
         assert!(kept.iter().any(|row| row.device == worst));
-        let words = Judged::of(&many).unwrap().words();
+        let words = JudgedShare::of(&many).unwrap().words();
         assert!(words.starts_with("768 of 5000 devices are judged"), "{words}");
     }
 }

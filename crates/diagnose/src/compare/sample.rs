@@ -30,7 +30,7 @@ impl Kind {
 }
 
 /// One request of a side.
-struct Taken {
+struct SideRequest {
     kind: Kind,
     bytes: Option<u32>,
     ms: Option<f64>,
@@ -47,7 +47,7 @@ pub(super) struct Column {
 /// What both recordings hold.
 pub(super) struct Sides<'a> {
     recordings: [&'a Recording; 2],
-    taken: [Vec<Taken>; 2],
+    taken: [Vec<SideRequest>; 2],
     span_s: [f64; 2],
 }
 
@@ -85,7 +85,7 @@ impl<'a> Sides<'a> {
     /// Latencies of a kind, or of all but flushes, ms, by side, in order of completion.
     pub(super) fn latencies(&self, kind: Option<Kind>) -> [Vec<f64>; 2] {
         [0, 1].map(|side| {
-            let wanted = |one: &&Taken| match kind {
+            let wanted = |one: &&SideRequest| match kind {
                 Some(kind) => one.kind == kind,
                 None => one.kind.op != Op::Flush,
             };
@@ -137,7 +137,7 @@ fn rows(recording: &Recording) -> impl Iterator<Item = &iowhy_model::Interval> {
 }
 
 /// The requests of a listing; those of the block layer if there are any.
-fn taken(listing: &Listing) -> Vec<Taken> {
+fn taken(listing: &Listing) -> Vec<SideRequest> {
     let block = listing.events.iter().any(|event| event.layer == Layer::Block);
     let events: Vec<&Event> =
         listing.events.iter().filter(|event| (event.layer == Layer::Block) == block).collect();
@@ -150,7 +150,7 @@ fn taken(listing: &Listing) -> Vec<Taken> {
             let octave = bytes.unwrap_or(0).max(1).next_power_of_two().trailing_zeros();
             let sequential = sequential.filter(|_| event.op != Op::Flush);
             let kind = Kind { op: event.op, octave, sequential };
-            Taken { kind, bytes, ms: event.longest().map(|(_, latency)| latency.ms()) }
+            SideRequest { kind, bytes, ms: event.longest().map(|(_, latency)| latency.ms()) }
         })
         .collect()
 }

@@ -41,7 +41,7 @@ fn the_same_twice_is_no_difference_however_often_it_is_tested() {
     let (a, b) = (reads(200, 5.0), reads(190, 5.0));
     let found = compare([("a", &a), ("b", &b)], &Options::default());
     assert!(found.differences.iter().all(|one| !one.differs), "{:#?}", found.differences);
-    assert_eq!(found.explained, Explained::Nothing);
+    assert_eq!(found.explained, Explanation::Nothing);
     // By chance alone: of 200 pairs of the same exponential source none may differ too often.
     let mut random = Random::seeded(11);
     let mut wrong = 0;

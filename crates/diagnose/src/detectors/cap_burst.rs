@@ -33,7 +33,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
-use crate::measures::bucket::{self, Drained};
+use crate::measures::bucket::{self, PlateauStep};
 use crate::measures::cap::{self, Limit};
 use crate::measures::spread;
 use crate::measures::windows::Windows;
@@ -237,7 +237,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
 }
 
 /// Median of the mean latencies before the step and since, ms.
-fn waits(course: &Course, step: &Drained) -> Option<(f64, f64)> {
+fn waits(course: &Course, step: &PlateauStep) -> Option<(f64, f64)> {
     let since = course.waits_ms.len().checked_sub(step.after)?;
     let before = course.waits_ms.get(..since.min(step.before))?;
     let before = spread::median(before)?;
@@ -246,7 +246,7 @@ fn waits(course: &Course, step: &Drained) -> Option<(f64, f64)> {
 }
 
 /// A height that is on sale: a tier before or after, or three IOPS per whole GiB.
-fn sold(limit: Limit, step: &Drained) -> Option<(&'static str, f64)> {
+fn sold(limit: Limit, step: &PlateauStep) -> Option<(&'static str, f64)> {
     let tier = |rate: f64| cap::nearest_tier(limit, rate).map(|(tier, _)| tier.value);
     if let Some(value) = tier(step.high) {
         return Some(("a known burst rate near the first", value));
@@ -261,7 +261,7 @@ fn rate(limit: Limit, value: f64) -> String {
     }
 }
 
-fn advise(finding: &mut Finding, limit: Limit, step: &Drained) {
+fn advise(finding: &mut Finding, limit: Limit, step: &PlateauStep) {
     finding.refuted_by = lines(&[
         "the provider's credit balance (`BurstBalance`) is not near zero",
         "throughput comes back though the load goes on",

@@ -42,7 +42,7 @@ use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
-use crate::facts::probed::Probed;
+use crate::facts::probed::ProbeListing;
 use crate::measures::limit::{self, RateAtLimit};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;
@@ -98,7 +98,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    let probed = Probed::all(analysis.recording).filter_map(|probed| from_probe(analysis, &probed));
+    let probed =
+        ProbeListing::all(analysis.recording).filter_map(|probed| from_probe(analysis, &probed));
     let runs = programs::held_by_limit(analysis, DETECTOR.verdict);
     traced.chain(rows).chain(runs).chain(probed).collect()
 }
@@ -138,7 +139,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 }
 
 /// A probe that a limit held: it read the limit, and it knows what the device itself took.
-fn from_probe(analysis: &Analysis, probed: &Probed) -> Option<Finding> {
+fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let by = probed.held_by()?;
     let source = analysis.source(probed.listing);
     let unit = by.kind.unit();

@@ -34,7 +34,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::HealthyServiceTime;
-use crate::detector::{Detector, Needs, Ranked, Rule};
+use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
@@ -105,7 +105,7 @@ struct Clearance {
     readings: Option<Readings>,
 }
 
-fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
+fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (rows, narrowest) = (analysis.rows_by_listing(), narrowest(analysis));
     let denied = denied(analysis, (&rows, &narrowest));
@@ -165,7 +165,7 @@ fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
 /// Disks that a listing of any input speaks against: another input that was given beside it does not clear them.
 fn denied(
     analysis: &Analysis,
-    known: (&[Vec<&IntervalSample>], &HashMap<Counted, f64>),
+    known: (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
 ) -> HashSet<String> {
     let mut inputs: Vec<&str> = Vec::new();
     for place in 0..analysis.recording.listings.len() {
@@ -201,7 +201,7 @@ fn denied(
 }
 
 /// Whether something about the device itself is suspected, if only faintly.
-fn suspected(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> bool {
+fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     ranked.findings.iter().any(|known| {
         known.blames_a_disk()
             && known.confidence > SUSPECTED
@@ -211,7 +211,7 @@ fn suspected(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> b
 }
 
 /// Whether all that was found of a disk is explained by what nobody feels and no fault is: it is well, with a remark.
-fn is_remark(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> bool {
+fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     let of_it = |known: &&Finding| {
         known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
             && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
@@ -228,7 +228,7 @@ fn is_remark(analysis: &Analysis, ranked: &Ranked, input: &str, disk: &str) -> b
 /// confidence 0, one that cannot tell says nothing.
 fn clearances(
     analysis: &Analysis,
-    (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<Counted, f64>),
+    (rows, narrowest): (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
     input: &str,
     disk: &str,
 ) -> Vec<Clearance> {
@@ -247,16 +247,16 @@ fn clearances(
 
 /// Whether the same requests are told of without the time their program took to send them: fio's `clat`
 /// beside its `lat`.
-fn has_a_narrower(narrowest: &HashMap<Counted, f64>, sample: &HistogramSample) -> bool {
+fn has_a_narrower(narrowest: &HashMap<HistogramCount, f64>, sample: &HistogramSample) -> bool {
     let Some((counted, mean)) = counted(sample) else { return false };
     narrowest.get(&counted).is_some_and(|least| *least < mean)
 }
 
 /// Where, of what and how many a program's histogram counts.
-type Counted = (usize, DeviceId, Option<Op>, u64);
+type HistogramCount = (usize, DeviceId, Option<Op>, u64);
 
 /// Of a histogram of whole times that a program waited, with their mean, ns.
-fn counted(sample: &HistogramSample) -> Option<(Counted, f64)> {
+fn counted(sample: &HistogramSample) -> Option<(HistogramCount, f64)> {
     let known = &sample.known;
     let is_one = known.layer == Layer::Application && known.stage == Stage::Total;
     let (mean, _) = known.histogram.mean_ns().filter(|_| is_one)?;
@@ -264,7 +264,7 @@ fn counted(sample: &HistogramSample) -> Option<(Counted, f64)> {
 }
 
 /// The least mean of those that count the same requests.
-fn narrowest(analysis: &Analysis) -> HashMap<Counted, f64> {
+fn narrowest(analysis: &Analysis) -> HashMap<HistogramCount, f64> {
     let mut least = HashMap::new();
     for (counted, mean) in analysis.histograms.iter().filter_map(counted) {
         least.entry(counted).and_modify(|least: &mut f64| *least = least.min(mean)).or_insert(mean);

@@ -22,17 +22,17 @@
 //! The command it names, for as long as it names.
 
 use iowhy_model::{
-    Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inferred, Layer, Level, STANDS, Unit,
+    Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, STANDS, Unit,
     Verdict,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
-use crate::detector::{Detector, Needs, Ranked, Rule};
+use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
-use crate::facts::probed::Probed;
+use crate::facts::probed::ProbeListing;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -60,8 +60,8 @@ const ENOUGH: u64 = 100;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
 
-fn conclude(analysis: &Analysis, ranked: &Ranked) -> Vec<Finding> {
-    let probed = Probed::all(analysis.recording).find(|probed| probed.ios >= ENOUGH);
+fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
+    let probed = ProbeListing::all(analysis.recording).find(|probed| probed.ios >= ENOUGH);
     if let Some(probed) = probed.filter(|_| ranked.findings.is_empty()) {
         return vec![after_a_probe(analysis, &probed)];
     }
@@ -105,7 +105,7 @@ fn is_last(analysis: &Analysis, row: &IntervalSample) -> bool {
 
 /// A probe leaves nothing that accuses or clears the device: the queue was the probe's own, or the
 /// machine's CPUs made the latencies. That is a finding too, with what would decide.
-fn after_a_probe(analysis: &Analysis, probed: &Probed) -> Finding {
+fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
     let source = analysis.source(probed.listing);
     let disk = analysis.disk(probed.device);
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
@@ -167,7 +167,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
 }
 
 /// Listings were read, but none holds an I/O of a block device.
-fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
+fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
     let source = &analysis.recording.listings.first()?.source;
     let records = analysis.recording.records();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
@@ -178,7 +178,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
         .recording
         .listings
         .iter()
-        .any(|listing| listing.source.inferred.contains(&Inferred::Subject))
+        .any(|listing| listing.source.inferred.contains(&Inference::Subject))
     {
         "a histogram of which nothing says that it is of disk latency: paste its heading too"
     } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
@@ -198,7 +198,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &Ranked) -> Option<Finding> {
     Some(finding)
 }
 
-fn finding(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -> Finding {
+fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[String]) -> Finding {
     let of_input = |place: &usize| analysis.input(*place) == input;
     let suspicion = ranked
         .findings

@@ -38,7 +38,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::programs;
-use crate::measures::flushing::{self, Flushing, Kind, Served};
+use crate::measures::flushing::{self, FlushCost, Kind, ServedRequest};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
@@ -80,17 +80,17 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
-    let served: Vec<Served> = requests
+    let served: Vec<ServedRequest> = requests
         .events
         .iter()
         .filter_map(|event| {
             let (start_ns, end_ns) = requests::stretch(event)?;
-            Some(Served { start_ns, end_ns, kind: kind(event.op, event.flags) })
+            Some(ServedRequest { start_ns, end_ns, kind: kind(event.op, event.flags) })
         })
         .collect();
     let found = flushing::flushing(&served).filter(|found| found.n >= FEWEST)?;
     let s0_ns = plain_s0_ms(analysis, requests.device) * 1e6;
-    let durable = |one: &&Served| matches!(one.kind, Kind::Flush | Kind::Durable);
+    let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
     // Who meets one under way waits for it too: a plain write is one that met none.
     let spans = Spans::of(served.iter().filter(durable).map(|one| (one.start_ns, one.end_ns)));
     let met_none = served
@@ -101,8 +101,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let plain_ns = spread::median(&met_none).filter(|_| met_none.len() >= FEWEST);
     let plain_ns = plain_ns.unwrap_or(s0_ns).max(s0_ns);
     let excess =
-        |one: &Served| (one.end_ns.saturating_sub(one.start_ns) as f64 - plain_ns).max(0.0);
-    let behind = |one: &Served| excess(one).min(spans.covered_ns(one.start_ns, one.end_ns));
+        |one: &ServedRequest| (one.end_ns.saturating_sub(one.start_ns) as f64 - plain_ns).max(0.0);
+    let behind = |one: &ServedRequest| excess(one).min(spans.covered_ns(one.start_ns, one.end_ns));
     let others = served.iter().filter(|one| !durable(one)).map(behind).sum::<f64>();
     let own: f64 = served.iter().filter(durable).map(excess).sum();
     let (mine, lost) = (own + others, own / requests.span_ns());
@@ -195,7 +195,7 @@ fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
 
 /// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what they
 /// waited for durable ones under way.
-fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &Flushing) -> bool {
+fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &FlushCost) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests
             .of(op)

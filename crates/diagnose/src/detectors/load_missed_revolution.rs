@@ -44,7 +44,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
-use crate::facts::probed::{Probed, Revolutions};
+use crate::facts::probed::{ProbeListing, Revolutions};
 use crate::measures::ladder::SPEEDS_RPM;
 use crate::measures::missed_revolution::{self, MissedRevolution};
 use crate::measures::service;
@@ -92,7 +92,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let rows = analysis.rows_by_listing();
     let averages = rows.iter().filter_map(|rows| from_rows(analysis, rows));
     let mut found: Vec<Finding> = histograms.chain(traces).chain(averages).collect();
-    for probed in Probed::all(analysis.recording) {
+    for probed in ProbeListing::all(analysis.recording) {
         let seen = |known: &Finding| known.subject.listings.contains(&probed.listing);
         if !found.iter().any(seen) {
             found.extend(
@@ -108,7 +108,11 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Of a trace it is asked besides that no write is quicker than half a revolution. On a busy machine some
 /// are: a completion that is seen late leaves the next write less to wait for. A probe knows
 /// that its writes were in sequence and one at a time, and that is what that is asked for.
-fn from_probe(analysis: &Analysis, probed: &Probed, revolutions: Revolutions) -> Option<Finding> {
+fn from_probe(
+    analysis: &Analysis,
+    probed: &ProbeListing,
+    revolutions: Revolutions,
+) -> Option<Finding> {
     let source = analysis.source(probed.listing);
     let rpm = 60_000.0 / revolutions.revolution_ms;
     let nearest = |a: &f64, b: &f64| (a - rpm).abs().total_cmp(&(b - rpm).abs());

@@ -38,7 +38,7 @@ use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
-use crate::measures::peers::{self, Peer, Standing, View};
+use crate::measures::peers::{self, Peer, PeerRank, View};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -104,7 +104,7 @@ fn finding(
     listing: usize,
     family: &[Member],
     member: &Member,
-    standing: Standing,
+    standing: PeerRank,
 ) -> Finding {
     let others: Vec<&Member> =
         family.iter().filter(|other| other.device != member.device).collect();
@@ -206,7 +206,7 @@ fn evidence(
     listing: usize,
     member: &Member,
     others: &[&Member],
-    standing: Standing,
+    standing: PeerRank,
 ) -> Vec<Evidence> {
     let source = analysis.source(listing);
     let n = member.peer.n;

@@ -6,7 +6,7 @@
 use iowhy_model::{FactKey, MessageKind, Observation, STANDS, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::detector::Ranked;
+use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed};
 
 /// More than so many nobody reads.
@@ -203,7 +203,12 @@ fn of_drive() -> Vec<NotableNumber> {
 }
 
 /// What was seen of these disks of an input.
-pub fn of(analysis: &Analysis, ranked: &Ranked, input: &str, disks: &[String]) -> Vec<Observation> {
+pub fn of(
+    analysis: &Analysis,
+    ranked: &RankedFindings,
+    input: &str,
+    disks: &[String],
+) -> Vec<Observation> {
     let mut seen = suspicions(analysis, ranked, input, disks);
     let recording = analysis.recording;
     let of_input = |listing: usize| analysis.input(listing) == input;
@@ -306,7 +311,7 @@ const FULL: f64 = 0.9;
 /// What detectors suspect too faintly to say.
 fn suspicions(
     analysis: &Analysis,
-    ranked: &Ranked,
+    ranked: &RankedFindings,
     input: &str,
     disks: &[String],
 ) -> Vec<Observation> {

@@ -14,7 +14,7 @@ type Who = (Option<u32>, Option<Name>, Option<Name>);
 
 /// Time waited, and for which file.
 #[derive(Default)]
-struct Waited {
+struct WaitByFile {
     ns: f64,
     files: HashMap<Name, f64>,
 }
@@ -34,7 +34,7 @@ fn of(analysis: &Analysis, finding: &Finding) -> Vec<Requester> {
         return Vec::new();
     };
     let (disk, input) = (analysis.disk(device), analysis.input(*place));
-    let mut all: HashMap<Who, Waited> = HashMap::new();
+    let mut all: HashMap<Who, WaitByFile> = HashMap::new();
     let mut sum = 0.0;
     let about = analysis.requests.iter();
     for known in about.filter(|of| of.disk == disk && analysis.input(of.listing) == input) {
@@ -49,11 +49,11 @@ fn of(analysis: &Analysis, finding: &Finding) -> Vec<Requester> {
             }
         }
     }
-    let mut all: Vec<(Who, Waited)> =
+    let mut all: Vec<(Who, WaitByFile)> =
         all.into_iter().filter(|((pid, comm, _), _)| pid.is_some() || comm.is_some()).collect();
     all.sort_by(|a, b| b.1.ns.total_cmp(&a.1.ns).then(a.0.0.cmp(&b.0.0)));
     let text = |name: Option<Name>| name.map(|name| analysis.recording.text(name).to_string());
-    let requester = |((pid, comm, cgroup), waited): (Who, Waited)| {
+    let requester = |((pid, comm, cgroup), waited): (Who, WaitByFile)| {
         let file = waited.files.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let file = text(file.map(|(file, _)| file));
         let share = waited.ns / f64::max(sum, 1.0);

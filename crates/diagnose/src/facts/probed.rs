@@ -4,7 +4,7 @@ use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
 
 /// A listing that a probe made.
 #[derive(Clone, Copy)]
-pub struct Probed<'a> {
+pub struct ProbeListing<'a> {
     recording: &'a Recording,
     /// The place of its listing.
     pub listing: usize,
@@ -50,18 +50,18 @@ pub struct HeldBy<'a> {
     pub device_ms: Option<f64>,
 }
 
-impl<'a> Probed<'a> {
+impl<'a> ProbeListing<'a> {
     /// The probes of a recording.
-    pub fn all(recording: &'a Recording) -> impl Iterator<Item = Probed<'a>> {
-        (0..recording.listings.len()).filter_map(|place| Probed::of(recording, place))
+    pub fn all(recording: &'a Recording) -> impl Iterator<Item = ProbeListing<'a>> {
+        (0..recording.listings.len()).filter_map(|place| ProbeListing::of(recording, place))
     }
 
     /// The probe that made a listing, if one did.
-    pub fn of(recording: &'a Recording, listing: usize) -> Option<Probed<'a>> {
+    pub fn of(recording: &'a Recording, listing: usize) -> Option<ProbeListing<'a>> {
         let facts = &recording.listings.get(listing)?.facts;
         let ios = facts.iter().rfind(|fact| fact.key == key::PROBE_IOS)?;
         let n = ios.value.number()? as u64;
-        Some(Probed { recording, listing, device: ios.device?, ios: n })
+        Some(ProbeListing { recording, listing, device: ios.device?, ios: n })
     }
 
     /// Whether the machine's CPUs, and not the device, made a part of the latencies.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A step down onto a plateau.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Drained {
+pub struct PlateauStep {
     /// Samples before the step.
     pub before: usize,
     /// Samples after it.
@@ -44,7 +44,7 @@ pub fn thinned(height: f64) -> f64 {
 }
 
 /// The last step down in a series of rates; `in_flight` may be empty, else one value per rate.
-pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
+pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<PlateauStep> {
     // The end of a capture cuts its last sample short.
     let end = rates.len() - usize::from(is_cut_short(rates));
     let levels: Vec<f64> = rates.iter().map(|rate| rate.max(1e-9)).collect();
@@ -65,7 +65,7 @@ pub fn drained(rates: &[f64], in_flight: &[f64]) -> Option<Drained> {
         let most = late_rates.iter().copied().fold(0.0, f64::max);
         let flight = Some((in_flight.get(early), in_flight.get(late)))
             .and_then(|(before, after)| Some((spread::median(before?)?, spread::median(after?)?)));
-        Some(Drained {
+        Some(PlateauStep {
             before: early_rates.len(),
             after: late_rates.len(),
             high,

@@ -18,7 +18,7 @@ pub enum Kind {
 
 /// One request.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Served {
+pub struct ServedRequest {
     /// Its start, ns.
     pub start_ns: i64,
     /// Its end, ns.
@@ -27,7 +27,7 @@ pub struct Served {
     pub kind: Kind,
 }
 
-impl Served {
+impl ServedRequest {
     fn ns(&self) -> f64 {
         self.end_ns.saturating_sub(self.start_ns) as f64
     }
@@ -35,7 +35,7 @@ impl Served {
 
 /// The cost of durability on a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Flushing {
+pub struct FlushCost {
     /// Empty flushes and durable writes.
     pub n: usize,
     /// Plain writes.
@@ -53,19 +53,19 @@ pub struct Flushing {
 }
 
 /// The cost that some requests show; `None` without a flush or durable write.
-pub fn flushing(served: &[Served]) -> Option<Flushing> {
-    let durable = |one: &&Served| matches!(one.kind, Kind::Flush | Kind::Durable);
-    let times: Vec<f64> = served.iter().filter(durable).map(Served::ns).collect();
-    let of_plain = |one: &&Served| one.kind == Kind::Plain;
-    let plain: Vec<f64> = served.iter().filter(of_plain).map(Served::ns).collect();
+pub fn flushing(served: &[ServedRequest]) -> Option<FlushCost> {
+    let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
+    let times: Vec<f64> = served.iter().filter(durable).map(ServedRequest::ns).collect();
+    let of_plain = |one: &&ServedRequest| one.kind == Kind::Plain;
+    let plain: Vec<f64> = served.iter().filter(of_plain).map(ServedRequest::ns).collect();
     let (mean_ns, median_ns) = (spread::mean(&times)?, spread::median(&times)?);
-    let union = |keep: &dyn Fn(&&Served) -> bool| {
+    let union = |keep: &dyn Fn(&&ServedRequest) -> bool| {
         let kept = served.iter().filter(|one| keep(one)).map(|one| (one.start_ns, one.end_ns));
         Spans::of(kept).total_ns()
     };
     let busy = union(&|_| true);
     let plain_ns = spread::median(&plain);
-    Some(Flushing {
+    Some(FlushCost {
         n: times.len(),
         plain: plain.len(),
         mean_ns,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn worked_numbers() {
-        let one = |start_ns, end_ns, kind| Served { start_ns, end_ns, kind };
+        let one = |start_ns, end_ns, kind| ServedRequest { start_ns, end_ns, kind };
         let served = [
             one(0, 10, Kind::Plain),
             one(10, 50, Kind::Flush),

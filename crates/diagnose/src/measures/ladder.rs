@@ -116,7 +116,7 @@ pub fn fit(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     let seen = looked_at(services_ms);
     SPEEDS_RPM
         .iter()
-        .filter_map(|rpm| Found::at(&seen, *rpm, resolution_ms))
+        .filter_map(|rpm| LadderFit::at(&seen, *rpm, resolution_ms))
         .max_by(|a, b| a.merit().total_cmp(&b.merit()))
         .map(|found| found.finish(services_ms, &seen, SPEEDS_RPM.len(), resolution_ms))
 }
@@ -125,7 +125,7 @@ pub fn fit(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
 /// and no rival period counts.
 pub fn known(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Ladder> {
     let seen = looked_at(services_ms);
-    let found = Found::at(&seen, rpm, resolution_ms)?;
+    let found = LadderFit::at(&seen, rpm, resolution_ms)?;
     let mut ladder = found.finish(services_ms, &seen, 1, resolution_ms);
     let revolution_ms = 60_000.0 / rpm;
     let base_ms = lowest_base(&seen, found.mode_ms, revolution_ms);
@@ -136,7 +136,7 @@ pub fn known(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Ladder
 
 /// A ladder fitted at one standard speed.
 #[derive(Clone, Copy)]
-struct Found {
+struct LadderFit {
     standard_rpm: f64,
     mode_ms: f64,
     base_ms: f64,
@@ -146,8 +146,8 @@ struct Found {
     interval: (f64, f64, f64),
 }
 
-impl Found {
-    fn at(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<Found> {
+impl LadderFit {
+    fn at(services_ms: &[f64], rpm: f64, resolution_ms: f64) -> Option<LadderFit> {
         let standard_ms = 60_000.0 / rpm;
         // Coarser than a sixth of a revolution, buckets draw a step pattern of their own.
         if !standard_ms.is_finite() || resolution_ms > standard_ms / 6.0 {
@@ -158,7 +158,7 @@ impl Found {
         let base_ms = lowest_base(services_ms, near_ms, revolution_ms);
         let slow = services_ms.iter().filter(|s| **s > base_ms + revolution_ms / 2.0).count();
         let score = quantised::score(services_ms, base_ms, revolution_ms, floor_ms(resolution_ms));
-        (slow >= FEWEST_SLOW).then_some(Found {
+        (slow >= FEWEST_SLOW).then_some(LadderFit {
             standard_rpm: rpm,
             mode_ms,
             base_ms,

@@ -113,7 +113,7 @@ pub enum View {
 
 /// How one disk stands among its peers.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Standing {
+pub struct PeerRank {
     /// The view in which it stands out most.
     pub view: View,
     /// Its value over the median of the others' values.
@@ -144,14 +144,14 @@ const BUSIER_FACTOR: f64 = 1.35;
 
 /// Holds each disk against all others; one standing per disk, in their order. Empty with fewer
 /// than two disks; of two and three the spread is the natural one, and who compares them knows more.
-pub fn compare(peers: &[Peer]) -> Vec<Standing> {
+pub fn compare(peers: &[Peer]) -> Vec<PeerRank> {
     if peers.len() < 2 {
         return Vec::new();
     }
     (0..peers.len()).filter_map(|candidate| standing(peers, candidate)).collect()
 }
 
-fn standing(peers: &[Peer], candidate: usize) -> Option<Standing> {
+fn standing(peers: &[Peer], candidate: usize) -> Option<PeerRank> {
     let own = peers.get(candidate)?;
     let others: Vec<&Peer> =
         peers.iter().enumerate().filter(|(i, _)| *i != candidate).map(|(_, peer)| peer).collect();
@@ -173,7 +173,7 @@ fn standing(peers: &[Peer], candidate: usize) -> Option<Standing> {
     let plain = SIGMAS + SIGMAS_PER_DOUBLING * (peers.len() as f64).log2();
     let threshold = if load_ratio > BUSIER { plain * BUSIER_FACTOR } else { plain };
     let flagged = ratio > RATIO && z > threshold;
-    Some(Standing { view, ratio, z, threshold, load_ratio, flagged })
+    Some(PeerRank { view, ratio, z, threshold, load_ratio, flagged })
 }
 
 /// Ratio and z of one value against the others' values.

@@ -4,7 +4,7 @@
 use iowhy_model::{Family, Finding, Medium, Verdict};
 
 use crate::analysis::Analysis;
-use crate::facts::probed::Probed;
+use crate::facts::probed::ProbeListing;
 
 /// Verdicts on the load say nothing of a probe.
 const OWN_LOAD: [Verdict; 4] =
@@ -13,17 +13,18 @@ const OWN_LOAD: [Verdict; 4] =
 /// Takes out what accuses a probe's own load, or a device for what the probe or the machine's CPUs did.
 pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
-        let probes = finding.subject.listings.iter().map(|p| Probed::of(analysis.recording, *p));
-        let probes: Option<Vec<Probed>> = probes.collect();
+        let probes =
+            finding.subject.listings.iter().map(|p| ProbeListing::of(analysis.recording, *p));
+        let probes: Option<Vec<ProbeListing>> = probes.collect();
         let Some(probes) = probes.filter(|probes| !probes.is_empty()) else { return true };
-        let short = probes.iter().any(Probed::was_short_of_cpu);
+        let short = probes.iter().any(ProbeListing::was_short_of_cpu);
         let doubtful = short && finding.verdict.family() == Family::Device;
         !(doubtful || is_queued(analysis, finding, &probes) || OWN_LOAD.contains(&finding.verdict))
     });
 }
 
 /// Of a device whose class nobody knows, a queue that the probe made says nothing.
-fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[Probed]) -> bool {
+fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) -> bool {
     let medium = |device| analysis.recording.device_of(device).medium;
     let known = finding.subject.device.and_then(medium);
     let guessed = known.is_none_or(|medium| medium == Medium::Stacked);
@@ -34,7 +35,7 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[Probed]) -> bool 
 
 /// A limit that held the probe, or revolutions that it waited for, explain what its latencies look like.
 pub fn explain(analysis: &Analysis, findings: &mut [Finding]) {
-    for probed in Probed::all(analysis.recording) {
+    for probed in ProbeListing::all(analysis.recording) {
         let speaker = match (probed.held_by(), probed.revolutions()) {
             (Some(_), _) => Verdict::CapCgroup,
             (None, Some(_)) => Verdict::LoadMissedRevolution,

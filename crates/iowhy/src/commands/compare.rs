@@ -36,7 +36,7 @@ use crate::bounds;
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::fail_on::FailOn;
-use crate::messages::{Hinted, Working};
+use crate::messages::{HintedError, ProgressMessage};
 use crate::sanitised;
 use crate::store_input::StoreInput;
 
@@ -85,7 +85,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     for side in &sides {
         let past = side.past.clone().unwrap_or_default();
         let files = Files { files: vec![side.file.clone()], past, ..Files::default() };
-        let mut cutting = Cutting::new(side);
+        let mut cutting = CutSink::new(side);
         let (failed, prose) = files.pour(&mut cutting)?;
         let (mut recording, zeros) = cutting.recording();
         if failed > 0 || recording.listings.is_empty() {
@@ -99,7 +99,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let [a, b] = gathered.as_slice() else { return Ok(Status::Failed) };
     let names = sides.each_ref().map(Side::name);
-    let working = Working::on("comparing");
+    let working = ProgressMessage::on("comparing");
     let comparison = compare([(&names[0], a), (&names[1], b)], &Options::default());
     drop(working);
     let mut out = sanitised::stdout();
@@ -144,7 +144,7 @@ impl Compare {
             ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
             ([a, b], [device]) => Ok([with(a, Some(device))?, with(b, Some(device))?]),
             ([a, b], [first, second]) => Ok([with(a, Some(first))?, with(b, Some(second))?]),
-            _ => Err(Hinted::error("cannot tell which two sides to compare", hint)),
+            _ => Err(HintedError::error("cannot tell which two sides to compare", hint)),
         }
     }
 }
@@ -203,7 +203,7 @@ impl Side {
         {
             let others = recording.devices().iter().map(|device| device.name.as_str());
             let known: Vec<&str> = others.filter(|other| other != name).collect();
-            return Err(Hinted::error(
+            return Err(HintedError::error(
                 format!("`{}` has no data for `{name}`", self.file.display()),
                 format!("it contains {}", known.join(", ")),
             ));
@@ -215,7 +215,7 @@ impl Side {
             }
         }
         if recording.listings.iter().all(empty) {
-            return Err(Hinted::error(
+            return Err(HintedError::error(
                 format!("there is no I/O in {}", self.name()),
                 "name another device, or a stretch within the capture",
             ));
@@ -227,7 +227,7 @@ impl Side {
 /// `0-30s`, `10s-20s`, `500ms-2s`.
 fn stretch(text: &str) -> anyhow::Result<(i64, i64)> {
     let hint = "write from and to since the capture began: `@10s-20s`";
-    let wrong = |why: String| Hinted::error(why, hint);
+    let wrong = |why: String| HintedError::error(why, hint);
     let (from, to) =
         text.split_once('-').ok_or_else(|| wrong(format!("invalid time range `{text}`")))?;
     let ns = |text: &str| duration(text).map(Nanos::ns).map_err(&wrong);
@@ -250,7 +250,7 @@ const LOOKED_AT: usize = 100_000;
 
 /// A side while it is read: kept as for a verdict, and cut before it is, so that what does not
 /// belong to it takes no room.
-struct Cutting {
+struct CutSink {
     tally: Tally,
     stretch: Option<(i64, i64)>,
     /// The first moment of each listing, as far as its I/Os tell.
@@ -260,15 +260,15 @@ struct Cutting {
     open: usize,
 }
 
-impl Cutting {
-    fn new(side: &Side) -> Cutting {
+impl CutSink {
+    fn new(side: &Side) -> CutSink {
         let mut tally = Tally::for_a_verdict();
         if let Some(name) = &side.device {
             let devices = vec![tally.device(name)];
             tally.only(Filter { devices, ..Filter::default() });
         }
         let (zeros, held) = (Vec::new(), Vec::new());
-        Cutting { tally, stretch: side.stretch, zeros, held, open: 0 }
+        CutSink { tally, stretch: side.stretch, zeros, held, open: 0 }
     }
 
     fn recording(mut self) -> (Recording, Vec<Option<i64>>) {
@@ -303,7 +303,7 @@ impl Cutting {
     }
 }
 
-impl Sink for Cutting {
+impl Sink for CutSink {
     fn begin(&mut self, source: Source) -> usize {
         self.settle();
         self.open = self.tally.begin(source);

@@ -37,11 +37,11 @@ use iowhy_show::{Style, View, views};
 use crate::arguments::{self, Files, Selection};
 use crate::command::{Command, Status};
 use crate::confined;
-use crate::messages::{self, Hinted, Working};
+use crate::messages::{self, HintedError, ProgressMessage};
 use crate::outputs::{Force, Output};
 use crate::present::{counted, knows_devices};
-use crate::rows::{Drawn, Refused, Rows};
-use crate::sanitised::Sanitised;
+use crate::rows::{RefusedListing, Rows, RowsOutcome};
+use crate::sanitised::SanitisedWriter;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -174,7 +174,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Ok(done);
     }
     let handle = output.handle().map_err(|cause| output.cannot(cause))?;
-    let mut out = Sanitised::new(BufWriter::new(handle), false);
+    let mut out = SanitisedWriter::new(BufWriter::new(handle), false);
     let mut rows = Rows::new(&mut out, &selection, style.clone(), Box::new(target.view));
     if let Carries::Only(carried) = target.carries {
         rows.places(carried);
@@ -182,7 +182,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (failed, prose) = files.pour(&mut rows)?;
     let left_out = rows.left_out().to_vec();
     let done = match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
-        Drawn::Parts { recording, refused, incomplete } => {
+        RowsOutcome::Parts { recording, refused, incomplete } => {
             if !knows_devices(&recording, &selection) {
                 return Ok(Status::Failed);
             }
@@ -190,7 +190,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             output.keep()?;
             Ok(Status::incomplete(failed > 0 || incomplete || say(&refused)))
         }
-        Drawn::Whole(mut recording) => {
+        RowsOutcome::Whole(mut recording) => {
             if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
                 return Ok(Status::Failed);
             }
@@ -234,23 +234,28 @@ fn whole(
     let written: Vec<&Listing> =
         listings.iter().zip(&outcomes).filter(|(_, one)| one.is_ok()).map(|(one, _)| one).collect();
     let refused = listings.iter().zip(&outcomes);
-    let refused: Vec<Refused> = refused
-        .filter_map(|(listing, outcome)| Some(Refused::of(listing, outcome.err()?, &written)))
+    let refused: Vec<RefusedListing> = refused
+        .filter_map(|(listing, outcome)| {
+            Some(RefusedListing::of(listing, outcome.err()?, &written))
+        })
         .collect();
     let Some(view) = view else {
         let reason = refused.first().map_or("", |refused| &refused.reason);
         let text = format!("cannot convert to {}: {reason}", target.name);
-        return Err(Hinted::error(text, "`iowhy explain convert` says what each format carries"));
+        return Err(HintedError::error(
+            text,
+            "`iowhy explain convert` says what each format carries",
+        ));
     };
     let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
     report.recording.listings = kept.map(|(listing, _)| listing).collect();
-    let _working = Working::on("writing");
+    let _working = ProgressMessage::on("writing");
     output.fill_text(|out| (view.write)(&report, &style, out))?;
     Ok(Status::incomplete(say(&refused) || incomplete))
 }
 
 /// Says what was left out; whether anything is missing by it.
-fn say(refused: &[Refused]) -> bool {
+fn say(refused: &[RefusedListing]) -> bool {
     for one in refused {
         messages::warn(&format!("left out: {}", one.reason), None);
     }
@@ -272,8 +277,8 @@ impl Convert {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         let hint = format!("`--to` takes {}", names.join(", "));
         Err(match wanted.as_str() {
-            "" => Hinted::error("cannot tell which format to write", hint),
-            other => Hinted::error(format!("cannot write `{other}`: no such format"), hint),
+            "" => HintedError::error("cannot tell which format to write", hint),
+            other => HintedError::error(format!("cannot write `{other}`: no such format"), hint),
         })
     }
 }

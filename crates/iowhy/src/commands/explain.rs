@@ -20,7 +20,7 @@ use crate::command::{Command, Status};
 use crate::complete;
 use crate::man;
 use crate::manual::{self, Entry};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::sanitised;
 use crate::terminal;
 
@@ -56,7 +56,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if explain.man {
         let hint = "there is one of `iowhy`, of each command, of `formats` and of `verdicts`";
         let page = man::page(name)?;
-        let page = page.ok_or_else(|| Hinted::error(format!("`{name}` has no man page"), hint))?;
+        let page =
+            page.ok_or_else(|| HintedError::error(format!("`{name}` has no man page"), hint))?;
         out.write_all(&page)?;
         return Ok(Status::Done);
     }
@@ -75,7 +76,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // A name may be carried by a format and a collector alike: both are shown.
     let found: Vec<&Entry> = entries.iter().filter(|entry| entry.name == name).collect();
     if found.is_empty() {
-        return Err(Hinted::error(format!("nothing is called `{name}`"), nearest(name, &entries)));
+        return Err(HintedError::error(
+            format!("nothing is called `{name}`"),
+            nearest(name, &entries),
+        ));
     }
     for entry in found {
         if explain.output.json {

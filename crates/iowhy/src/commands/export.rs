@@ -44,7 +44,7 @@ use iowhy_store::Store;
 use crate::arguments::Files;
 use crate::command::{Command, Status};
 use crate::confined;
-use crate::messages::{self, Hinted, Working};
+use crate::messages::{self, HintedError, ProgressMessage};
 use crate::outputs::{Output, Tree};
 use crate::sanitised;
 use crate::when;
@@ -124,13 +124,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
     }
     let moment = |text: &String| {
-        when::parse(text, &when::now()).map_err(|why| Hinted::error(why, when::FORMS))
+        when::parse(text, &when::now()).map_err(|why| HintedError::error(why, when::FORMS))
     };
     let began_ns = asked.began.as_ref().map(moment).transpose()?;
     asked.files.past.span()?;
     if Store::is_one(&asked.parquet) {
         let text = format!("`{}` is a recorder's store", asked.parquet.display());
-        return Err(Hinted::error(text, "name another folder for the tables"));
+        return Err(HintedError::error(text, "name another folder for the tables"));
     }
     let tree = Tree::open(&asked.parquet)?;
     let here = partition::Here::look();
@@ -159,7 +159,7 @@ fn is_store(folder: &Path, input: &Files) -> bool {
 }
 
 /// Files that are written and have no name yet.
-type Pending = Rc<RefCell<Vec<Output>>>;
+type OpenFiles = Rc<RefCell<Vec<Output>>>;
 
 /// An input, or a part of it, whose files are written together.
 struct Unit<'a> {
@@ -233,7 +233,7 @@ impl Exporter {
         pour: impl FnOnce(&mut TableSink) -> anyhow::Result<()>,
         state: impl FnOnce(&mut Statements, Recording) -> anyhow::Result<bool>,
     ) -> anyhow::Result<Option<Done>> {
-        let pending = Pending::default();
+        let pending = OpenFiles::default();
         // Why a file could not be opened: the writer knows only that it could not.
         let refused: RefCell<Option<anyhow::Error>> = RefCell::default();
         let place: RefCell<Option<(Partition, String)>> = RefCell::default();
@@ -270,7 +270,7 @@ impl Exporter {
         let cannot = |cause: io::Error| {
             refused.borrow_mut().take().unwrap_or_else(|| {
                 let text = format!("cannot write into `{}`: {cause}", self.asked.parquet.display());
-                Hinted::error(
+                HintedError::error(
                     text,
                     "nothing of this input was kept; make room, or name another folder",
                 )
@@ -380,7 +380,7 @@ impl Exporter {
 
 /// Judges as `iowhy why` does.
 fn judged(recording: &Recording) -> Vec<Finding> {
-    let _working = Working::on("judging");
+    let _working = ProgressMessage::on("judging");
     judge(recording, &Options::default())
 }
 
@@ -393,17 +393,17 @@ fn host_of(about: &About) -> anyhow::Result<Partition> {
     hosts.sort_unstable();
     hosts.dedup();
     match &hosts[..] {
-        [] => Err(Hinted::error(
+        [] => Err(HintedError::error(
             "the input does not say which host it is of",
             "say it: `--host NAME`",
         )),
         [host] => match partition::host(host) {
             Ok(host) => Ok(Partition::of_host(&host)),
             Err(why) => {
-                Err(Hinted::error(format!("the input's host: {why}"), "say it: `--host NAME`"))
+                Err(HintedError::error(format!("the input's host: {why}"), "say it: `--host NAME`"))
             }
         },
-        [first, second, ..] => Err(Hinted::error(
+        [first, second, ..] => Err(HintedError::error(
             format!("the input speaks of several hosts: {first}, {second}"),
             "export one file for each, or give `--host NAME`",
         )),
@@ -411,7 +411,7 @@ fn host_of(about: &About) -> anyhow::Result<Partition> {
 }
 
 fn no_date(shown: &str) -> anyhow::Error {
-    Hinted::error(
+    HintedError::error(
         format!("`{shown}` does not say the date of its records"),
         "say when the first of them was: `--began '2026-11-22 03:12'`",
     )

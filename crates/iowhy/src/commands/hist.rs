@@ -34,12 +34,12 @@ use iowhy_live::TraceMode;
 use iowhy_model::{Recording, Report, Stage};
 use iowhy_show::{NewRecords, views};
 
-use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, Tracing, Words};
+use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
 use crate::confined;
 use crate::crosscheck::{self, CrossCheck};
 use crate::groups::{self, Groups, Key};
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::present::{View, knows_devices, now, repeated, when};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
@@ -80,7 +80,7 @@ struct Hist {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    tracing: Tracing,
+    tracing: TraceArgs,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
@@ -150,7 +150,7 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     }
     let mut events = recording.listings.iter().flat_map(|listing| &listing.events);
     if needs_events && !events.any(|event| hist.by.iter().all(|key| key.is_in(event))) {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "the capture does not hold what `--by` asks for of single I/Os",
             "`iowhy hist FILE` shows what it holds per device and operation",
         ));

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, Status};
 use crate::confined;
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::sanitised;
 use crate::store_input::{self, StoreInput};
 use crate::when;
@@ -56,7 +56,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut unread = 0;
     let mut rows = Vec::new();
     let all = store.incidents().map_err(|cause| {
-        Hinted::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
+        HintedError::error(format!("cannot read `{}`: {cause}", folder.display()), "run as root")
     })?;
     for incident in all.iter().filter(|one| store_input::touches(one, span)) {
         let text = incident.verdict.as_deref().map(store_input::verdict).transpose();

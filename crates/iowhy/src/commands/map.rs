@@ -27,10 +27,10 @@ use iowhy_live::TraceMode;
 use iowhy_model::{Nanos, Report};
 use iowhy_show::{Style, views};
 
-use crate::arguments::{Files, Output, Part, Selection, Task, Tracing, Words, watch_time};
+use crate::arguments::{Files, Output, Part, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::present::{View, counted};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
@@ -75,7 +75,7 @@ struct Map {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    tracing: Tracing,
+    tracing: TraceArgs,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
@@ -96,7 +96,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) => return map.of_files(&files),
         Task::Watch(_) if map.hist => {
             let hint = "`iowhy hist` draws them live; `--hist` is for captures";
-            return Err(Hinted::error("cannot draw histograms between live maps", hint));
+            return Err(HintedError::error("cannot draw histograms between live maps", hint));
         }
         Task::Watch(repeat) => repeat,
     };

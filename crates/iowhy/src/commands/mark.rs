@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Args, FromArgMatches};
 
 use crate::command::{Command, Status};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::recorder::marks;
 use crate::store_input::FOLDER;
 
@@ -41,7 +41,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mark = Mark::from_arg_matches(matches)?;
     if mark.text.len() > marks::LONGEST {
         let text = format!("a mark has at most {} bytes", marks::LONGEST);
-        return Err(Hinted::error(text, "write less"));
+        return Err(HintedError::error(text, "write less"));
     }
     marks::send(&mark.store, &mark.text).map_err(|cause| {
         let text = format!("cannot mark in `{}`: {cause}", mark.store.display());
@@ -49,7 +49,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             std::io::ErrorKind::PermissionDenied => "run as the recorder's user, or as root",
             _ => "no recorder runs there: `systemctl start iowhy-watch`, or `iowhy watch --store DIR`",
         };
-        Hinted::error(text, hint)
+        HintedError::error(text, hint)
     })?;
     Ok(Status::Done)
 }

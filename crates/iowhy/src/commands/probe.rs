@@ -38,7 +38,7 @@ use self::keep::Keep;
 use crate::arguments::{Output, duration};
 use crate::command::{Command, Status};
 use crate::complete;
-use crate::messages::{self, Hinted, Progress};
+use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::sanitised;
 use crate::stop::Stop;
@@ -137,7 +137,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let Some(kind) = iowhy_probe::find(name) else {
         let names: Vec<&str> = iowhy_probe::KINDS.iter().map(|kind| kind.name).collect();
         let hint = format!("the kinds are {}", names.join(", "));
-        return Err(Hinted::error(format!("no kind of probe is called `{name}`"), hint));
+        return Err(HintedError::error(format!("no kind of probe is called `{name}`"), hint));
     };
     let keep = probe.keep.as_deref().map(|file| Keep::new(file, probe.force)).transpose()?;
     let mut recording = Recording::new();
@@ -149,7 +149,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 }
 
 /// What a probe gave besides its I/Os.
-struct Measured {
+struct ProbeResult {
     outcome: Outcome,
     own: Own,
     /// Why it ended early, if it did.
@@ -162,7 +162,7 @@ fn measure(
     kind: &Kind,
     target: &Path,
     recording: &mut Recording,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<ProbeResult> {
     for text in iowhy_probe::recover() {
         messages::warn(&format!("a probe was killed; it had measured\n{text}"), None);
     }
@@ -193,7 +193,7 @@ fn measure(
     if let (Some(medium), Some(device)) = (turns.or(medium), recording.find_device(&device)) {
         recording.set_medium(device, medium);
     }
-    Ok(Measured { outcome, own, ended })
+    Ok(ProbeResult { outcome, own, ended })
 }
 
 impl Probe {
@@ -231,10 +231,10 @@ impl Probe {
     fn show(
         &self,
         kind: &Kind,
-        measured: &Measured,
+        measured: &ProbeResult,
         recording: Recording,
     ) -> anyhow::Result<Status> {
-        let Measured { outcome, own, ended } = measured;
+        let ProbeResult { outcome, own, ended } = measured;
         let ended = ended.as_deref();
         let incomplete = ended.is_some() || recording.is_incomplete();
         let findings = judge(&recording, &Options::default());
@@ -259,7 +259,7 @@ impl Probe {
 
 fn list(probe: &Probe) -> anyhow::Result<Status> {
     if let Some(kind) = &probe.kind {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             format!("`{kind}` of what?"),
             format!("name a device, a file or a directory; `iowhy explain {kind}` says which"),
         ));

@@ -38,7 +38,7 @@ use iowhy_model::{Fact, Nanos, Note, Sink};
 use crate::arguments::{Selection, duration, watch_time};
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
-use crate::messages::{self, Hinted, Progress};
+use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
 use crate::watch;
@@ -99,7 +99,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Place::new(&record.output, record.rotate.is_some(), record.keep_files, record.force)?;
     if record.json && place.is_stdout() {
         let hint = "name a file: `-o trace.iowhy`";
-        return Err(Hinted::error("the capture and the JSON cannot both go to stdout", hint));
+        return Err(HintedError::error("the capture and the JSON cannot both go to stdout", hint));
     }
     let mut recorder = Recorder::begin(&record, place)?;
     let outcome = recorder.run(&record);
@@ -136,7 +136,7 @@ impl Recorder {
             if !known.iter().any(|device| device.name == *name) {
                 let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
                 let hint = format!("this machine has {}", names.join(", "));
-                return Err(Hinted::error(format!("there is no block device `{name}`"), hint));
+                return Err(HintedError::error(format!("there is no block device `{name}`"), hint));
             }
         }
         let watched = known.iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name));

@@ -26,7 +26,7 @@ use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
 use crate::confined::{self, Later};
-use crate::messages::Working;
+use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
 use crate::scope;
@@ -123,7 +123,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         incomplete |= bounds::said(&mut recording);
         incomplete |= recording.is_sampled() || recording.is_incomplete();
-        let working = Working::on("comparing");
+        let working = ProgressMessage::on("comparing");
         let comparison = compare([("before", &recording), ("after", &report.recording)], &options);
         drop(working);
         let findings = judged(&recording, &options);
@@ -137,6 +137,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 
 /// Judges, and says so if it takes long.
 fn judged(recording: &Recording, options: &Options) -> Vec<Finding> {
-    let _working = Working::on("judging");
+    let _working = ProgressMessage::on("judging");
     judge(recording, options)
 }

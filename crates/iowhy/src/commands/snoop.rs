@@ -42,11 +42,11 @@ use iowhy_live::TraceMode;
 use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
 use iowhy_show::{clock, views};
 
-use crate::arguments::{Commas, Output, Selection, Task, Tracing, Words, watch_time};
+use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
 use crate::groups::Groups;
-use crate::messages::{self, Hinted};
-use crate::present::{Rowed, View};
+use crate::messages::{self, HintedError};
+use crate::present::{RowStyle, View};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
@@ -89,7 +89,7 @@ struct Snoop {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    tracing: Tracing,
+    tracing: TraceArgs,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
@@ -106,13 +106,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let repeat = match snoop.words.task(matches)? {
         Task::Read(files) => {
             if snoop.stacks {
-                return Err(Hinted::error(
+                return Err(HintedError::error(
                     "captures hold no stacks: `--stacks` is for this machine",
                     "`iowhy snoop FILE --files` shows the file of each I/O where it was recorded",
                 ));
             }
             let how =
-                Rowed { pattern: snoop.pattern, files: snoop.files, timestamp: snoop.timestamp };
+                RowStyle { pattern: snoop.pattern, files: snoop.files, timestamp: snoop.timestamp };
             return view.of_rows_of(&files, &snoop.selection.settled(), &snoop.output, how);
         }
         Task::Watch(repeat) => repeat,

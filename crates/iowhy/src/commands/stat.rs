@@ -22,9 +22,9 @@ use iowhy_live::TraceMode;
 use iowhy_model::Nanos;
 use iowhy_show::views;
 
-use crate::arguments::{Commas, Output, Selection, Task, Tracing, Words};
+use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::present::{View, repeated};
 use crate::watch::{Plan, Watch};
 
@@ -53,7 +53,7 @@ struct Stat {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
-    tracing: Tracing,
+    tracing: TraceArgs,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
@@ -76,7 +76,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     };
     let selection = stat.selection.settled_here();
     if selection.per_event() {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "cannot count only some I/Os of a device: its counters hold them all",
             "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` and `--over` live",
         ));

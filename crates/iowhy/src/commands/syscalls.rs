@@ -75,12 +75,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let given = Arguments::from_arg_matches(matches)?;
     if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
         let hint = "`pgrep NAME` finds it by name";
-        return Err(crate::messages::Hinted::error(format!("there is no process {pid}"), hint));
+        return Err(crate::messages::HintedError::error(
+            format!("there is no process {pid}"),
+            hint,
+        ));
     }
     let known = iowhy_live::call_names();
     if let Some(call) = given.call.iter().find(|call| !known.contains(call)) {
         let hint = format!("these are counted: {}", known.join(", "));
-        return Err(crate::messages::Hinted::error(
+        return Err(crate::messages::HintedError::error(
             format!("`{call}` is no call that is counted"),
             hint,
         ));

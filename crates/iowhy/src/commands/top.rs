@@ -27,9 +27,9 @@ use iowhy_model::{Filter, Nanos, Report, Tally};
 use iowhy_show::Style;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
-use crate::arguments::{Files, Output, Selection, Task, Tracing, Words};
+use crate::arguments::{Files, Output, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::present::knows_devices;
 use crate::scope;
 use crate::watch::{self, Plan, Watch};
@@ -72,7 +72,7 @@ const KEYS: Duration = Duration::from_millis(100);
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let top = Top::from_arg_matches(matches)?;
     if !Terminal::is_one() {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "`top` needs a terminal",
             "`iowhy stat 1` and `iowhy why` write to pipes and files",
         ));
@@ -101,7 +101,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     let findings = judge(&recording, &Options::default());
     let report = Report { recording, findings };
     let Some(replay) = Replay::of(&report.recording, &filter) else {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "this capture has no times, so there is nothing to replay",
             "`iowhy why FILE` judges it, `iowhy hist FILE` draws its histograms",
         ));
@@ -153,7 +153,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
 /// This machine, until `q` or the count of ticks.
 fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
     let selection = top.selection.settled_here();
-    let how = Tracing { before: true, overhead: false, ftrace: false };
+    let how = TraceArgs { before: true, overhead: false, ftrace: false };
     // The judge sees all that the devices did; what else was asked for is asked of the recording.
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
     let mut watch = Watch::start(&Plan {

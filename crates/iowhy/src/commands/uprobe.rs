@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use crate::arguments::{Output, watch_time};
 use crate::command::{Command, Status};
 use crate::confined::{self, Later};
-use crate::messages::{Hinted, Progress};
+use crate::messages::{HintedError, Progress};
 use crate::sanitised;
 use crate::stop::Stop;
 
@@ -161,14 +161,17 @@ fn refuse(given: &Arguments) -> anyhow::Result<()> {
     let shown = given.file.display();
     let found = std::fs::metadata(&given.file).map_err(|cause| {
         let hint = "`command -v NAME` tells where a program is, `ldd` which libraries it uses";
-        Hinted::error(format!("cannot read `{shown}`: {cause}"), hint)
+        HintedError::error(format!("cannot read `{shown}`: {cause}"), hint)
     })?;
     if !found.is_file() {
         let hint = "name the program or library that has the function";
-        return Err(Hinted::error(format!("`{shown}` is no file"), hint));
+        return Err(HintedError::error(format!("`{shown}` is no file"), hint));
     }
     if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-        return Err(Hinted::error(format!("there is no process {pid}"), "`pgrep NAME` finds it"));
+        return Err(HintedError::error(
+            format!("there is no process {pid}"),
+            "`pgrep NAME` finds it",
+        ));
     }
     Ok(())
 }

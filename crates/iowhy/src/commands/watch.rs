@@ -42,9 +42,9 @@ use iowhy_store::Bounds;
 
 use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 use crate::recorder::daemon::{self, Settings};
-use crate::recorder::{pushing, telling};
+use crate::recorder::{announce, otlp};
 use crate::store_input::FOLDER;
 use crate::when::long_duration;
 
@@ -133,17 +133,17 @@ struct WatchCommand {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = WatchCommand::from_arg_matches(matches)?;
     if let Some(program) = &asked.run_for_incidents {
-        telling::run_for_incidents(program)?;
+        announce::run_for_incidents(program)?;
         return Ok(Status::Done);
     }
     if let Some(address) = &asked.push_exports {
-        pushing::push_exports(address, asked.otlp_ca.as_deref())?;
+        otlp::push_exports(address, asked.otlp_ca.as_deref())?;
         return Ok(Status::Done);
     }
     let is_plain = |address: &String| address.starts_with("http://");
     if asked.otlp_ca.is_some() && asked.otlp.as_ref().is_none_or(is_plain) {
         let text = "`--otlp-ca` says whom to trust, and nothing is pushed under TLS";
-        return Err(Hinted::error(text, "push to `--otlp https://HOST`, or leave it out"));
+        return Err(HintedError::error(text, "push to `--otlp https://HOST`, or leave it out"));
     }
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
     let settings = Settings {
@@ -170,7 +170,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 }
 
 fn collector(text: &str) -> Result<String, String> {
-    pushing::Collector::parse(text).map(|_| text.to_string())
+    otlp::Collector::parse(text).map(|_| text.to_string())
 }
 
 /// Once a second at most: figures change no oftener.

@@ -33,7 +33,7 @@ use iowhy_live::TraceMode;
 use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, Tally};
 use iowhy_show::views;
 
-use crate::arguments::{Files, Output, Selection, Tracing, only_live, watch_time};
+use crate::arguments::{Files, Output, Selection, TraceArgs, only_live, watch_time};
 use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
@@ -41,7 +41,7 @@ use crate::commands::probe::{ask, followups};
 use crate::confined::{self, Later};
 use crate::crosscheck::CrossCheck;
 use crate::fail_on::FailOn;
-use crate::messages::{Hinted, Working};
+use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
 use crate::sanitised;
 use crate::scope;
@@ -82,7 +82,7 @@ struct Why {
     #[command(flatten)]
     selection: Selection,
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
-    #[arg(long, help_heading = "Tracing")]
+    #[arg(long, help_heading = "TraceArgs")]
     overhead: bool,
     #[command(flatten)]
     output: Output,
@@ -115,7 +115,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     why.selection = why.selection.settled();
     why.files.add_store();
     if why.selection.over.is_some() {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "cannot judge slow I/Os without the quick ones beside them",
             "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
         ));
@@ -154,7 +154,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let asked_for = scope::narrow(&mut recording, &filter, &why.selection);
         // Watched live, a device that did nothing is an answer.
         if asked_for == Some(0) || !live && is_idle(&recording) {
-            return Err(Hinted::error(
+            return Err(HintedError::error(
                 "no I/O matches the filters, so there is nothing to judge",
                 "averages and ready-made histograms cannot be filtered by operation, size or process",
             ));
@@ -167,7 +167,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // What was watched live is the present, and there is no other.
     let sampled = !live && recording.is_sampled();
     let incomplete = failed > 0 || left_out || sampled || recording.is_incomplete();
-    let working = Working::on("judging");
+    let working = ProgressMessage::on("judging");
     let mut findings = if idle { Vec::new() } else { judge(&recording, &options) };
     drop(working);
     why.baselines.learn(&recording, &findings)?;
@@ -221,7 +221,7 @@ pub fn watch(
     overhead: bool,
     later: Later,
 ) -> anyhow::Result<Recording> {
-    let how = Tracing { before: true, overhead, ftrace: false };
+    let how = TraceArgs { before: true, overhead, ftrace: false };
     // Whose latency is told, is asked of the recording: the judge sees all that the devices did.
     let asked = selection.settled_here();
     asked.in_the_kernel()?;
@@ -275,7 +275,7 @@ fn example(name: &str) -> anyhow::Result<Recording> {
             "" => "name one of the bundled captures".to_string(),
             name => format!("no bundled capture is called `{name}`"),
         };
-        return Err(Hinted::error(text, lines.join("\n      ")));
+        return Err(HintedError::error(text, lines.join("\n      ")));
     };
     let mut recording = Recording::new();
     let input = format!("example {name}");

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use iowhy_live::Thinning;
+use iowhy_live::ThinRule;
 use iowhy_model::{Distribution, Histogram, Op, Stage};
 
 use super::intake::Second;
@@ -21,7 +21,7 @@ const SLOW: f64 = 0.99;
 /// Share of the rate that devices which are not thinned may take, and the samples of all others together.
 const WHOLE: f64 = 0.5;
 const SAMPLES: f64 = 1.0 / 6.0;
-/// Thinning ends below this share of the rate, lest it begin and end every second.
+/// ThinRule ends below this share of the rate, lest it begin and end every second.
 const CALM: f64 = 0.7;
 
 /// Decides what is thinned.
@@ -39,7 +39,7 @@ impl Busy {
     }
 
     /// What changes for the next second.
-    pub fn second(&mut self, second: &Second) -> Vec<(Kind, Option<Thinning>)> {
+    pub fn second(&mut self, second: &Second) -> Vec<(Kind, Option<ThinRule>)> {
         let mut rates = self.learn(second);
         let all: f64 = rates.iter().map(|(_, rate)| rate).sum();
         let limit = if self.thinned.is_empty() { self.up_to } else { CALM * self.up_to };
@@ -60,7 +60,7 @@ impl Busy {
         for (kind, rate) in busy {
             let Some(slow_ns) = self.slow_ns(&kind) else { continue };
             let one_in = (rate / sample).ceil().clamp(1.0, f64::from(u8::MAX)) as u8;
-            changes.push((kind.clone(), Some(Thinning { slow_ns, one_in })));
+            changes.push((kind.clone(), Some(ThinRule { slow_ns, one_in })));
             self.thinned.insert(kind);
         }
         let calm = before.into_iter().filter(|kind| !self.thinned.contains(kind));

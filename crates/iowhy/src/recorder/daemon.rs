@@ -9,27 +9,27 @@ use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
-use iowhy_store::{Bounds, Learned, SegmentName, Store};
+use iowhy_store::{Bounds, LearnedHistograms, SegmentName, Store};
 use jiff::tz::TimeZone;
 use signal_hook::consts::SIGUSR1;
 
+use super::announce::{Outputs, Teller};
 use super::busy::Busy;
 use super::cells::Cells;
 use super::clock::{Change, Clocks, boot_id};
 use super::incident::{Incident, with_clock};
 use super::intake::{Intake, Second};
-use super::judging::{Brief, Case, Judge, Judged, Snapshot, facts};
 use super::marks::Marks;
-use super::metrics::{self, Shared};
-use super::pushing;
+use super::metrics::{self, SharedFigures};
+use super::otlp;
 use super::ring::{Ring, beginning, ending};
-use super::telling::{Outputs, Teller};
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
+use super::verdicts::{Brief, Case, CaseVerdict, Judge, Snapshot, facts};
 use super::writer::{self, Queue, Write};
-use crate::collecting::Collecting;
+use crate::collectors::LiveCollectors;
 use crate::command::Status;
 use crate::confined::{self, Later};
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 use crate::stop::Stop;
 
@@ -119,7 +119,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<Status> {
 
 struct Recorder {
     intake: Intake,
-    collecting: Collecting,
+    collectors: LiveCollectors,
     kernel: Option<KernelLog>,
     /// The devices that were asked for; all if empty.
     wanted: Vec<String>,
@@ -133,15 +133,15 @@ struct Recorder {
     busy: Busy,
     rate: Rate,
     open: Option<Incident>,
-    judging: Vec<Incident>,
+    unjudged: Vec<Incident>,
     judge: Judge,
     queue: Queue,
     writing: std::thread::JoinHandle<()>,
     teller: Teller,
-    telling: std::thread::JoinHandle<()>,
+    announcer: std::thread::JoinHandle<()>,
     marks: Option<Marks>,
     asked: Arc<AtomicBool>,
-    shared: Shared,
+    shared: SharedFigures,
     stop: Stop,
     zone: TimeZone,
     boot: String,
@@ -169,7 +169,7 @@ impl Recorder {
         if let Ok(file) = iowhy_store::open_plain(&settings.store.join("baseline")) {
             let _ = file.take(LEARNED).read_to_string(&mut learned);
         }
-        let (learned, damaged) = Learned::parse(&learned);
+        let (learned, damaged) = LearnedHistograms::parse(&learned);
         if damaged > 0 {
             let text =
                 format!("{damaged} lines of what was learned before are damaged and left out");
@@ -187,7 +187,7 @@ impl Recorder {
         };
         let way = Outputs::open(settings.json, settings.exec.as_deref())?;
         let otlp = settings.otlp.as_ref();
-        let sender = otlp.map(|(address, _)| pushing::sender(address, settings.otlp_ca.as_deref()));
+        let sender = otlp.map(|(address, _)| otlp::sender(address, settings.otlp_ca.as_deref()));
         let sender = sender.transpose()?;
         let now = Clocks::now();
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
@@ -195,10 +195,10 @@ impl Recorder {
         intake.ring().now_ns = now.monotonic;
         let wanted: Vec<String> =
             settings.devices.iter().map(|name| bare(name).to_string()).collect();
-        let collecting = Collecting::begin(&plan(&wanted), &mut intake)?;
+        let collectors = LiveCollectors::begin(&plan(&wanted), &mut intake)?;
         let boot = boot_id();
         let mut cells = Cells::new(&boot, now);
-        for device in collecting.known() {
+        for device in collectors.known() {
             if let Some(medium) = device.medium {
                 cells.set_medium(&device.name, medium);
             }
@@ -219,8 +219,8 @@ impl Recorder {
         iowhy_live::give_up_rights()?;
         confined::watching(&Later::Write(vec![settings.store.clone()]), None)?;
         let (queue, writing) = writer::start(store, settings.bounds)?;
-        let (teller, telling) = Teller::start(way)?;
-        let shared = Shared::default();
+        let (teller, announcer) = Teller::start(way)?;
+        let shared = SharedFigures::default();
         if let Some(listener) = listener {
             let at = listener.local_addr()?;
             metrics::serve(listener, &shared, &terms)?;
@@ -232,12 +232,12 @@ impl Recorder {
             }
         }
         if let (Some(sender), Some((address, every))) = (sender, otlp) {
-            pushing::start(sender, *every, &shared)?;
+            otlp::start(sender, *every, &shared)?;
             messages::warn(&format!("figures are pushed to {address}"), None);
         }
         let mut recorder = Recorder {
             intake,
-            collecting,
+            collectors,
             kernel,
             wanted,
             kernel_lines: last_lines(&kernel_lines),
@@ -249,12 +249,12 @@ impl Recorder {
             busy: Busy::new(settings.one_by_one),
             rate: Rate::new(settings.per_hour),
             open: None,
-            judging: Vec::new(),
+            unjudged: Vec::new(),
             judge: Judge::start()?,
             queue,
             writing,
             teller,
-            telling,
+            announcer,
             marks: marks.ok(),
             asked,
             shared,
@@ -296,11 +296,11 @@ impl Recorder {
         std::thread::sleep(nap.min(left));
         let over = Instant::now() >= self.due;
         let before = self.intake.events();
-        self.collecting.trace_at(nap);
+        self.collectors.trace_at(nap);
         if over {
-            self.collecting.poll_up_to(SECOND, &mut self.intake)?;
+            self.collectors.poll_up_to(SECOND, &mut self.intake)?;
         } else {
-            self.collecting.poll(&mut self.intake)?;
+            self.collectors.poll(&mut self.intake)?;
         }
         self.drained = self.intake.events() - before;
         if over {
@@ -321,7 +321,7 @@ impl Recorder {
         let second = self.intake.take(now.monotonic)?;
         self.lost += second.lost;
         let changes = self.busy.second(&second);
-        if let Some(trace) = self.collecting.of_mut::<BlockTrace>() {
+        if let Some(trace) = self.collectors.of_mut::<BlockTrace>() {
             for ((device, op), how) in changes {
                 trace.thin(&device, op, how)?;
             }
@@ -394,7 +394,7 @@ impl Recorder {
             }
         }
         // What cannot be read now is not stated.
-        let _ = self.collecting.snapshot(&mut recording);
+        let _ = self.collectors.snapshot(&mut recording);
         self.snapshot = Snapshot::new(recording);
         self.cells.snapshot(self.snapshot.recording(), now);
     }
@@ -521,20 +521,20 @@ impl Recorder {
         }
         let capture = std::mem::take(&mut incident.capture);
         let taken = self.judge.push(Case { incident: Some(incident.id.clone()), capture });
-        self.judging.push(incident);
-        if !taken && let Some(incident) = self.judging.pop() {
+        self.unjudged.push(incident);
+        if !taken && let Some(incident) = self.unjudged.pop() {
             self.told(&incident, None);
         }
         self.judged_ns = now.monotonic;
     }
 
-    fn tell(&mut self, judged: &Judged) {
-        let place = self.judging.iter().position(|one| Some(&one.id) == judged.incident.as_ref());
-        let Some(incident) = place.map(|place| self.judging.remove(place)) else { return };
+    fn tell(&mut self, judged: &CaseVerdict) {
+        let place = self.unjudged.iter().position(|one| Some(&one.id) == judged.incident.as_ref());
+        let Some(incident) = place.map(|place| self.unjudged.remove(place)) else { return };
         self.told(&incident, Some(judged));
     }
 
-    fn told(&mut self, incident: &Incident, judged: Option<&Judged>) {
+    fn told(&mut self, incident: &Incident, judged: Option<&CaseVerdict>) {
         self.incidents += 1;
         let first = judged.and_then(|judged| judged.first.as_ref());
         let verdict = first.map_or("none".to_string(), |first| first.verdict.clone());
@@ -587,10 +587,10 @@ impl Recorder {
                 "iowhy_unlisted_ios_total",
                 "I/Os that are in histograms only, for more came than is kept one by one.",
                 true,
-                self.collecting
+                self.collectors
                     .of::<BlockTrace>()
                     .into_iter()
-                    .flat_map(BlockTrace::tallies)
+                    .flat_map(BlockTrace::request_counts)
                     .map(|(_, _, known)| known.left_out)
                     .sum::<u64>() as f64,
             ),
@@ -664,7 +664,7 @@ impl Recorder {
                 "iowhy_bpf_seconds_total",
                 "Time in the recorder's programs in the kernel, while kernel.bpf_stats_enabled is 1.",
                 true,
-                self.collecting.of().map_or(Duration::ZERO, BlockTrace::time_spent).as_secs_f64(),
+                self.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent).as_secs_f64(),
             ),
             (
                 "iowhy_judge_cpu_seconds_total",
@@ -678,7 +678,7 @@ impl Recorder {
     }
 
     fn end(mut self) -> anyhow::Result<Status> {
-        self.collecting.poll_up_to(SECOND, &mut self.intake)?;
+        self.collectors.poll_up_to(SECOND, &mut self.intake)?;
         self.second()?;
         let now = Clocks::now();
         if let Some(open) = self.open.take() {
@@ -690,10 +690,10 @@ impl Recorder {
             self.what_was_judged(now);
         }
         // Those that the judge did not come to.
-        for incident in std::mem::take(&mut self.judging) {
+        for incident in std::mem::take(&mut self.unjudged) {
             self.told(&incident, None);
         }
-        self.collecting.end(&mut self.intake)?;
+        self.collectors.end(&mut self.intake)?;
         self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
         self.queue.push(Write::Learned(self.triggers.learned.text()));
         self.queue.push(Write::End);
@@ -701,7 +701,7 @@ impl Recorder {
         drop(self.teller);
         let begun = Instant::now();
         let done = |thread: &std::thread::JoinHandle<()>| thread.is_finished();
-        while !(done(&self.writing) && done(&self.telling)) && begun.elapsed() < AT_THE_END {
+        while !(done(&self.writing) && done(&self.announcer)) && begun.elapsed() < AT_THE_END {
             std::thread::sleep(Duration::from_millis(10));
         }
         let written = &self.queue.written;
@@ -769,17 +769,17 @@ fn open_store(folder: &Path) -> anyhow::Result<Store> {
             }
             _ => "name a folder that you may write to with `--store`",
         };
-        Hinted::error(text, hint)
+        HintedError::error(text, hint)
     })
 }
 
 fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
     if !address.ip().is_loopback() && !wide {
         let hint = "use `127.0.0.1:PORT`, or add `--listen-wide` with `--tls-cert`, `--tls-key` and `--token-file`";
-        return Err(Hinted::error(format!("{address} can be reached by others"), hint));
+        return Err(HintedError::error(format!("{address} can be reached by others"), hint));
     }
     TcpListener::bind(address).map_err(|cause| {
-        Hinted::error(format!("cannot listen at {address}: {cause}"), "choose another port")
+        HintedError::error(format!("cannot listen at {address}: {cause}"), "choose another port")
     })
 }
 
@@ -787,7 +787,7 @@ fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
 fn token(path: &Path) -> anyhow::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let failed = |what: &str, hint: &str| {
-        Hinted::error(format!("the token in `{}` {what}", path.display()), hint)
+        HintedError::error(format!("the token in `{}` {what}", path.display()), hint)
     };
     let text = std::fs::read_to_string(path)
         .map_err(|cause| failed(&format!("cannot be read: {cause}"), "name a file of one line"))?;

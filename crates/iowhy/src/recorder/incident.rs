@@ -6,9 +6,9 @@ use iowhy_model::{Fact, FactValue, Nanos, key};
 use serde_json::{Value, json};
 
 use super::clock::Clocks;
-use super::judging::Judged;
 use super::ring::{Ring, beginning, ending};
 use super::triggers::Alarm;
+use super::verdicts::CaseVerdict;
 
 /// What is kept from before the first alarm, and after the last one, ns.
 pub const BEFORE_NS: i64 = 30_000_000_000;
@@ -118,7 +118,12 @@ impl Incident {
     }
 
     /// The whole of it, for its file and for who is told.
-    pub fn json(&self, judged: Option<&Judged>, boot: &str, zone: &jiff::tz::TimeZone) -> Value {
+    pub fn json(
+        &self,
+        judged: Option<&CaseVerdict>,
+        boot: &str,
+        zone: &jiff::tz::TimeZone,
+    ) -> Value {
         let first = judged.and_then(|judged| judged.first.as_ref());
         let wall = |ns: i64| ns.saturating_add(self.offset_ns);
         let seen = self.first();

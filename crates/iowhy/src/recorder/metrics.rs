@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use iowhy_model::{Histogram, Op, Stage};
 
 use super::intake::Second;
-use super::judging::Brief;
+use super::verdicts::Brief;
 pub use otlp::{Span, export};
 pub use server::{Terms, serve};
-pub use wire::{Timed, tls};
+pub use wire::{DeadlineStream, tls};
 
 /// Devices with figures of their own; further ones share the name `other`, so that the number of
 /// series is bounded: 5 operations and 3 stages of each.
@@ -110,9 +110,9 @@ impl Figures {
 
 /// Figures that the recorder writes and the server reads.
 #[derive(Clone, Default)]
-pub struct Shared(Arc<Mutex<Figures>>);
+pub struct SharedFigures(Arc<Mutex<Figures>>);
 
-impl Shared {
+impl SharedFigures {
     /// The figures, for a moment.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -14,9 +14,9 @@ use std::time::Duration;
 use rustls::ClientConfig;
 
 use super::clock::Clocks;
-use super::metrics::{Shared, Span, Timed, export};
+use super::metrics::{DeadlineStream, SharedFigures, Span, export};
 use super::trust::{connection, trusting};
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 
 /// How long a collector may take to be reached, to read, and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ impl Collector {
                             let host = self.host.as_str();
                             self.post_on(&mut connection(trust, host, socket, PATIENCE)?, body)
                         }
-                        None => self.post_on(&mut Timed::new(socket, PATIENCE), body),
+                        None => self.post_on(&mut DeadlineStream::new(socket, PATIENCE), body),
                     };
                 }
                 Err(error) => last = error,
@@ -154,7 +154,7 @@ pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn start(sender: Sender, every: Duration, shared: &Shared) -> std::io::Result<()> {
+pub fn start(sender: Sender, every: Duration, shared: &SharedFigures) -> std::io::Result<()> {
     let Sender { mut process, host } = sender;
     let (shared, from) = (shared.clone(), Clocks::now().wall as u64);
     let thread = std::thread::Builder::new().name("pusher".to_string()).stack_size(256 << 10);
@@ -214,7 +214,7 @@ pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()>
 
 fn collector(address: &str) -> anyhow::Result<Collector> {
     Collector::parse(address).map_err(|why| {
-        Hinted::error(
+        HintedError::error(
             format!("cannot push to `{address}`: {why}"),
             "`--otlp http://127.0.0.1:4318`",
         )

@@ -10,7 +10,7 @@ use iowhy_model::Source;
 
 /// A block in the ring.
 #[derive(Clone)]
-pub struct Kept {
+pub struct RingBlock {
     /// When it was closed, CLOCK_MONOTONIC in ns.
     pub at_ns: i64,
     /// Its number since the recorder began.
@@ -23,14 +23,14 @@ pub struct Kept {
 
 /// Blocks of the last so many seconds, of so many bytes at most.
 pub struct Ring {
-    blocks: VecDeque<Kept>,
+    blocks: VecDeque<RingBlock>,
     bytes: usize,
     most: usize,
     length_ns: i64,
     serial: u64,
     /// The time that new blocks get, and what their sources had said.
     pub now_ns: i64,
-    /// See [`Kept::before`].
+    /// See [`RingBlock::before`].
     pub before: Arc<Vec<(u64, Source)>>,
     /// Blocks that had to go before their time, for want of room.
     pub shortened: u64,
@@ -63,8 +63,8 @@ impl Ring {
     }
 
     /// Blocks that were closed after a time and have a higher number than the last one taken.
-    pub fn since(&self, at_ns: i64, after: Option<u64>) -> impl Iterator<Item = &Kept> {
-        let wanted = move |kept: &&Kept| {
+    pub fn since(&self, at_ns: i64, after: Option<u64>) -> impl Iterator<Item = &RingBlock> {
+        let wanted = move |kept: &&RingBlock| {
             kept.at_ns >= at_ns && after.is_none_or(|after| kept.serial > after)
         };
         self.blocks.iter().filter(wanted)
@@ -88,7 +88,7 @@ impl Write for Ring {
     fn write(&mut self, block: &[u8]) -> io::Result<usize> {
         self.serial += 1;
         self.bytes += block.len();
-        self.blocks.push_back(Kept {
+        self.blocks.push_back(RingBlock {
             at_ns: self.now_ns,
             serial: self.serial,
             bytes: block.into(),
@@ -105,7 +105,7 @@ impl Write for Ring {
 
 /// A block for the beginning of a file that starts with this one: says who speaks and states `facts`
 /// (by the listing's number), and that what was lost before is not lost here.
-pub fn beginning(first: &Kept, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
+pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&first.bytes) else { return Vec::new() };
     let mut block = Block::default();
     for (listing, source) in first.before.iter() {
@@ -123,7 +123,7 @@ pub fn beginning(first: &Kept, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
 }
 
 /// The block that ends a file whose last one this is.
-pub fn ending(last: &Kept) -> Vec<u8> {
+pub fn ending(last: &RingBlock) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&last.bytes) else { return Vec::new() };
     let over = Header {
         end: End::Over,
@@ -183,7 +183,7 @@ mod tests {
     fn a_stretch_of_it_is_a_capture_of_its_own() {
         let mut writer = ring(1 << 20);
         let ring = writer.out();
-        let kept: Vec<&Kept> = ring.since(7_000_000_000, None).collect();
+        let kept: Vec<&RingBlock> = ring.since(7_000_000_000, None).collect();
         assert_eq!(kept.len(), 4);
         let mut file = beginning(kept[0], &[]);
         kept.iter().for_each(|kept| file.extend_from_slice(&kept.bytes));

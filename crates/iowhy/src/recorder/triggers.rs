@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use iowhy_model::{Op, Stage, numbers};
-use iowhy_store::Learned;
+use iowhy_store::LearnedHistograms;
 
 use super::intake::Second;
 
@@ -127,7 +127,7 @@ impl Rate {
 /// Looks at each second.
 pub struct Triggers {
     /// What is usual.
-    pub learned: Learned,
+    pub learned: LearnedHistograms,
     /// The share of time in which tasks wait for I/O from which on it is an incident, 0 to 1.
     psi: f64,
     pressed: bool,
@@ -137,7 +137,7 @@ pub struct Triggers {
 
 impl Triggers {
     /// With what was learned before.
-    pub fn new(learned: Learned, psi: f64) -> Triggers {
+    pub fn new(learned: LearnedHistograms, psi: f64) -> Triggers {
         Triggers { learned, psi, pressed: false, silent: HashMap::new() }
     }
 
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_is_usual_at_this_hour_is_no_incident_and_what_is_far_above_is() {
-        let mut triggers = Triggers::new(Learned::default(), 0.4);
+        let mut triggers = Triggers::new(LearnedHistograms::default(), 0.4);
         for second in 0..30 {
             assert!(triggers.second(&reads(200, &[]), 3, second * SECOND).is_empty());
         }
@@ -304,14 +304,14 @@ mod tests {
         assert_eq!((alarms[0].trigger, alarms[0].device.as_str()), (Trigger::Latency, "sda"));
         assert!(alarms[0].words.contains("2 read I/Os above"), "{}", alarms[0].words);
         // A disk of which nothing is known yet has to be slow by anybody's measure.
-        let mut new = Triggers::new(Learned::default(), 0.4);
+        let mut new = Triggers::new(LearnedHistograms::default(), 0.4);
         assert!(new.second(&reads(10, &[300]), 3, SECOND).is_empty());
         assert_eq!(new.second(&reads(10, &[1300]), 3, SECOND).len(), 1);
     }
 
     #[test]
     fn a_stall_is_told_after_two_seconds_and_ends_with_a_completion() {
-        let mut triggers = Triggers::new(Learned::default(), 0.4);
+        let mut triggers = Triggers::new(LearnedHistograms::default(), 0.4);
         assert!(triggers.second(&counters(0.0, 3), 0, SECOND).is_empty());
         let alarms = triggers.second(&counters(0.0, 3), 0, 2 * SECOND);
         assert_eq!(alarms[0].trigger, Trigger::Stall);
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn pressure_is_told_when_it_rises() {
-        let mut triggers = Triggers::new(Learned::default(), 0.4);
+        let mut triggers = Triggers::new(LearnedHistograms::default(), 0.4);
         let told: Vec<bool> = [0.1, 0.5, 0.6, 0.3, 0.45, 0.1, 0.5]
             .map(|share| triggers.pressure(share, 0).is_some())
             .into();

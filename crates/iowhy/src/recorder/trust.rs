@@ -11,8 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::metrics::Timed;
-use crate::messages::Hinted;
+use super::metrics::DeadlineStream;
+use crate::messages::HintedError;
 
 /// Where distributions keep all that a machine trusts: Debian and its children, Fedora and its, SUSE, Alpine.
 const BUNDLES: [&str; 4] = [
@@ -31,9 +31,9 @@ pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     let bundle = || BUNDLES.into_iter().map(Path::new).find(|path| path.is_file());
     let Some(path) = file.or_else(bundle) else {
         let text = "this machine trusts no certificate: `ca-certificates` is not installed";
-        return Err(Hinted::error(text, name));
+        return Err(HintedError::error(text, name));
     };
-    let failed = |what: String| Hinted::error(format!("`{}` {what}", path.display()), name);
+    let failed = |what: String| HintedError::error(format!("`{}` {what}", path.display()), name);
     let known: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
         .map_err(|cause| failed(format!("cannot be read: {cause}")))?;
@@ -58,8 +58,8 @@ pub fn connection(
     host: &str,
     socket: TcpStream,
     patience: Duration,
-) -> io::Result<StreamOwned<ClientConnection, Timed>> {
+) -> io::Result<StreamOwned<ClientConnection, DeadlineStream>> {
     let name = ServerName::try_from(host.to_string()).map_err(io::Error::other)?;
     let connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-    Ok(StreamOwned::new(connection, Timed::new(socket, patience)))
+    Ok(StreamOwned::new(connection, DeadlineStream::new(socket, patience)))
 }

@@ -48,7 +48,7 @@ pub struct Brief {
 }
 
 /// What was made of a case.
-pub struct Judged {
+pub struct CaseVerdict {
     /// The incident, if it is about one.
     pub incident: Option<String>,
     /// What stands first.
@@ -68,7 +68,7 @@ pub struct Judged {
 /// The way to the judge and back.
 pub struct Judge {
     cases: SyncSender<Case>,
-    judged: Receiver<Judged>,
+    judged: Receiver<CaseVerdict>,
     /// Cases that were given up because too many waited.
     pub given_up: u64,
     /// Cases that are not judged yet.
@@ -97,14 +97,14 @@ impl Judge {
     }
 
     /// What was judged since the last time.
-    pub fn judged(&mut self) -> Vec<Judged> {
-        let all: Vec<Judged> = self.judged.try_iter().collect();
+    pub fn judged(&mut self) -> Vec<CaseVerdict> {
+        let all: Vec<CaseVerdict> = self.judged.try_iter().collect();
         self.waiting = self.waiting.saturating_sub(all.len());
         all
     }
 }
 
-fn run(cases: &Receiver<Case>, judged: &Sender<Judged>) {
+fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>) {
     // Nobody is to wait for this thread; where it may not step back it does not.
     let _ = rustix::process::nice(10);
     while let Ok(case) = cases.recv() {
@@ -117,7 +117,7 @@ fn run(cases: &Receiver<Case>, judged: &Sender<Judged>) {
     }
 }
 
-fn outcome(case: Case) -> Judged {
+fn outcome(case: Case) -> CaseVerdict {
     let mut recording = Recording::new();
     recording.keep_stretches(EVENTS);
     let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
@@ -131,7 +131,7 @@ fn outcome(case: Case) -> Judged {
     let thinned = thinned(&recording);
     let report = Report { recording, findings };
     let report = if case.incident.is_some() { json(&report) } else { Value::Null };
-    Judged { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
+    CaseVerdict { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
 }
 
 /// The devices of thinned listings.

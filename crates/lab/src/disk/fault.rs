@@ -8,7 +8,7 @@ mod parse;
 
 pub use parse::duration;
 
-use super::{Cause, Freeze, Random, Request, Served};
+use super::{Cause, Freeze, Random, Request, Service};
 
 /// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise. Document
 /// 000 shows reads that lost up to 28 revolutions and still came.
@@ -131,7 +131,7 @@ pub(super) struct FaultsAtWork<'a> {
 
 impl FaultsAtWork<'_> {
     /// What was healthy service since `begun` takes longer because of slowness and heat.
-    pub(super) fn prolong(&self, served: &mut Served, begun: u64) {
+    pub(super) fn prolong(&self, served: &mut Service, begun: u64) {
         let healthy = served.due.saturating_sub(begun);
         let longer = |factor: f64| (healthy as f64 * (factor - 1.0)) as u64;
         let age = begun.saturating_sub(self.start);
@@ -160,7 +160,7 @@ impl FaultsAtWork<'_> {
 
     /// The drive tries to rescue what it cannot read: in vain on an unreadable stretch, with
     /// success elsewhere.
-    pub(super) fn rescue(&self, request: &Request, random: &mut Random, served: &mut Served) {
+    pub(super) fn rescue(&self, request: &Request, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             match fault {
                 Fault::Unreadable { zone, recovery } if zone.touches(request) => {
@@ -177,7 +177,7 @@ impl FaultsAtWork<'_> {
     }
 
     /// The answer is held back until a tick of the firmware's timer.
-    pub(super) fn hold(&self, random: &mut Random, served: &mut Served) {
+    pub(super) fn hold(&self, random: &mut Random, served: &mut Service) {
         for fault in self.of {
             let Fault::Ticks { chance, period } = fault else { continue };
             let missed = (0..TICKS).take_while(|_| random.chance(*chance)).count() as u64;

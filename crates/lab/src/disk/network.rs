@@ -6,7 +6,7 @@
 use iowhy_model::Op;
 
 use super::fault::FaultsAtWork;
-use super::{Cause, Random, Request, Served};
+use super::{Cause, Random, Request, Service};
 
 /// The parameters of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,9 +61,9 @@ impl Network {
         request: &Request,
         fault: FaultsAtWork<'_>,
         random: &mut Random,
-    ) -> Served {
+    ) -> Service {
         let volume = self.volume;
-        let mut served = Served::at(request.arrival);
+        let mut served = Service::at(request.arrival);
         if matches!(request.op, Op::Read | Op::Write) {
             let now = request.arrival;
             let each = 1_000_000_000 / volume.iops.max(1);
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     /// A closed loop of `depth` readers; arrival and answer of each request.
-    fn run(volume: Volume, bytes: u32, depth: usize, count: usize) -> Vec<(u64, Served)> {
+    fn run(volume: Volume, bytes: u32, depth: usize, count: usize) -> Vec<(u64, Service)> {
         let mut disk = Disk::new(Mechanism::Network(Network::new(volume)), &[], 5, 0);
         let mut ready = vec![0u64; depth];
         let mut done = Vec::new();

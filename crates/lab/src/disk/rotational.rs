@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use iowhy_model::Op;
 
 use super::fault::FaultsAtWork;
-use super::{Cause, Random, Request, Served};
+use super::{Cause, Random, Request, Service};
 
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
@@ -101,8 +101,8 @@ impl Rotational {
         request: &Request,
         fault: FaultsAtWork<'_>,
         random: &mut Random,
-    ) -> Served {
-        let mut served = Served::at(request.arrival);
+    ) -> Service {
+        let mut served = Service::at(request.arrival);
         served.spend(Cause::Command, self.platter.command);
         match request.op {
             // A flush moves nothing if nothing is cached; a discard only marks.
@@ -120,7 +120,7 @@ impl Rotational {
         request: &Request,
         fault: FaultsAtWork<'_>,
         random: &mut Random,
-        served: &mut Served,
+        served: &mut Service,
     ) {
         served.wait_until(Cause::Queue, self.free);
         let begun = served.due;
@@ -144,7 +144,7 @@ impl Rotational {
     }
 
     /// Takes a write into the cache, which drains as fast as the medium takes it.
-    fn absorb(&mut self, request: &Request, served: &mut Served) {
+    fn absorb(&mut self, request: &Request, served: &mut Service) {
         let bytes = u64::from(request.bytes);
         while let Some((drained, _)) = self.cached.front().copied() {
             let held: u64 = self.cached.iter().map(|(_, bytes)| bytes).sum();
@@ -206,9 +206,9 @@ mod tests {
 
     /// Sequential requests at queue depth `depth`, each issued `think` ns after the answer that
     /// made room for it. Gives arrival and answer.
-    fn run(disk: &mut Disk, op: Op, bytes: u32, count: usize, depth: usize) -> Vec<(u64, Served)> {
+    fn run(disk: &mut Disk, op: Op, bytes: u32, count: usize, depth: usize) -> Vec<(u64, Service)> {
         let think = 50_000;
-        let mut done: Vec<(u64, Served)> = Vec::new();
+        let mut done: Vec<(u64, Service)> = Vec::new();
         for k in 0..count {
             let before = k.checked_sub(depth).and_then(|k| done.get(k));
             let arrival = before.map_or(1_000_000, |(_, served)| served.due + think);

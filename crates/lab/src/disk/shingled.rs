@@ -13,7 +13,7 @@ use iowhy_model::Op;
 
 use super::fault::FaultsAtWork;
 use super::rotational::{Platter, Rotational};
-use super::{Cause, Random, Request, Served};
+use super::{Cause, Random, Request, Service};
 
 /// A pause after which the disk begins to clean, ns (Skylight: about one second on both drives).
 const PAUSE: u64 = 1_000_000_000;
@@ -73,7 +73,7 @@ impl Shingled {
         request: &Request,
         fault: FaultsAtWork<'_>,
         random: &mut Random,
-    ) -> Served {
+    ) -> Service {
         self.use_pause(request.arrival);
         let mut place = request.offset;
         let mut wait_until = self.cleaned;

@@ -11,7 +11,7 @@
 use iowhy_model::Op;
 
 use super::fault::FaultsAtWork;
-use super::{Cause, Random, Request, Served};
+use super::{Cause, Random, Request, Service};
 
 /// Bytes of a flash page as the dies are addressed.
 const PAGE: u64 = 16 << 10;
@@ -109,8 +109,8 @@ impl Ssd {
         request: &Request,
         fault: FaultsAtWork<'_>,
         random: &mut Random,
-    ) -> Served {
-        let mut served = Served::at(request.arrival);
+    ) -> Service {
+        let mut served = Service::at(request.arrival);
         self.empty_quick_cells(request.arrival);
         served.spend(Cause::Command, self.flash.command);
         let pages = match request.op {
@@ -123,10 +123,10 @@ impl Ssd {
         };
         let begun = served.due;
         // The slowest page decides; its parts are the request's.
-        let mut worst = Served::at(begun);
+        let mut worst = Service::at(begun);
         for page in pages {
             let place = (scatter(page) % self.dies.len() as u64) as usize;
-            let mut own = Served::at(begun);
+            let mut own = Service::at(begun);
             if request.op == Op::Read {
                 self.read_page(place, &mut own);
             } else {
@@ -153,7 +153,7 @@ impl Ssd {
         self.asked = now;
     }
 
-    fn read_page(&mut self, place: usize, own: &mut Served) {
+    fn read_page(&mut self, place: usize, own: &mut Service) {
         let Some(die) = self.dies.get_mut(place) else { return };
         own.wait_until(Cause::Cleaning, die.cleaned);
         own.wait_until(Cause::Queue, die.free);
@@ -161,7 +161,7 @@ impl Ssd {
         die.free = own.due;
     }
 
-    fn write_page(&mut self, place: usize, random: &mut Random, own: &mut Served) {
+    fn write_page(&mut self, place: usize, random: &mut Random, own: &mut Service) {
         let flash = self.flash;
         let quick = self.quick + PAGE <= flash.quick;
         let program = if quick { flash.quick_program } else { flash.program };

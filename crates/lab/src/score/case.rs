@@ -23,7 +23,7 @@ pub struct Case {
 
 /// What the judge made of a scenario at a level.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct CaseVerdict {
     /// `device.retry/mild:17`.
     pub case: String,
     /// `device.retry/mild`.
@@ -117,12 +117,12 @@ impl Case {
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
-    pub fn judge(&self) -> Result<Vec<Judged>, String> {
+    pub fn judge(&self) -> Result<Vec<CaseVerdict>, String> {
         let scenario = self.scenario()?;
         self.recipe.levels.iter().map(|level| self.at(&scenario, *level)).collect()
     }
 
-    pub(super) fn at(&self, scenario: &Scenario, level: Level) -> Result<Judged, String> {
+    pub(super) fn at(&self, scenario: &Scenario, level: Level) -> Result<CaseVerdict, String> {
         let named = |error: String| format!("{} at {}: {error}", self.name(), level.letter());
         let inputs = render::inputs(scenario, level).map_err(named)?;
         let recording = render::recording(scenario, level, &inputs).map_err(named)?;
@@ -147,7 +147,7 @@ impl Case {
             Some(first) if first.verdict == owed => "other device",
             Some(first) => first.verdict.name(),
         };
-        Ok(Judged {
+        Ok(CaseVerdict {
             case: self.name(),
             recipe: format!("{}/{}", self.recipe.verdict, self.recipe.name),
             level,

@@ -9,7 +9,7 @@ use super::case::Opinion;
 
 /// Of what a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Fitted {
+pub enum FitTarget {
     /// Each finding for itself: `calibration.txt`
     Each,
     /// What is said first: `calibration_first.txt`
@@ -28,7 +28,7 @@ const BESIDE: f64 = 2.0;
 type Curve = Vec<(f64, f64)>;
 
 /// The table of curves, as a file beside `crates/diagnose/src/ranking/calibration.rs` keeps it.
-pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -> String {
+pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64) -> String {
     let mut kinds: BTreeMap<(&str, char), Vec<(f64, bool)>> = BTreeMap::new();
     let mut levels: BTreeMap<char, Vec<(f64, bool)>> = BTreeMap::new();
     for opinion in opinions.iter().filter(|opinion| counts(opinion, of)) {
@@ -41,8 +41,8 @@ pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -
         .map(|(level, mut answers)| (level, rising(&mut answers, |_| 0.5)))
         .collect();
     let (what, fit) = match of {
-        Fitted::Each => ("a finding of that weighed confidence", "each"),
-        Fitted::First => ("what was said first, at that confidence,", "first"),
+        FitTarget::Each => ("a finding of that weighed confidence", "each"),
+        FitTarget::First => ("what was said first, at that confidence,", "first"),
     };
     let mut out = format!(
         "# How often {what} was right: verdict, level, points x:y.\n\
@@ -66,7 +66,7 @@ pub(super) fn table(opinions: &[Opinion], of: Fitted, cases: usize, seed: u64) -
 /// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is about
 /// what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent there: it
 /// is as certain in a scenario that owes another verdict.
-fn counts(opinion: &Opinion, of: Fitted) -> bool {
+fn counts(opinion: &Opinion, of: FitTarget) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
     // A histogram without sizes clears by how common health is, which no corpus of as many scenarios per
@@ -74,8 +74,8 @@ fn counts(opinion: &Opinion, of: Fitted) -> bool {
     let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
     !by_prior
         && match of {
-            Fitted::Each => !computed && (opinion.leads || !closes),
-            Fitted::First => opinion.leads,
+            FitTarget::Each => !computed && (opinion.leads || !closes),
+            FitTarget::First => opinion.leads,
         }
 }
 
@@ -147,7 +147,7 @@ mod tests {
         };
         let often = of("device.slow", 98, true);
         let opinions: Vec<Opinion> = often.chain(of("device.stall", 2, false)).collect();
-        let table = table(&opinions, Fitted::Each, 1, 1);
+        let table = table(&opinions, FitTarget::Each, 1, 1);
         // (98 + 1) / (100 + 2), and (98 + 2 x 0.9706) / (98 + 2).
         assert!(table.contains("device.slow C 0.800:0.999"), "{table}");
         assert!(table.contains("device.stall C 0.800:0.971"), "{table}");

@@ -27,7 +27,7 @@ const COLLECTIONS: [(&str, &str); 7] = [
 
 /// A published capture and what is owed.
 #[derive(Clone, Debug, Default)]
-pub struct Published {
+pub struct PublishedCase {
     /// Its number and what it shows.
     pub name: String,
     /// What was the case, in the words of the list.
@@ -90,7 +90,7 @@ pub struct Answer {
     pub accuses: Option<String>,
 }
 
-impl Published {
+impl PublishedCase {
     /// What was read of it, and how many of its listings.
     pub fn recording(&self) -> (Recording, usize) {
         let mut recording = Recording::new();
@@ -170,17 +170,17 @@ impl Published {
 ///
 /// # Errors
 /// If the list or a listing it names is not there.
-pub fn published() -> io::Result<Vec<Published>> {
+pub fn published() -> io::Result<Vec<PublishedCase>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("published");
     let list = fs::read_to_string(folder.join("cases.txt"))?;
-    let mut cases: Vec<Published> = Vec::new();
+    let mut cases: Vec<PublishedCase> = Vec::new();
     let mut inside = false;
     for line in list.lines().filter(|line| !line.starts_with('#')) {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         if line.is_empty() || !inside {
             inside = !line.is_empty();
             if inside {
-                cases.push(Published { name: line.to_string(), ..Published::default() });
+                cases.push(PublishedCase { name: line.to_string(), ..PublishedCase::default() });
             }
             continue;
         }
@@ -213,10 +213,10 @@ pub fn published() -> io::Result<Vec<Published>> {
 ///
 /// # Errors
 /// If the collection cannot be read.
-pub fn pasted(collection: &Path) -> io::Result<Vec<Published>> {
+pub fn pasted(collection: &Path) -> io::Result<Vec<PublishedCase>> {
     let text = fs::read_to_string(collection)?;
     let kept = published()?;
-    let mut cases: Vec<Published> = Vec::new();
+    let mut cases: Vec<PublishedCase> = Vec::new();
     let mut fence = String::new();
     for line in text.lines() {
         if fence.is_empty()
@@ -224,7 +224,7 @@ pub fn pasted(collection: &Path) -> io::Result<Vec<Published>> {
         {
             let name = heading.split_whitespace().next().unwrap_or_default().to_string();
             let label = heading.split_whitespace().nth(1).unwrap_or_default().to_string();
-            let mut case = Published { name, label, ..Published::default() };
+            let mut case = PublishedCase { name, label, ..PublishedCase::default() };
             for twin in kept.iter().filter(|twin| twin.number() == case.name) {
                 case.device = twin.device.clone();
                 case.also.push(twin.expected.clone());
@@ -262,12 +262,13 @@ pub fn pasted(collection: &Path) -> io::Result<Vec<Published>> {
 }
 
 /// The table of captures, case by case, and its totals.
-pub fn published_table(title: &str, cases: &[Published]) -> String {
+pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let mut out = format!(
         "## {title}\n\n| case | what was | sure | expected | answer | confidence | device | read | grade | accuses wrongly |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
-    let told: Vec<(&Published, Answer)> = cases.iter().map(|case| (case, case.told())).collect();
+    let told: Vec<(&PublishedCase, Answer)> =
+        cases.iter().map(|case| (case, case.told())).collect();
     for (case, told) in &told {
         let expected =
             if case.expected.is_empty() { "any of its listings'" } else { &case.expected };
@@ -321,7 +322,7 @@ pub fn published_table(title: &str, cases: &[Published]) -> String {
 
 /// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all
 /// captures, and over all but the one it is compared with, which says how much single captures move it.
-fn left_out(cases: &[Published]) -> String {
+fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often what is said is right, leaving each capture out in turn\n\n\
          | input | said | right | estimate (r + 1) / (n + 2) | with one left out | said on average | squared error | \
@@ -368,10 +369,10 @@ fn left_out(cases: &[Published]) -> String {
 }
 
 /// What is said of pasted cases that are not read, for a collector may note figures in no tool's layout.
-fn notes(pasted: &[Published], kept: &[Published]) -> String {
-    let unread: Vec<&Published> =
+fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
+    let unread: Vec<&PublishedCase> =
         pasted.iter().filter(|case| case.told().grade == Grade::Unread).collect();
-    let read = |case: &&&Published| {
+    let read = |case: &&&PublishedCase| {
         let twins = kept.iter().filter(|twin| twin.number() == case.name);
         let grades: Vec<Grade> = twins.map(|twin| twin.told().grade).collect();
         !grades.is_empty() && grades.iter().all(|grade| *grade != Grade::Unread)
@@ -393,18 +394,18 @@ fn notes(pasted: &[Published], kept: &[Published]) -> String {
 /// If a list or a listing cannot be read.
 pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
     let all = published()?;
-    let of = |part: &str| -> Vec<Published> {
+    let of = |part: &str| -> Vec<PublishedCase> {
         all.iter().filter(|case| case.collection() == part).cloned().collect()
     };
     let mut out = String::from(
-        "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
+        "# PublishedCase captures\n\nWhat the judge says of captures that people published and whose cause is known. \
          Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
          read from the collections, each fenced block as a file.\n\n",
     );
     for (letters, title) in COLLECTIONS {
         out.push_str(&published_table(title, &of(letters)));
     }
-    let published: Vec<Published> =
+    let published: Vec<PublishedCase> =
         all.iter().filter(|case| case.collection() != "W").cloned().collect();
     out.push_str(&left_out(&published));
     for collection in collections {

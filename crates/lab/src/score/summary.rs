@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Judged;
+use super::CaseVerdict;
 use super::calibration::{Reliability, brier, covered};
 
 /// A verdict's counts.
@@ -75,8 +75,8 @@ pub struct Summary {
 
 impl Summary {
     /// Of these answers.
-    pub fn of<'a>(judged: impl Iterator<Item = &'a Judged>) -> Summary {
-        let judged: Vec<&Judged> = judged.collect();
+    pub fn of<'a>(judged: impl Iterator<Item = &'a CaseVerdict>) -> Summary {
+        let judged: Vec<&CaseVerdict> = judged.collect();
         let mut classes: BTreeMap<&'static str, Class> = BTreeMap::new();
         for one in &judged {
             classes.entry(one.owed).or_default();

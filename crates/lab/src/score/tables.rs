@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use iowhy_model::Level;
 
-use super::{Judged, Score};
+use super::{CaseVerdict, Score};
 use crate::render::LEVELS;
 
 /// Confusions that are listed.
@@ -97,8 +97,8 @@ pub(super) fn in_the_field(score: &Score) -> String {
     );
     for level in LEVELS {
         let here = || score.judged.iter().filter(|judged| judged.level == level);
-        let well: Vec<&Judged> = here().filter(|judged| !judged.faulty).collect();
-        let sick: Vec<&Judged> = here().filter(|judged| judged.faulty).collect();
+        let well: Vec<&CaseVerdict> = here().filter(|judged| !judged.faulty).collect();
+        let sick: Vec<&CaseVerdict> = here().filter(|judged| judged.faulty).collect();
         let hours = well.iter().map(|judged| judged.watched_s).sum::<f64>() / 3600.0;
         let accused = well.iter().filter(|judged| judged.accuses.is_some()).count();
         let named = sick.iter().filter(|judged| judged.names).count();
@@ -218,11 +218,11 @@ pub(super) fn mistakes(score: &Score) -> String {
 }
 
 fn list<'a>(
-    judged: impl Iterator<Item = &'a Judged>,
-    said: impl Fn(&Judged) -> &'static str,
+    judged: impl Iterator<Item = &'a CaseVerdict>,
+    said: impl Fn(&CaseVerdict) -> &'static str,
     out: &mut String,
 ) {
-    let mut kinds: BTreeMap<(char, &str, &str), Vec<&Judged>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(char, &str, &str), Vec<&CaseVerdict>> = BTreeMap::new();
     for one in judged {
         let kind = (one.level.letter(), one.recipe.as_str(), said(one));
         kinds.entry(kind).or_default().push(one);

@@ -58,7 +58,7 @@ pub struct Scenario {
 
 /// What a class of device takes for one request.
 #[derive(Clone, Copy)]
-struct Made {
+struct ClassService {
     disk: &'static str,
     medium: Medium,
     servers: usize,
@@ -67,12 +67,12 @@ struct Made {
     jitter: f64,
 }
 
-impl Made {
-    fn any(chance: &mut Chance) -> Made {
+impl ClassService {
+    fn any(chance: &mut Chance) -> ClassService {
         let revolution = chance.pick(&[8.333, 8.333, 11.11, 6.0, 4.0]);
         let flash = (chance.scale(0.07, 0.3), chance.even(0.2, 0.8));
         match chance.whole(0, 4) {
-            0 | 1 => Made {
+            0 | 1 => ClassService {
                 disk: chance.pick(&["sda", "sdb", "sdf"]),
                 medium: Medium::Rotational,
                 servers: 1,
@@ -80,7 +80,7 @@ impl Made {
                 fixed: chance.even(1.0, 3.0),
                 jitter: chance.even(2.0, 6.0),
             },
-            2 => Made {
+            2 => ClassService {
                 disk: chance.pick(&["sda", "sdc"]),
                 medium: Medium::Flash,
                 servers: 4,
@@ -88,7 +88,7 @@ impl Made {
                 fixed: flash.0,
                 jitter: flash.0 * flash.1,
             },
-            3 => Made {
+            3 => ClassService {
                 disk: "nvme0n1",
                 medium: Medium::Nvme,
                 servers: 16,
@@ -96,7 +96,7 @@ impl Made {
                 fixed: flash.0 * 0.8,
                 jitter: flash.0 * flash.1,
             },
-            _ => Made {
+            _ => ClassService {
                 disk: chance.pick(&["vda", "xvdb", "nvme1n1"]),
                 medium: Medium::Network,
                 servers: 64,
@@ -135,7 +135,7 @@ fn asks(comm: &'static str, writes: bool, bytes: u32, onwards: bool, pace: Pace)
 }
 
 /// A program that looks things up, now and then or one after the other.
-fn lookups(chance: &mut Chance, made: Made, load: f64) -> Asker {
+fn lookups(chance: &mut Chance, made: ClassService, load: f64) -> Asker {
     let bytes = chance.pick(&[4096, 8192, 16384]);
     let writes = made.revolution == 0.0 && chance.chance(0.3);
     let pace = if chance.chance(0.4) {
@@ -147,7 +147,7 @@ fn lookups(chance: &mut Chance, made: Made, load: f64) -> Asker {
 }
 
 /// Others that do a little beside it.
-fn beside(chance: &mut Chance, made: Made, askers: &mut Vec<Asker>) {
+fn beside(chance: &mut Chance, made: ClassService, askers: &mut Vec<Asker>) {
     let per_s = |share: f64| Pace::Open(1e3 / made.mean() * share);
     if chance.chance(0.3) {
         let pace = per_s(0.06);
@@ -182,7 +182,7 @@ pub fn scenario(number: usize) -> Scenario {
 }
 
 fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
-    let mut made = Made::any(chance);
+    let mut made = ClassService::any(chance);
     let listed = chance.scale(60.0, 4000.0) as usize;
     let seconds = chance.even(3.0, 30.0);
     if side == Side::Load {
@@ -324,7 +324,7 @@ pub fn blamed(findings: &[Finding]) -> Option<Side> {
 
 /// One scenario as it was shown: the truth, and whom the judge blames.
 #[derive(Clone, Debug)]
-pub struct Blamed {
+pub struct BlameCase {
     /// Which scenario.
     pub number: usize,
     /// What it is.
@@ -343,7 +343,7 @@ pub struct Blamed {
 ///
 /// # Errors
 /// If a rendering is not read.
-pub fn blame(scenarios: usize) -> Result<Vec<Blamed>, String> {
+pub fn blame(scenarios: usize) -> Result<Vec<BlameCase>, String> {
     let numbers: Vec<usize> = (0..scenarios).collect();
     of_all(&numbers, |number| {
         let scenario = scenario(*number);
@@ -353,7 +353,7 @@ pub fn blame(scenarios: usize) -> Result<Vec<Blamed>, String> {
                 format!("{} {:.2}", first.verdict, first.confidence)
             });
             let Scenario { name, side, .. } = scenario;
-            Ok(Blamed {
+            Ok(BlameCase {
                 number: *number,
                 name,
                 shown: *shown,
@@ -367,8 +367,8 @@ pub fn blame(scenarios: usize) -> Result<Vec<Blamed>, String> {
 }
 
 /// The mean of the three sides' F1.
-pub fn macro_f1(blamed: &[Blamed], shown: Shown) -> f64 {
-    let of: Vec<&Blamed> = blamed.iter().filter(|known| known.shown == shown).collect();
+pub fn macro_f1(blamed: &[BlameCase], shown: Shown) -> f64 {
+    let of: Vec<&BlameCase> = blamed.iter().filter(|known| known.shown == shown).collect();
     let f1 = |side: Side| {
         let hits = of.iter().filter(|k| k.side == side && k.said == Some(side)).count() as f64;
         let (owed, said) = (
@@ -381,7 +381,7 @@ pub fn macro_f1(blamed: &[Blamed], shown: Shown) -> f64 {
 }
 
 /// The tables.
-pub fn tables(blamed: &[Blamed]) -> String {
+pub fn tables(blamed: &[BlameCase]) -> String {
     let mut out = String::new();
     for shown in SHOWN {
         let what = match shown {
@@ -395,7 +395,7 @@ pub fn tables(blamed: &[Blamed]) -> String {
         );
         for side in SIDES {
             let of = |said: Option<Side>| {
-                let here = |k: &&Blamed| (k.shown, k.side, k.said) == (shown, side, said);
+                let here = |k: &&BlameCase| (k.shown, k.side, k.said) == (shown, side, said);
                 blamed.iter().filter(here).count()
             };
             let [a, b, c] = SIDES.map(|said| of(Some(said)));
@@ -406,8 +406,8 @@ pub fn tables(blamed: &[Blamed]) -> String {
         names.sort_by_key(|(name, side)| (*side as u8, *name));
         names.dedup();
         for (name, side) in names {
-            let here = |k: &&Blamed| (k.shown, k.name, k.side) == (shown, name, side);
-            let of: Vec<&Blamed> = blamed.iter().filter(here).collect();
+            let here = |k: &&BlameCase| (k.shown, k.name, k.side) == (shown, name, side);
+            let of: Vec<&BlameCase> = blamed.iter().filter(here).collect();
             let right = of.iter().filter(|known| known.said == Some(side)).count();
             let mut wrong: Vec<(&str, usize)> = Vec::new();
             for known in of.iter().filter(|known| known.said != Some(side)) {

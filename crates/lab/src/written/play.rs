@@ -5,7 +5,7 @@ use std::fmt::Write;
 use iowhy_model::Random;
 
 use super::WrittenScenario;
-use crate::disk::{Disk, Fault, Model, Request, Served};
+use crate::disk::{Disk, Fault, Model, Request, Service};
 use crate::simulate::Load;
 
 /// Size of every disk.
@@ -55,7 +55,7 @@ fn play(
     disk: &mut Disk,
     scenario: &WrittenScenario,
     seed: u64,
-) -> Result<Vec<(Request, Served)>, String> {
+) -> Result<Vec<(Request, Service)>, String> {
     let loads: Result<Vec<Load>, String> =
         scenario.loads.iter().map(|load| Load::parse(load)).collect();
     let loads = loads?;
@@ -92,7 +92,7 @@ fn play(
 }
 
 /// Lines of `iowhy.event/1` behind one of `iowhy.source/1` (docs/JSON.md).
-fn lines(seen: &[(String, Request, Served)], begun: u64, end: u64) -> String {
+fn lines(seen: &[(String, Request, Service)], begun: u64, end: u64) -> String {
     let mut out = format!(
         "{{\"schema\":\"iowhy.source/1\",\"format\":\"block-trace\",\"input\":\"simulated\",\"lines\":null,\
          \"level\":\"D\",\"level_words\":\"request trace\",\"sampling\":\"traced\",\"sees_queue\":true,\

@@ -74,7 +74,7 @@ use crate::still_in_flight::{AtWork, StillInFlight, at_work};
 use crate::stretch_histograms::{
     FIRST_EPOCH, StretchEnd, StretchHistograms, WATCH_OFF, wait_for_running_probes,
 };
-use crate::thinning::Thinning;
+use crate::thinning::ThinRule;
 use crate::watch_list::WatchList;
 use crate::{Collector, Error, clock};
 
@@ -193,8 +193,8 @@ impl TraceOptions {
 #[derive(Debug)]
 pub struct BlockTrace {
     options: TraceOptions,
-    running: Option<Running>,
-    tallies: Vec<(String, Op, RequestCounts)>,
+    running: Option<AttachedState>,
+    counts: Vec<(String, Op, RequestCounts)>,
     cost: Option<Cost>,
     plug_clock: bool,
     stacks: Option<Stacks>,
@@ -202,18 +202,18 @@ pub struct BlockTrace {
 
 /// What a tracer has while it is attached.
 #[derive(Debug)]
-struct Running {
+struct AttachedState {
     programs: Programs,
     /// While it is open, the kernel counts the time spent in programs.
     counting: Option<OwnedFd>,
     watched: WatchList,
     reader: RecordReader,
-    tallies: RequestCountReader,
+    counts: RequestCountReader,
     events: Option<usize>,
     counted: Option<(usize, StretchHistograms)>,
     histogram_pause: Nanos,
     counts_events: bool,
-    thinned: Thinned,
+    thinned: ThinListing,
     /// Requests without an event, as of the last pouring of histograms.
     unsent: u64,
     began: Time,
@@ -223,7 +223,7 @@ struct Running {
 
 /// The events of devices that were thinned, in a listing of their own.
 #[derive(Debug)]
-struct Thinned {
+struct ThinListing {
     /// Who speaks in it.
     source: Source,
     /// The listing, once there was any.
@@ -235,12 +235,12 @@ struct Thinned {
     lately: BTreeSet<(usize, usize)>,
 }
 
-impl Thinned {
-    fn new(shape: &KernelShape, began: Time) -> Thinned {
+impl ThinListing {
+    fn new(shape: &KernelShape, began: Time) -> ThinListing {
         let mut source = source(Level::B, shape);
         source.sampling = Sampling::Thinned;
         let (now, lately) = (BTreeSet::new(), BTreeSet::new());
-        Thinned { source, listing: None, began, now, lately }
+        ThinListing { source, listing: None, began, now, lately }
     }
 
     /// Goes on in its listing, or begins it.
@@ -279,7 +279,7 @@ impl BlockTrace {
         BlockTrace {
             options,
             running: None,
-            tallies: Vec::new(),
+            counts: Vec::new(),
             cost: None,
             plug_clock: false,
             stacks: None,
@@ -314,7 +314,7 @@ impl BlockTrace {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn thin(&mut self, device: &str, op: Op, how: Option<Thinning>) -> Result<(), Error> {
+    pub fn thin(&mut self, device: &str, op: Op, how: Option<ThinRule>) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
         let row = running.watched.devices.iter().position(|known| known.name == device);
         let (Some(row), Some(op)) = (row, Op::ALL.iter().position(|known| *known == op)) else {
@@ -335,8 +335,8 @@ impl BlockTrace {
     }
 
     /// What became of every request so far, as of the last poll, by device and operation.
-    pub fn tallies(&self) -> &[(String, Op, RequestCounts)] {
-        &self.tallies
+    pub fn request_counts(&self) -> &[(String, Op, RequestCounts)] {
+        &self.counts
     }
 }
 
@@ -373,8 +373,8 @@ impl Collector for BlockTrace {
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         state_clock(sink, began);
-        self.running = Some(Running {
-            tallies: RequestCountReader::new(
+        self.running = Some(AttachedState {
+            counts: RequestCountReader::new(
                 settings.events,
                 settings.histograms,
                 settings.rows,
@@ -388,7 +388,7 @@ impl Collector for BlockTrace {
             counted,
             histogram_pause: self.options.histogram_pause,
             counts_events: self.options.counts_events(),
-            thinned: Thinned::new(&shape, began),
+            thinned: ThinListing::new(&shape, began),
             unsent: 0,
             began,
             looked: began,
@@ -400,12 +400,12 @@ impl Collector for BlockTrace {
     fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(running) = &mut self.running else { return Ok(()) };
         running.pour(sink, self.stacks.as_mut(), None)?;
-        self.tallies = running.tallies.all(&running.watched);
+        self.counts = running.counts.all(&running.watched);
         Ok(())
     }
 
     fn tend(&mut self) -> Result<(), Error> {
-        self.running.as_mut().map_or(Ok(()), Running::look_for_devices)
+        self.running.as_mut().map_or(Ok(()), AttachedState::look_for_devices)
     }
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
@@ -417,17 +417,17 @@ impl Collector for BlockTrace {
         let spent = running.counting.take().map(|_| running.programs.time_spent());
         running.programs.detach();
         running.pour(sink, self.stacks.as_mut(), Some(over))?;
-        self.tallies = running.tallies.all(&running.watched);
-        self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.tallies));
+        self.counts = running.counts.all(&running.watched);
+        self.cost = spent.map(|(ns, runs)| Cost::new(ns, runs, &self.counts));
         at_the_end.pour(&running.programs, &running.watched, sink)?;
-        running.state_tallies(sink);
+        running.state_request_counts(sink);
         running.note_bios(sink);
         sink.end();
         Ok(())
     }
 }
 
-impl Running {
+impl AttachedState {
     /// Pours what came since the last time: events, losses, and histograms if it is time, or if the
     /// watch was over at `over`.
     fn pour(
@@ -479,11 +479,11 @@ impl Running {
             {
                 sink.resume(listing);
             }
-            self.tallies.pour(&self.programs, &self.watched, sink)?;
+            self.counts.pour(&self.programs, &self.watched, sink)?;
         }
         if let Some((listing, counted)) = self.counted.as_mut().filter(|_| is_due) {
             sink.resume(*listing);
-            let unsent = self.tallies.unsent();
+            let unsent = self.counts.unsent();
             let unread = !self.counts_events || unsent != self.unsent || over.is_some();
             self.unsent = unsent;
             let ending = StretchEnd { now, over: over.is_some(), unread };
@@ -509,7 +509,7 @@ impl Running {
 
     /// Says of which devices only one time is known.
     fn note_bios(&self, sink: &mut dyn Sink) {
-        let seen: Vec<String> = self.tallies.all(&self.watched).into_iter().map(|t| t.0).collect();
+        let seen: Vec<String> = self.counts.all(&self.watched).into_iter().map(|t| t.0).collect();
         for device in self.watched.devices.iter().filter(|device| device.without_requests) {
             if seen.contains(&device.name) {
                 sink.note(Note {
@@ -524,19 +524,19 @@ impl Running {
     }
 
     /// Requeues, errors and what the kernel does not count, as facts.
-    fn state_tallies(&self, sink: &mut dyn Sink) {
-        for (device, op, count) in self.tallies.at_edge(&self.watched) {
+    fn state_request_counts(&self, sink: &mut dyn Sink) {
+        for (device, op, count) in self.counts.at_edge(&self.watched) {
             let (device, value) = (sink.device(&device), FactValue::Count(count));
             let key = key::TRACE_BEFORE_WATCH.of(op.name());
             sink.fact(Fact::new(Some(device), key, value, NAME));
         }
-        for (device, op, tallies) in self.tallies.all(&self.watched) {
+        for (device, op, counts) in self.counts.all(&self.watched) {
             let numbers = [
-                (key::TRACE_REQUEUES, tallies.requeued),
-                (key::TRACE_ERRORS, tallies.failed),
-                (key::TRACE_NOT_IN_DISKSTATS, tallies.not_accounted),
-                (key::TRACE_BELOW_LIMIT, tallies.too_fast),
-                (key::TRACE_FILTERED, tallies.filtered),
+                (key::TRACE_REQUEUES, counts.requeued),
+                (key::TRACE_ERRORS, counts.failed),
+                (key::TRACE_NOT_IN_DISKSTATS, counts.not_accounted),
+                (key::TRACE_BELOW_LIMIT, counts.too_fast),
+                (key::TRACE_FILTERED, counts.filtered),
             ];
             let device = sink.device(&device);
             for (family, count) in numbers.into_iter().filter(|(_, count)| *count > 0) {

@@ -54,10 +54,10 @@ const NAMES: u32 = 16;
 /// The block events of the kernel.
 pub struct Ftrace {
     devices: Vec<(u32, u32)>,
-    running: Option<Running>,
+    running: Option<AttachedState>,
 }
 
-struct Running {
+struct AttachedState {
     // Closed before the instance goes: the kernel keeps an instance with an open pipe (EBUSY), and
     // fields are dropped in the order in which they stand here.
     pipe: File,
@@ -183,7 +183,7 @@ impl Collector for Ftrace {
         let listing = sink.begin(source);
         left.iter().for_each(|error| note(error, sink));
         let (reader, text) = ((format.reader)(), Vec::new());
-        self.running = Some(Running { pipe, instance, reader, text, listing, began });
+        self.running = Some(AttachedState { pipe, instance, reader, text, listing, began });
         Ok(())
     }
 
@@ -200,8 +200,8 @@ impl Collector for Ftrace {
         sink.resume(running.listing);
         set(&running.instance, "events/enable", "0")?;
         running.read(sink)?;
-        running.reader.finish(&mut Named(sink));
-        let Running { pipe, instance, .. } = running;
+        running.reader.finish(&mut NamingSink(sink));
+        let AttachedState { pipe, instance, .. } = running;
         drop(pipe);
         if let Err(error) = instance.remove() {
             note(&error, sink);
@@ -211,7 +211,7 @@ impl Collector for Ftrace {
     }
 }
 
-impl Running {
+impl AttachedState {
     /// Takes what text there is.
     fn read(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let mut some = [0; 1 << 16];
@@ -227,7 +227,7 @@ impl Running {
             let mut taken = 0;
             while let Some(length) = self.text[taken..].iter().position(|byte| *byte == b'\n') {
                 let line = String::from_utf8_lossy(&self.text[taken..taken + length]);
-                self.reader.line(&line, &mut Named(sink));
+                self.reader.line(&line, &mut NamingSink(sink));
                 taken += length + 1;
             }
             self.text.drain(..taken);
@@ -296,9 +296,9 @@ fn filter(devices: &[(u32, u32)]) -> String {
 }
 
 /// A sink that gives devices the names they have on this machine.
-struct Named<'a>(&'a mut dyn Sink);
+struct NamingSink<'a>(&'a mut dyn Sink);
 
-impl Sink for Named<'_> {
+impl Sink for NamingSink<'_> {
     fn begin(&mut self, source: Source) -> usize {
         self.0.begin(source)
     }

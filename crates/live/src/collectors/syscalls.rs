@@ -106,11 +106,11 @@ pub struct CallCount {
 /// The watcher of system calls.
 pub struct Syscalls {
     whom: Callers,
-    running: Option<Running>,
+    running: Option<AttachedState>,
     counts: Vec<CallCount>,
 }
 
-struct Running {
+struct AttachedState {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
     spans: CallLatencies,
@@ -178,7 +178,7 @@ impl Collector for Syscalls {
         source.sampling = Sampling::Traced;
         source.resolution = Some(Nanos(1));
         let (listing, began) = (sink.begin(source), clock::now());
-        self.running = Some(Running { programs: Some(programs), spans, listing, began });
+        self.running = Some(AttachedState { programs: Some(programs), spans, listing, began });
         Ok(())
     }
 

@@ -73,12 +73,12 @@ pub struct EventCount {
 /// The watcher of a function.
 pub struct Uprobe {
     options: UprobeOptions,
-    running: Option<Running>,
+    running: Option<AttachedState>,
     before: Vec<CallLatency>,
     counts: Vec<EventCount>,
 }
 
-struct Running {
+struct AttachedState {
     // Dropped first: nothing is counted into tables that are going.
     programs: Option<Ebpf>,
     spans: CallLatencies,
@@ -159,7 +159,7 @@ impl Collector for Uprobe {
         source.resolution = Some(Nanos(options.latency.map_or(1, |(_, unit)| unit as i64)));
         let (listing, began) = (sink.begin(source), clock::now());
         let programs = Some(programs);
-        self.running = Some(Running { programs, spans, listing, began, since: began });
+        self.running = Some(AttachedState { programs, spans, listing, began, since: began });
         Ok(())
     }
 

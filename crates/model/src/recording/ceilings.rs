@@ -27,7 +27,7 @@ const EVENTS_LEAST: usize = 1 << 12;
 pub(super) struct Ceiling {
     most: usize,
     beyond: &'static str,
-    of: fn(&Kept) -> usize,
+    of: fn(&KeptCounts) -> usize,
 }
 
 /// 300 MB, of captures of many listings: one alone folds long before.
@@ -59,16 +59,16 @@ pub(super) const ROWS_JOINED: &str =
 
 /// How many of each kind are kept.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct KeptCounts {
     events: usize,
     rows: usize,
     histograms: usize,
     facts: usize,
 }
 
-impl Kept {
-    fn of(listing: &Listing) -> Kept {
-        Kept {
+impl KeptCounts {
+    fn of(listing: &Listing) -> KeptCounts {
+        KeptCounts {
             events: listing.events.len(),
             rows: listing.intervals.len(),
             histograms: listing.distributions.len(),
@@ -78,7 +78,7 @@ impl Kept {
 
     /// One more listing ended.
     pub(super) fn add(&mut self, listing: &Listing) {
-        let Kept { events, rows, histograms, facts } = Kept::of(listing);
+        let KeptCounts { events, rows, histograms, facts } = KeptCounts::of(listing);
         self.events += events;
         self.rows += rows;
         self.histograms += histograms;
@@ -90,7 +90,7 @@ impl Recording {
     /// Whether the open listing may keep one more of a kind, of this device; what there is no room
     /// for is counted as lost.
     pub(super) fn has_room(&mut self, device: Option<DeviceId>, kind: Ceiling) -> bool {
-        let open = Kept::of(self.open());
+        let open = KeptCounts::of(self.open());
         let together = (kind.of)(&self.ended) + (kind.of)(&open);
         let beyond = if device == Some(FURTHER_DEVICES) {
             DEVICES_LOST

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::Listing;
-use crate::{Counted, DeviceId, Distribution, Edges, Event, Histogram, Op, Stage};
+use crate::{DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Op, Stage};
 
 /// Events that the end of a long listing must have to be a stretch of its own: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
@@ -85,7 +85,7 @@ impl Listing {
     fn fold(&mut self, which: Range<usize>, spared: &HashSet<DeviceId>) -> u64 {
         let edges = Edges::standard();
         let mut unmeasured = 0;
-        let mut devices = Counted::places(&self.counted);
+        let mut devices = DeviceTotals::places(&self.counted);
         let unlabelled = self.distributions.iter().enumerate().filter(|(_, known)| {
             known.label.is_none() && known.op.is_some() && *known.histogram.edges() == edges
         });
@@ -98,7 +98,7 @@ impl Listing {
         // Drained in place, so that no second copy is held while they are counted.
         let folds = |event: &mut Event| !spared.contains(&event.device);
         for event in self.events.extract_if(which, folds) {
-            Counted::count(&mut self.counted, &mut devices, &event);
+            DeviceTotals::count(&mut self.counted, &mut devices, &event);
             let Some((stage, latency)) = event.longest() else {
                 unmeasured += 1;
                 continue;

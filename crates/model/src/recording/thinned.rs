@@ -7,7 +7,7 @@ use crate::{DeviceId, Interval};
 
 /// How the rows of a listing were joined.
 #[derive(Clone, Debug)]
-pub(super) struct Thinned {
+pub(super) struct JoinedRows {
     /// Rows that become one, a power of two.
     together: u32,
     /// How many each row stands for.
@@ -18,13 +18,13 @@ pub(super) struct Thinned {
     limit: usize,
 }
 
-impl Default for Thinned {
-    fn default() -> Thinned {
-        Thinned { together: 1, counts: Vec::new(), last: HashMap::new(), limit: ROWS_OF_ONE }
+impl Default for JoinedRows {
+    fn default() -> JoinedRows {
+        JoinedRows { together: 1, counts: Vec::new(), last: HashMap::new(), limit: ROWS_OF_ONE }
     }
 }
 
-impl Thinned {
+impl JoinedRows {
     /// Rows before they are joined again.
     pub(super) fn limit(&self) -> usize {
         self.limit

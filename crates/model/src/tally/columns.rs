@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    Counted, DeviceId, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
+    DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
 };
 
 /// Columns of all series together (1.9 KB each: 31 MB).
@@ -27,19 +27,19 @@ pub(super) struct Columns {
     /// Latencies that found no room, for there were too many series.
     pub(super) unplaced: u64,
     /// What they add up to, by device.
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<DeviceTotals>,
     /// Where each device stands there, each key in `timed` and each in `whole`.
     places: HashMap<DeviceId, usize>,
     timed_places: HashMap<Key, usize>,
     whole_places: HashMap<Key, usize>,
     /// The longest stage of each event, over time.
-    timed: Vec<Timed>,
+    timed: Vec<TimeColumns>,
     /// Its other stages, all in one.
     whole: Vec<Distribution>,
 }
 
 /// The columns of one device, operation and stage that hold something, by number.
-struct Timed {
+struct TimeColumns {
     key: Key,
     columns: Vec<(i64, Histogram)>,
 }
@@ -74,7 +74,7 @@ impl Columns {
     /// Counts an event; one without a latency has nothing to count.
     pub(super) fn count(&mut self, event: &Event) {
         self.events += 1;
-        Counted::count(&mut self.counted, &mut self.places, event);
+        DeviceTotals::count(&mut self.counted, &mut self.places, event);
         let (Some((longest, latency)), Some(at)) = (event.longest(), event.completed) else {
             return;
         };
@@ -95,13 +95,13 @@ impl Columns {
         }
         (self.first, self.last) = (self.first.min(at), self.last.max(at));
         let series = *self.timed_places.entry(key).or_insert_with(|| {
-            self.timed.push(Timed { key, columns: Vec::new() });
+            self.timed.push(TimeColumns { key, columns: Vec::new() });
             self.timed.len() - 1
         });
         let shift = self.fitting(self.shift, self.timed.len());
         while self.shift < shift {
             self.shift += 1;
-            self.timed.iter_mut().for_each(Timed::halve);
+            self.timed.iter_mut().for_each(TimeColumns::halve);
         }
         let column = at >> self.shift;
         self.timed[series].at(column, &self.edges).record(latency.ns() as u64);
@@ -136,7 +136,7 @@ impl Columns {
         let Columns { edges, shift, first, last, timed, mut whole, .. } = self;
         let length = Some(Nanos(last.saturating_sub(first).saturating_add(1)));
         whole.iter_mut().for_each(|one| one.length = length);
-        for Timed { key: (device, op, layer, stage), columns } in timed {
+        for TimeColumns { key: (device, op, layer, stage), columns } in timed {
             let mut filled = columns.into_iter().peekable();
             for column in first >> shift..=last >> shift {
                 let here = filled.next_if(|(number, _)| *number == column);
@@ -156,7 +156,7 @@ impl Columns {
     }
 }
 
-impl Timed {
+impl TimeColumns {
     /// The column of that number; events come nearly in order.
     fn at(&mut self, column: i64, edges: &Edges) -> &mut Histogram {
         let place = match self.columns.last() {

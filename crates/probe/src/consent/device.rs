@@ -9,7 +9,7 @@ use iowhy_model::Random;
 
 use super::topology::{self, Node};
 use super::{Terms, human, signatures};
-use crate::engine::{Aligned, SoFar, Watcher};
+use crate::engine::{AlignedBuffer, SoFar, Watcher};
 use crate::error::Error;
 use crate::target::{Target, sensors};
 
@@ -141,7 +141,7 @@ fn data_in(
 ) -> io::Result<Option<u64>> {
     // As long as the device's own blocks make it, which O_DIRECT asks for; the rest of the last one
     // is looked at, too: a write to its first bytes writes all of it.
-    let mut chunk = Aligned::new(CHUNK, &mut Random::seeded(0));
+    let mut chunk = AlignedBuffer::new(CHUNK, &mut Random::seeded(0));
     let end = from + span.div_ceil(4096) * 4096;
     let (mut place, mut so_far) = (from, SoFar::default());
     while place < end {

@@ -10,7 +10,7 @@ use iowhy_model::Random;
 
 use super::topology::{self, Node};
 use super::{Terms, human};
-use crate::engine::{Aligned, SoFar, Watcher};
+use crate::engine::{AlignedBuffer, SoFar, Watcher};
 use crate::error::Error;
 use crate::target::{Target, sensors};
 
@@ -125,7 +125,7 @@ fn nameless(directory: &Path, flags: i32) -> io::Result<File> {
 }
 
 fn fill(file: &File, span: u64, watcher: &mut Watcher<'_>) -> io::Result<()> {
-    let mut chunk = Aligned::new(CHUNK, &mut Random::seeded(span));
+    let mut chunk = AlignedBuffer::new(CHUNK, &mut Random::seeded(span));
     let mut place = 0;
     let mut done = SoFar::default();
     while place < span {

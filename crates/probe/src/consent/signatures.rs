@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 use iowhy_model::Random;
 
-use crate::engine::Aligned;
+use crate::engine::AlignedBuffer;
 
 /// A mark at a fixed place from the start of a device.
 const AT_START: &[(u64, &[u8], &str)] = &[
@@ -123,7 +123,7 @@ fn has(part: &[u8], place: u64, mark: &[u8]) -> bool {
 
 fn read(file: &File, place: u64, length: u64) -> io::Result<Vec<u8>> {
     // Through a buffer that O_DIRECT accepts: the page cache may be older than the device.
-    let mut buffer = Aligned::new(length as usize, &mut Random::seeded(0));
+    let mut buffer = AlignedBuffer::new(length as usize, &mut Random::seeded(0));
     file.read_exact_at(buffer.bytes(), place)?;
     Ok(buffer.bytes().to_vec())
 }

@@ -6,18 +6,18 @@ use iowhy_model::Random;
 const ALIGNMENT: usize = 4096;
 
 /// A buffer on a page boundary; its memory does not move when it does.
-pub struct Aligned {
+pub struct AlignedBuffer {
     memory: Vec<u8>,
     skip: usize,
     length: usize,
 }
 
-impl Aligned {
+impl AlignedBuffer {
     /// A buffer full of bytes that do not compress.
-    pub fn new(length: usize, random: &mut Random) -> Aligned {
+    pub fn new(length: usize, random: &mut Random) -> AlignedBuffer {
         let memory = vec![0; length + ALIGNMENT];
         let skip = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        let mut buffer = Aligned { memory, skip, length };
+        let mut buffer = AlignedBuffer { memory, skip, length };
         random.fill(buffer.bytes());
         buffer
     }

@@ -10,7 +10,7 @@ use iowhy_model::{Op, Random};
 use rustix::io::ReadWriteFlags;
 
 use super::schedule::{Next, Schedule};
-use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
+use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
 use crate::target::Target;
@@ -21,7 +21,7 @@ const THREADS: u32 = 256;
 const NEAR_NS: u64 = 20_000;
 
 /// What the threads share.
-struct Shared<'a> {
+struct ThreadsState<'a> {
     target: &'a Target,
     job: &'a Job,
     clock: Clock,
@@ -39,8 +39,8 @@ pub fn run(
     schedule: &mut Schedule,
     clock: Clock,
     watcher: &mut Watcher<'_>,
-) -> Result<Ended, Error> {
-    let shared = Shared {
+) -> Result<EngineResult, Error> {
+    let shared = ThreadsState {
         target,
         job,
         clock,
@@ -74,15 +74,15 @@ pub fn run(
             no_cpu = no_cpu.zip(waited_ns).map(|(sum, more): (u64, u64)| sum + more);
         }
     });
-    Ok(Ended { gather, vanished: 0, no_cpu_ns: no_cpu, way: "calls" })
+    Ok(EngineResult { gather, vanished: 0, no_cpu_ns: no_cpu, way: "calls" })
 }
 
-impl Shared<'_> {
+impl ThreadsState<'_> {
     /// One thread: I/O after I/O until there are no more.
     fn work(&self, number: u32) -> (Gather, Option<u64>) {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut random = Random::seeded(self.job.seed ^ u64::from(number) << 32);
-        let mut buffer = Aligned::new(self.job.bytes as usize, &mut random);
+        let mut buffer = AlignedBuffer::new(self.job.bytes as usize, &mut random);
         let mut gather = Gather::of(self.job);
         let waited_ns = no_cpu_ns();
         let open = matches!(self.job.load, Load::Open { .. });

@@ -9,7 +9,7 @@ use io_uring::{IoUring, opcode};
 use iowhy_model::{Op, Random};
 
 use super::schedule::{Next, Schedule};
-use super::{Aligned, Clock, Ended, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
+use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job, Load};
 use crate::target::Target;
@@ -34,7 +34,7 @@ pub fn run(
     schedule: &mut Schedule,
     clock: Clock,
     watcher: &mut Watcher<'_>,
-) -> Result<Ended, Error> {
+) -> Result<EngineResult, Error> {
     if job.durable == Durable::Fdatasync {
         // io_uring hands every fsync to a worker thread; what is asked for is the caller's wait.
         let cause = io::Error::from(io::ErrorKind::Unsupported);
@@ -49,7 +49,7 @@ pub fn run(
         .run(schedule, clock, watcher)
         .map_err(|cause| Error::Engine { what: "io_uring failed", cause })?;
     let _ = rustix::thread::set_current_timer_slack(None);
-    Ok(Ended {
+    Ok(EngineResult {
         vanished: rounds.in_flight as u64,
         gather: std::mem::take(&mut rounds.gather),
         no_cpu_ns: no_cpu_ns().zip(waited_ns).map(|(now, then)| now.saturating_sub(then)),
@@ -61,7 +61,7 @@ pub fn run(
 struct Rounds {
     // In an Option so that it can be leaked together with the buffers the kernel still writes to.
     ring: Option<IoUring>,
-    buffers: Vec<Aligned>,
+    buffers: Vec<AlignedBuffer>,
     /// What each buffer is used for, and when its last I/O was seen to be done.
     slots: Vec<(Io, u64)>,
     free: Vec<u16>,
@@ -105,8 +105,8 @@ impl Rounds {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         let mut random = Random::seeded(job.seed);
-        let mut buffers: Vec<Aligned> =
-            (0..depth).map(|_| Aligned::new(job.bytes as usize, &mut random)).collect();
+        let mut buffers: Vec<AlignedBuffer> =
+            (0..depth).map(|_| AlignedBuffer::new(job.bytes as usize, &mut random)).collect();
         let areas: Vec<libc::iovec> = buffers
             .iter_mut()
             .map(|buffer| {

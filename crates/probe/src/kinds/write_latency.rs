@@ -38,7 +38,7 @@ use std::fmt::Write;
 
 use iowhy_model::{Op, Unit, numbers};
 
-use crate::enqueue::Enqueued;
+use crate::enqueue::WriteQueue;
 use crate::error::Error;
 use crate::job::{Durable, EngineChoice, Job, Load, Order};
 use crate::kind::{Ask, Kind};
@@ -134,7 +134,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         }
         text.push_str(&classic(bytes, &run));
         if depth(ask) > 1 {
-            let enqueued = Enqueued::of(&run);
+            let enqueued = WriteQueue::of(&run);
             let words = enqueued.words().into_iter();
             outcome.answer.extend(words.map(|words| format!("writes of {bytes} bytes: {words}")));
             let picture = enqueued.picture(run.depth_reached());

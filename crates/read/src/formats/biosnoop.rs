@@ -36,7 +36,7 @@
 //! events the tool dropped, unless its complaints on stderr were captured too. Whether whole lines
 //! are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Event, Flags, Inferred, Layer, Level, Name, Nanos, Op, Sink, Time};
+use iowhy_model::{DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sink, Time};
 
 use crate::counters::device_numbers::is_disk;
 use crate::histogram::powers::note;
@@ -298,7 +298,7 @@ impl Biosnoop {
     /// Rows come without their heading.
     fn infer(&mut self, line: &str, sink: &mut dyn Sink) {
         self.columns = Columns::of_row(line).unwrap_or_default();
-        sink.source().infer(Inferred::Columns);
+        sink.source().infer(Inference::Columns);
         let queue = if self.columns.queue { " QUE(ms)" } else { "" };
         sink.note(note(&format!(
             "the heading is missing: told by their number and by what fits together, the columns are \
@@ -316,7 +316,7 @@ impl Biosnoop {
             }
             // A second one tells that there were several runs, and nothing which row is of which.
             if self.headed && same {
-                sink.source().infer(Inferred::Order);
+                sink.source().infer(Inference::Order);
                 sink.note(note(
                     "rows of several runs stand among one another, in no order: their times do not fit together",
                 ));

@@ -122,7 +122,7 @@ fn moment(line: &str) -> Option<WallTime> {
 
 /// What is blocked at an OSD.
 #[derive(Clone, Copy, Default)]
-struct Blocked {
+struct BlockedOps {
     most: u64,
     oldest_s: u64,
 }
@@ -130,7 +130,7 @@ struct Blocked {
 #[derive(Default)]
 struct CephLog {
     slow: SlowLog,
-    blocked: BTreeMap<Option<u64>, Blocked>,
+    blocked: BTreeMap<Option<u64>, BlockedOps>,
 }
 
 impl Reader for CephLog {

@@ -99,7 +99,7 @@ fn stamp(text: &str) -> Option<WallTime> {
 }
 
 /// An operation, as its last line has it.
-struct Ongoing {
+struct Operation {
     what: String,
     file: String,
     op: Op,
@@ -110,12 +110,12 @@ struct Ongoing {
 #[derive(Default)]
 struct CockroachLog {
     slow: SlowLog,
-    ongoing: Vec<Ongoing>,
+    ongoing: Vec<Operation>,
 }
 
 impl CockroachLog {
     fn give(&mut self, place: usize, sink: &mut dyn Sink) {
-        let Ongoing { what, op, ns, at, .. } = self.ongoing.remove(place);
+        let Operation { what, op, ns, at, .. } = self.ongoing.remove(place);
         self.slow.take(("cockroach", op, &what), ns, at, sink);
     }
 }
@@ -124,7 +124,7 @@ impl Reader for CockroachLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some(entry) = Entry::of(line) else { return Step::Passed };
         self.slow.saw(stamp(line));
-        let is_same = |known: &Ongoing| known.what == entry.what && known.file == entry.file;
+        let is_same = |known: &Operation| known.what == entry.what && known.file == entry.file;
         if let Some(place) = self.ongoing.iter().position(is_same) {
             let known = &mut self.ongoing[place];
             if entry.ns > known.ns {
@@ -136,7 +136,7 @@ impl Reader for CockroachLog {
         } else if self.ongoing.len() == MOST {
             self.give(0, sink);
         }
-        self.ongoing.push(Ongoing {
+        self.ongoing.push(Operation {
             what: entry.what.to_string(),
             file: entry.file.to_string(),
             op: entry.op(),

@@ -23,8 +23,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Distribution, Fact, FactValue, Inferred, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage,
-    Time, key,
+    Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Rates, Sink,
+    Stage, Time, key,
 };
 
 use crate::counters::stated::state;
@@ -290,7 +290,7 @@ impl DiskspdText {
         };
         if let Some((work, place)) = self.headless.take().zip(of_one).filter(|_| files.is_empty()) {
             files.entry("all targets".to_string()).or_default()[place] = work;
-            sink.source().infer(Inferred::Columns);
+            sink.source().infer(Inference::Columns);
         }
         let mut percentiles = std::mem::take(&mut self.percentiles);
         for known in &mut percentiles {

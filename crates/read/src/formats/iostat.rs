@@ -35,7 +35,7 @@
 mod layouts;
 mod report;
 
-use iowhy_model::{Inferred, Level, Sink};
+use iowhy_model::{Inference, Level, Sink};
 
 use self::layouts::{Fit, columns_of};
 use self::report::Reports;
@@ -261,8 +261,8 @@ impl Iostat {
         let rows = RowCutter::new(self.columns.len(), true, is_value);
         self.expect = Expect::Rows { rows, open: false };
         self.reports.columns(&self.columns, sink);
-        if !sink.source().inferred.contains(&Inferred::Columns) {
-            sink.source().infer(Inferred::Columns);
+        if !sink.source().inferred.contains(&Inference::Columns) {
+            sink.source().infer(Inference::Columns);
             sink.note(note(&format!(
                 "the heading is missing or cut: told by their number and by what fits together, the \
                  columns are {}",

@@ -26,7 +26,7 @@
 //! they save. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
-    Distribution, Histogram, Inferred, Interval, Layer, Level, Note, Op, Sink, Stage,
+    Distribution, Histogram, Inference, Interval, Layer, Level, Note, Op, Sink, Stage,
 };
 
 use crate::counters::stated::{rates, state};
@@ -240,7 +240,7 @@ impl Reader for ZpoolIostat {
             self.bare = true;
             self.columns = Heading::from_words(&words);
             self.groups = GROUPS.map(str::to_string).to_vec();
-            sink.source().infer(Inferred::Columns);
+            sink.source().infer(Inference::Columns);
             let reason =
                 "no heading: the columns are taken for those of `zpool iostat -l`".to_string();
             sink.note(Note { line: 0, text: String::new(), reason });
@@ -459,7 +459,7 @@ mod tests {
         let row = "pool1  11,5T  6,60T    313      0  6,94M      0   14ms      -   13ms      -    2us      -      -      -    2us      -\n";
         let recording = read(&(row.to_string() + &row.replace("313", "312").repeat(2)));
         let listing = &recording.listings[0];
-        assert_eq!(listing.source.inferred, [Inferred::Columns]);
+        assert_eq!(listing.source.inferred, [Inference::Columns]);
         let reads: Vec<f64> =
             listing.intervals.iter().filter_map(|row| row.of(Op::Read)?.await_ns).collect();
         assert_eq!(reads, [14e6; 3]);

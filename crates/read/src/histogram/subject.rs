@@ -1,7 +1,7 @@
 //! What a printed histogram is of, by the words around it: many tools print the same table of other
 //! things than the latency of a disk.
 
-use iowhy_model::{Inferred, Sink};
+use iowhy_model::{Inference, Sink};
 
 use crate::histogram::powers::note;
 
@@ -112,8 +112,8 @@ impl Subject {
 
     /// Says that nobody said what was measured, if so.
     pub(crate) fn state(self, sink: &mut dyn Sink) {
-        if self == Subject::Unsaid && !sink.source().inferred.contains(&Inferred::Subject) {
-            sink.source().infer(Inferred::Subject);
+        if self == Subject::Unsaid && !sink.source().inferred.contains(&Inference::Subject) {
+            sink.source().infer(Inference::Subject);
             sink.note(note(
                 "nothing says that this histogram is of disk latency: no disk is judged by it",
             ));

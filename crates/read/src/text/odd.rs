@@ -33,11 +33,11 @@ pub(crate) struct Shapes {
     first: Vec<u64>,
     taken: usize,
     last: String,
-    waiting: Vec<Waiting>,
+    waiting: Vec<OddLine>,
 }
 
 /// An odd line before the first row of its shape.
-struct Waiting {
+struct OddLine {
     note: Note,
     shapes: Vec<u64>,
     until: usize,
@@ -79,7 +79,7 @@ impl Shapes {
             return Some(note);
         }
         if self.waiting.len() < WAITING {
-            self.waiting.push(Waiting { note, shapes, until: self.taken + PATIENCE });
+            self.waiting.push(OddLine { note, shapes, until: self.taken + PATIENCE });
         }
         None
     }

@@ -33,7 +33,7 @@ pub struct RunningDrive {
 }
 
 /// What the threads of a load share.
-struct Shared {
+struct LoadState {
     over: Arc<AtomicBool>,
     /// Where the next request of a load in order begins.
     next: AtomicU64,
@@ -59,7 +59,7 @@ impl Drive {
             Arc::new(File::options().read(true).write(true).custom_flags(flags).open(path)?);
         let over = Arc::new(AtomicBool::new(false));
         let (next, begun) = (AtomicU64::new(0), Instant::now());
-        let shared = Arc::new(Shared { over: over.clone(), next, begun });
+        let shared = Arc::new(LoadState { over: over.clone(), next, begun });
         let mut driven = RunningDrive { over, threads: Vec::new() };
         for one in 0..self.load.senders() {
             let (device, shared) = (device.clone(), shared.clone());
@@ -71,7 +71,13 @@ impl Drive {
     }
 
     /// What one thread does; errors of the disk are what it was made for, and are passed over.
-    fn one(self, device: &File, bytes: u64, mut random: Random, shared: &Shared) -> io::Result<()> {
+    fn one(
+        self,
+        device: &File,
+        bytes: u64,
+        mut random: Random,
+        shared: &LoadState,
+    ) -> io::Result<()> {
         let length = self.load.bytes as usize;
         let mut memory = vec![0x5a; length + ALIGNED];
         let skip = memory.as_ptr().align_offset(ALIGNED);
@@ -96,7 +102,7 @@ impl Drive {
     }
 
     /// Waits until the next request is to be sent; when that was, since the load began.
-    fn pace(&self, last: Duration, random: &mut Random, shared: &Shared) -> Duration {
+    fn pace(&self, last: Duration, random: &mut Random, shared: &LoadState) -> Duration {
         let now = shared.begun.elapsed().as_nanos() as u64;
         let next = Duration::from_nanos(self.load.after(last.as_nanos() as u64, now, random));
         // In short sleeps, so that the end is noticed.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use iowhy_lab::written::{WrittenScenario, written};
 
-use super::{Answer, Judged, Outcome};
+use super::{Answer, Outcome, RunVerdicts};
 
 /// The runs of a file.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn outcome(line: &Value) -> Option<Outcome> {
         requests: usize::try_from(line["requests"].as_u64()?).ok()?,
         late: line["late_ns"].as_u64()?,
         faulty: serde_json::from_value(line["faulty"].clone()).ok()?,
-        judged: Judged { answers: [at(0), at(1), at(2)] },
+        judged: RunVerdicts { answers: [at(0), at(1), at(2)] },
     })
 }
 
@@ -128,7 +128,7 @@ mod tests {
             requests: 930,
             late: 2_000_000,
             faulty: vec!["loop7".to_string()],
-            judged: Judged { answers: [said("device.retry"), None, said("healthy")] },
+            judged: RunVerdicts { answers: [said("device.retry"), None, said("healthy")] },
         };
         let path = std::env::temp_dir().join(format!("iowhy-kept-{}", std::process::id()));
         RunLog { path: path.clone(), known: Vec::new() }.add(&run).unwrap();

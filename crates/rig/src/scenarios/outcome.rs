@@ -58,7 +58,7 @@ pub struct Answer {
 
 /// The verdicts of a run, one per way.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Judged {
+pub struct RunVerdicts {
     /// In the order of [`Route::ALL`]; `None` where there was no report.
     pub answers: [Option<Answer>; 3],
 }
@@ -77,7 +77,7 @@ pub struct Outcome {
     /// How late the disks' answers were at most, ns: that is the host's doing, not the model's.
     pub late: u64,
     pub(super) faulty: Vec<String>,
-    pub(super) judged: Judged,
+    pub(super) judged: RunVerdicts,
 }
 
 impl Answer {
@@ -128,7 +128,7 @@ impl Outcome {
         scenario: &'static WrittenScenario,
         seed: u64,
         devices: &[String],
-        judged: Judged,
+        judged: RunVerdicts,
         truths: &[Truth],
         span: &Range<u64>,
     ) -> Outcome {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
-use super::{Answer, Judged, Outcome};
+use super::{Answer, Outcome, RunVerdicts};
 use iowhy_lab::written::WrittenScenario;
 
 use crate::built::iowhy;
@@ -56,7 +56,7 @@ pub fn run(
     }
     let answer = |report: Option<Value>| report.and_then(|report| Answer::read(&report, scenario));
     let judged = reports?.map(answer);
-    Ok(Outcome::new(scenario, seed, &devices, Judged { answers: judged }, &truths, &span))
+    Ok(Outcome::new(scenario, seed, &devices, RunVerdicts { answers: judged }, &truths, &span))
 }
 
 impl Beds {

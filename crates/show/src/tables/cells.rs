@@ -29,7 +29,7 @@ struct Key {
 }
 
 #[derive(Clone, Copy)]
-struct Counted {
+struct Cell {
     span_s: u32,
     count: u64,
     sum_ns: i64,
@@ -69,7 +69,7 @@ impl Origin {
 pub struct Cells {
     span_s: i64,
     edges: Edges,
-    cells: HashMap<Key, Counted>,
+    cells: HashMap<Key, Cell>,
     latest_s: i64,
     /// So many may be kept before a run is written.
     most: usize,
@@ -106,7 +106,7 @@ impl Cells {
                 time_s: self.begin(at_ns),
                 bucket: self.edges.index(latency.ns() as u64) as u16,
             };
-            let one = Counted {
+            let one = Cell {
                 span_s: self.span_s as u32,
                 count: 1,
                 sum_ns: latency.ns(),
@@ -130,7 +130,7 @@ impl Cells {
             let (device, op, stage) = (known.device, known.op, known.stage);
             let key = Key { device, op, stage, time_s, bucket };
             let bytes = known.bytes.and_then(|bytes| u64::from(bytes).checked_mul(count));
-            self.add(key, Counted { span_s, count, sum_ns, bytes, origin });
+            self.add(key, Cell { span_s, count, sum_ns, bytes, origin });
         }
     }
 
@@ -145,11 +145,11 @@ impl Cells {
         second.div_euclid(self.span_s) * self.span_s
     }
 
-    fn add(&mut self, key: Key, one: Counted) {
+    fn add(&mut self, key: Key, one: Cell) {
         self.latest_s = self.latest_s.max(key.time_s);
         let stages = Stage::ALL.iter().zip(&mut self.of_stage);
         stages.filter(|(stage, _)| **stage == key.stage).for_each(|(_, n)| *n += one.count);
-        let known = self.cells.entry(key).or_insert(Counted { count: 0, sum_ns: 0, ..one });
+        let known = self.cells.entry(key).or_insert(Cell { count: 0, sum_ns: 0, ..one });
         known.bytes = if known.count == 0 {
             one.bytes
         } else {
@@ -164,7 +164,7 @@ impl Cells {
     /// Writes a run: all, or but for the latest cells, which may still be counted in.
     pub fn flush(&mut self, all: bool, known: &Recording, files: &mut Files) -> io::Result<()> {
         let limit_s = self.latest_s.saturating_sub(UNFINISHED_S.max(self.span_s));
-        let mut run: Vec<(Key, Counted)> = Vec::with_capacity(self.cells.len());
+        let mut run: Vec<(Key, Cell)> = Vec::with_capacity(self.cells.len());
         self.cells.retain(|key, one| {
             let kept = !all && key.time_s >= limit_s;
             if !kept {
@@ -191,7 +191,7 @@ impl Cells {
     }
 }
 
-fn fill(columns: &mut [Column], key: &Key, one: &Counted, device_name: &str) {
+fn fill(columns: &mut [Column], key: &Key, one: &Cell, device_name: &str) {
     let [time, span, device, op, stage, bucket, count, sum, bytes, origin] = columns else {
         return;
     };

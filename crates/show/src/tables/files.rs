@@ -57,13 +57,13 @@ impl About {
 }
 
 /// A file under way, and its rows so far.
-type Growing<'a> = (ParquetFile<Box<dyn Write + 'a>>, u64);
+type OpenFile<'a> = (ParquetFile<Box<dyn Write + 'a>>, u64);
 
 /// The files that are open.
 pub struct Files<'a> {
     open: OpenTable<'a>,
     pub about: About,
-    files: BTreeMap<(Table, i64), Growing<'a>>,
+    files: BTreeMap<(Table, i64), OpenFile<'a>>,
     columns: BTreeMap<Table, Vec<Column>>,
     days: BTreeSet<i64>,
 }

@@ -9,7 +9,7 @@ use iowhy_show::ParquetSink;
 use super::Convert;
 use crate::arguments::Files;
 use crate::command::Status;
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::outputs::Output;
 
 /// The targets written here.
@@ -71,5 +71,5 @@ fn nothing(
     let filtered = if all { "it holds no latencies" } else { "nothing in it passes the filters" };
     let reason = reason.map_or(filtered, String::as_str);
     let text = format!("cannot convert to {target}: {reason}");
-    Err(Hinted::error(text, "`iowhy explain convert` says what each format carries"))
+    Err(HintedError::error(text, "`iowhy explain convert` says what each format carries"))
 }

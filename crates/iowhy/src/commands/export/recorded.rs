@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::partition::{Here, Partition};
 use super::{Exporter, Unit};
-use crate::messages::{self, Hinted, Working};
+use crate::messages::{self, HintedError, ProgressMessage};
 use crate::store_input::{self, FOLDER};
 use crate::when;
 
@@ -27,12 +27,12 @@ const BEYOND_S: i64 = 60;
 impl Exporter {
     /// What a store holds of the time asked for.
     pub fn store(&mut self, folder: &Path, here: &Here) -> anyhow::Result<()> {
-        let _working = Working::on("exporting the recorder's store");
+        let _working = ProgressMessage::on("exporting the recorder's store");
         let store = store_input::open(folder)?;
         let span = self.asked.files.past.span()?;
         let cannot = |cause: std::io::Error| {
             let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
-            Hinted::error(text, "run as a user who may read it, such as root")
+            HintedError::error(text, "run as a user who may read it, such as root")
         };
         let segments = store.segments().map_err(cannot)?;
         let newest = segments.last().map(|name| name.began_s);
@@ -96,7 +96,7 @@ impl Exporter {
         let mut incomplete = false;
         let pour = |sink: &mut TableSink| {
             let poured = store.pour_segment(name, sink).map_err(|cause| {
-                Hinted::error(
+                HintedError::error(
                     format!("cannot read `{}` of the store: {cause}", name.file()),
                     "run as a user who may read it, such as root",
                 )
@@ -166,7 +166,10 @@ impl Exporter {
                 Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(()),
                 Err(cause) => {
                     let text = format!("cannot read `{input}`: {cause}");
-                    return Err(Hinted::error(text, "run as a user who may read it, such as root"));
+                    return Err(HintedError::error(
+                        text,
+                        "run as a user who may read it, such as root",
+                    ));
                 }
             };
             let mut reader = BufReader::with_capacity(1 << 18, file);
@@ -236,5 +239,5 @@ fn host_of(
         return Ok(here.host.clone());
     }
     let text = format!("`{}` does not say on which host it was recorded", folder.display());
-    Err(Hinted::error(text, "say it: `--host NAME`"))
+    Err(HintedError::error(text, "say it: `--host NAME`"))
 }

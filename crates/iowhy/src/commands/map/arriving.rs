@@ -38,7 +38,7 @@ impl Map {
         let mut pages = Pages::open()?;
         // Before the thread that reads begins, which inherits it.
         confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
-        let shared = Shared::default();
+        let shared = SharedArrivals::default();
         let mut feed = shared.clone();
         let (done, ended) = mpsc::channel();
         let files = files.clone();
@@ -90,13 +90,13 @@ impl Map {
 /// A recording that one thread fills and another looks at; what comes faster than it is drawn is
 /// counted, so that memory stays the same however much comes.
 #[derive(Clone, Default)]
-struct Shared {
+struct SharedArrivals {
     tally: Arc<Mutex<Tally>>,
     /// The open source as the reader amends it; goes back before anything else is told.
     amended: Option<Source>,
 }
 
-impl Shared {
+impl SharedArrivals {
     fn tally(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +117,7 @@ impl Shared {
     }
 }
 
-impl Sink for Shared {
+impl Sink for SharedArrivals {
     fn begin(&mut self, source: Source) -> usize {
         self.settle().begin(source)
     }

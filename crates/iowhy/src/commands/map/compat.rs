@@ -12,7 +12,7 @@ use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 use crate::arguments::{Files, duration};
 use crate::command::Status;
 use crate::confined;
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::sanitised;
 
 /// `--compat`, and the options of PyLatencyMap that go with it.
@@ -89,7 +89,7 @@ impl Compat {
             && low > high
         {
             let hint = "the highest row must not be below the lowest";
-            return Err(Hinted::error("`--min-bucket` is above `--max-bucket`", hint));
+            return Err(HintedError::error("`--min-bucket` is above `--max-bucket`", hint));
         }
         // The original takes -1 for "as the data are" and 64 for "12 rows".
         Ok(PylatencymapOptions {
@@ -108,7 +108,7 @@ fn cumulative(record: LiteralRecord) -> CumulativeRecord {
 }
 
 fn no_records(input: &str) -> anyhow::Error {
-    Hinted::error(
+    HintedError::error(
         format!("`{input}` holds no records of PyLatencyMap"),
         format!(
             "`iowhy convert {input} - --to pylatencymap | iowhy map - --compat pylatencymap` \

@@ -16,7 +16,7 @@ pub struct Window {
 }
 
 /// Who is counted: empty seconds are kept for each of these.
-type Counted = BTreeSet<(DeviceId, Layer, Stage)>;
+type CountedKeys = BTreeSet<(DeviceId, Layer, Stage)>;
 
 impl Window {
     /// Adds what came since and gives out what there is to draw: `seconds` at the most.
@@ -42,7 +42,7 @@ fn merge(listing: &mut Listing, old: Option<Listing>, seconds: i64) {
     let mut known = old.map_or_else(Vec::new, |old| old.distributions);
     let last = last_second(&known);
     listing.distributions.drain(..).for_each(|one| join(&mut known, one));
-    let mut counted = Counted::new();
+    let mut counted = CountedKeys::new();
     for event in &events {
         count(&mut known, &mut counted, event);
     }
@@ -81,7 +81,7 @@ fn last_second(known: &[Distribution]) -> Option<i64> {
 }
 
 /// Counts a request into the second in which it completed.
-fn count(known: &mut Vec<Distribution>, counted: &mut Counted, event: &Event) {
+fn count(known: &mut Vec<Distribution>, counted: &mut CountedKeys, event: &Event) {
     let (Some((stage, latency)), Some(at)) = (event.longest(), event.completed) else { return };
     let start = second_of(at);
     counted.insert((event.device, event.layer, stage));
@@ -101,7 +101,7 @@ fn count(known: &mut Vec<Distribution>, counted: &mut Counted, event: &Event) {
 }
 
 /// Seconds since the last one drawn in which nobody completed anything: watched, and empty.
-fn silence(known: &mut Vec<Distribution>, counted: &Counted, last: Option<i64>) {
+fn silence(known: &mut Vec<Distribution>, counted: &CountedKeys, last: Option<i64>) {
     /// More at once is a clock that jumped, not silence: a day.
     const MOST: i64 = 86_400;
     let (Some(last), Some(now)) = (last, last_second(known)) else { return };

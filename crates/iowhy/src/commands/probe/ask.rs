@@ -10,7 +10,7 @@ use iowhy_probe::Purpose;
 
 use super::followups::Proposal;
 use super::{Probe, measure, result};
-use crate::messages::{self, Hinted};
+use crate::messages::{self, HintedError};
 use crate::sanitised;
 
 /// Asks, measures into the recording, writes the numbers (not with `quiet`) and judges anew; `None`
@@ -57,7 +57,7 @@ pub fn ask(
 /// Whether the user says yes on the terminal.
 fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(Hinted::error(
+        return Err(HintedError::error(
             "cannot ask: stdin is not a terminal",
             format!("`--ask --yes` agrees beforehand; or run it yourself: `{command}`"),
         ));

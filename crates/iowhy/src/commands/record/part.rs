@@ -9,8 +9,8 @@ use rustix::fs::{Access, FallocateFlags, access, fallocate};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::messages::Hinted;
-use crate::outputs::{Force, Made, Output};
+use crate::messages::HintedError;
+use crate::outputs::{Force, Output, WrittenFile};
 
 /// Numbers that are passed over in search of a free one: an older recording's files.
 const TAKEN: usize = 10_000;
@@ -51,7 +51,7 @@ impl Part {
         if self.whole == 0
             && let Some(output) = self.output.take()
         {
-            output.made().iter().for_each(Made::remove);
+            output.made().iter().for_each(WrittenFile::remove);
         }
     }
 
@@ -122,7 +122,7 @@ pub struct Place {
     count: usize,
     /// The files that are there; those that may go with what tells them from others of that name.
     kept: VecDeque<PathBuf>,
-    ended: VecDeque<Option<Made>>,
+    ended: VecDeque<Option<WrittenFile>>,
     /// Bytes of all files that were ended, also those removed since.
     bytes: u64,
 }
@@ -150,7 +150,7 @@ impl Place {
         };
         if rotates && place.is_stdout() {
             let hint = "name a file, or leave `--rotate` out";
-            return Err(Hinted::error("standard output cannot be rotated", hint));
+            return Err(HintedError::error("standard output cannot be rotated", hint));
         }
         Ok(place)
     }
@@ -204,7 +204,7 @@ impl Place {
                 "cannot make another file in `{}` without the rights that are given up after the start",
                 folder.display()
             );
-            return Err(Hinted::error(
+            return Err(HintedError::error(
                 text,
                 "choose a folder of your own, or leave `--rotate` out",
             ));

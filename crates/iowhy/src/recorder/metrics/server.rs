@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 
-use super::Shared;
+use super::SharedFigures;
 use super::exposition::{Form, expose};
 use super::wire::Wire;
 
@@ -31,7 +31,7 @@ pub struct Terms {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn serve(listener: TcpListener, shared: &Shared, terms: &Terms) -> io::Result<()> {
+pub fn serve(listener: TcpListener, shared: &SharedFigures, terms: &Terms) -> io::Result<()> {
     for _ in 0..AT_ONCE {
         let (listener, shared, terms) = (listener.try_clone()?, shared.clone(), terms.clone());
         let thread = std::thread::Builder::new().name("metrics".to_string());
@@ -51,7 +51,7 @@ pub fn serve(listener: TcpListener, shared: &Shared, terms: &Terms) -> io::Resul
     Ok(())
 }
 
-fn answer(mut wire: Wire, shared: &Shared, token: Option<&str>) -> io::Result<()> {
+fn answer(mut wire: Wire, shared: &SharedFigures, token: Option<&str>) -> io::Result<()> {
     let head = head(&mut wire)?;
     wire.for_another(PATIENCE);
     let mut lines = head.lines();
@@ -132,7 +132,7 @@ mod tests {
     fn two_paths_are_answered_and_nothing_else() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Shared::default();
+        let shared = SharedFigures::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
         serve(listener, &shared, &Terms::default()).expect("threads");
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -155,7 +155,7 @@ mod tests {
     fn who_does_not_show_the_token_is_told_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Shared::default();
+        let shared = SharedFigures::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
         let terms = Terms { token: Some("open sesame".to_string()), tls: None };
         serve(listener, &shared, &terms).expect("threads");

@@ -11,18 +11,18 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::messages::Hinted;
+use crate::messages::HintedError;
 
 /// A socket whose reads and writes end at a moment, however slowly the other side goes on.
-pub struct Timed {
+pub struct DeadlineStream {
     socket: TcpStream,
     until: Instant,
 }
 
-impl Timed {
+impl DeadlineStream {
     /// For so long.
-    pub fn new(socket: TcpStream, patience: Duration) -> Timed {
-        Timed { socket, until: Instant::now() + patience }
+    pub fn new(socket: TcpStream, patience: Duration) -> DeadlineStream {
+        DeadlineStream { socket, until: Instant::now() + patience }
     }
 
     fn left(&self) -> io::Result<Duration> {
@@ -31,14 +31,14 @@ impl Timed {
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.socket.set_read_timeout(Some(self.left()?))?;
         self.socket.read(into)
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         self.socket.set_write_timeout(Some(self.left()?))?;
         self.socket.write(from)
@@ -52,9 +52,9 @@ impl Write for Timed {
 /// A connection.
 pub enum Wire {
     /// As it is.
-    Plain(Timed),
+    Plain(DeadlineStream),
     /// Under TLS; the handshake is made with the first byte that is read.
-    Tls(Box<StreamOwned<ServerConnection, Timed>>),
+    Tls(Box<StreamOwned<ServerConnection, DeadlineStream>>),
 }
 
 impl Wire {
@@ -67,7 +67,7 @@ impl Wire {
         tls: Option<&Arc<ServerConfig>>,
         patience: Duration,
     ) -> io::Result<Wire> {
-        let timed = Timed::new(socket, patience);
+        let timed = DeadlineStream::new(socket, patience);
         let Some(tls) = tls else { return Ok(Wire::Plain(timed)) };
         let connection = ServerConnection::new(Arc::clone(tls)).map_err(io::Error::other)?;
         Ok(Wire::Tls(Box::new(StreamOwned::new(connection, timed))))
@@ -126,7 +126,7 @@ impl Write for Wire {
 pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>> {
     use std::os::unix::fs::MetadataExt;
     let failed = |path: &Path, what: String, hint: &str| {
-        Hinted::error(format!("`{}` {what}", path.display()), hint)
+        HintedError::error(format!("`{}` {what}", path.display()), hint)
     };
     let whole = "name a PEM file: the certificate of this host, then those that signed it";
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)

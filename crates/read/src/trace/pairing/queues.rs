@@ -12,7 +12,7 @@ pub(super) const TWINS: usize = 255;
 /// Requests by device and sector, first come first served.
 #[derive(Default)]
 pub(super) struct Queues {
-    pub(super) first: HashMap<Key, Request, BuildHasherDefault<Folding>>,
+    pub(super) first: HashMap<Key, Request, BuildHasherDefault<FoldHasher>>,
     pub(super) len: usize,
     /// Requests for which there was no room, not yet said.
     pub(super) refused: u64,
@@ -75,9 +75,9 @@ impl Queues {
 /// Hashes a device and a sector by one wide multiplication; its odd constant is the golden
 /// ratio's (Knuth, The Art of Computer Programming, volume 3, 6.4).
 #[derive(Default)]
-pub(super) struct Folding(u64);
+pub(super) struct FoldHasher(u64);
 
-impl Hasher for Folding {
+impl Hasher for FoldHasher {
     fn finish(&self) -> u64 {
         self.0
     }

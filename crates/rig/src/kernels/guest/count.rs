@@ -138,7 +138,7 @@ pub fn count(
     let service = events().filter_map(|event| event.latency(Stage::Device)).map(|ns| ns.ns());
     let mut service: Vec<i64> = service.collect();
     service.sort_unstable();
-    let requeued = tracer.tallies().iter().map(|(_, _, tallies)| tallies.requeued).sum();
+    let requeued = tracer.request_counts().iter().map(|(_, _, counts)| counts.requeued).sum();
     Ok(Count { rows, errors, service, requeued })
 }
 

@@ -17,14 +17,14 @@ const TARGET: usize = 40;
 
 /// A mapped device, there until it is dropped.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MapperDevice {
     control: File,
     name: &'static str,
     /// Its name in /sys/block.
     pub device: String,
 }
 
-impl Mapped {
+impl MapperDevice {
     /// Makes a device of so many sectors out of one target with its parameters.
     ///
     /// # Errors
@@ -34,13 +34,13 @@ impl Mapped {
         sectors: u64,
         target: &str,
         parameters: &str,
-    ) -> io::Result<Mapped> {
+    ) -> io::Result<MapperDevice> {
         let control = File::options().read(true).write(true).open("/dev/mapper/control")?;
         let mut create = header(name, 0, 0);
         tell_mapper(&control, CREATE, &mut create)?;
         // The number of the new device stands at 40: minor in the low byte, as long as it is small.
         let minor = create.get(40).copied().unwrap_or(0);
-        let mapped = Mapped { control, name, device: format!("dm-{minor}") };
+        let mapped = MapperDevice { control, name, device: format!("dm-{minor}") };
         let padded = (parameters.len() + 1).next_multiple_of(8);
         let mut load = header(name, TARGET + padded, 1);
         load.extend_from_slice(&0u64.to_ne_bytes());
@@ -61,7 +61,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MapperDevice {
     fn drop(&mut self) {
         let _ = tell_mapper(&self.control, REMOVE, &mut header(self.name, 0, 0));
     }

@@ -11,7 +11,7 @@ use iowhy_model::Op;
 use serde_json::{Value, json};
 
 use super::load::{self, Load};
-use super::mapped::Mapped;
+use super::mapped::MapperDevice;
 use super::{Count, Device, accuses, count, judged, lines};
 
 /// Sectors of a mapped device: 64 MiB.
@@ -39,7 +39,7 @@ pub fn delay() -> io::Result<Vec<Value>> {
 /// events and as histograms.
 pub fn linear() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
-    let mapped = Mapped::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
+    let mapped = MapperDevice::new("line", SECTORS, "linear", &format!("{} 0", number(&below)))?;
     let line = Device::named(&mapped.device)?;
     let mut told = Vec::new();
     for mode in [TraceMode::Events, TraceMode::Histograms] {
@@ -56,7 +56,7 @@ pub fn linear() -> io::Result<Vec<Value>> {
 pub fn flakey() -> io::Result<Vec<Value>> {
     let below = Device::named("nullb0")?;
     let parameters = format!("{} 0 1 1", number(&below));
-    let flaky = Mapped::new("flaky", SECTORS, "flakey", &parameters)?;
+    let flaky = MapperDevice::new("flaky", SECTORS, "flakey", &parameters)?;
     let path = flaky.path();
     let mut failed = 0;
     let counted = count(&below, TraceMode::Events, || {
@@ -89,7 +89,7 @@ pub fn raid() -> io::Result<Vec<Value>> {
     let member = Device::named(&slow.device)?;
     let parameters =
         format!("raid1 4 0 nosync region_size 1024 2 - {} - {}", number(&good), number(&member));
-    let mirror = Mapped::new("mirror", SECTORS, "raid", &parameters)?;
+    let mirror = MapperDevice::new("mirror", SECTORS, "raid", &parameters)?;
     let load = Load { op: Op::Write, bytes: 4096, depth: 1, number: 30 };
     let all = [&mirror.device, &slow.device, "nullb0", "nullb1"];
     above(&all, &good, load, DELAY_MS as f64, LAYER, || Ok(()))
@@ -172,8 +172,8 @@ fn blames(said: &Value, disk: &str) -> bool {
     accuses(said) && said["device"] == disk
 }
 
-fn mapped_delay(name: &'static str, below: &Device) -> io::Result<Mapped> {
-    Mapped::new(name, SECTORS, "delay", &format!("{} 0 {DELAY_MS}", number(below)))
+fn mapped_delay(name: &'static str, below: &Device) -> io::Result<MapperDevice> {
+    MapperDevice::new(name, SECTORS, "delay", &format!("{} 0 {DELAY_MS}", number(below)))
 }
 
 /// `major:minor`, as the device mapper and cgroups take it.

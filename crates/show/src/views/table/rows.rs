@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{
-    Counted, DeviceId, Distribution, Edges, Field, Histogram, INTERVAL_FIELDS, Interval, Layer,
-    Listing, Op, RATE_FIELDS, Rates, Recording, Report, Sampling, Stage, distributions,
+    DeviceId, DeviceTotals, Distribution, Edges, Field, Histogram, INTERVAL_FIELDS, Interval,
+    Layer, Listing, Op, RATE_FIELDS, Rates, Recording, Report, Sampling, Stage, distributions,
 };
 
 use super::layout::COLUMNS;
@@ -234,13 +234,13 @@ fn of_events(
     devices.sort_unstable();
     devices.dedup();
     let mut all = listing.counted.clone();
-    let mut places = Counted::places(&all);
+    let mut places = DeviceTotals::places(&all);
     for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-        Counted::count(&mut all, &mut places, event);
+        DeviceTotals::count(&mut all, &mut places, event);
     }
     let of_device = |device| {
         let known = places.get(&device).and_then(|place| all.get(*place));
-        let none = Counted::new(device);
+        let none = DeviceTotals::new(device);
         let counted = known.unwrap_or(&none);
         let mut row = of_interval(recording, &counted.interval(listing.source.watched));
         add_latencies(&mut row, folded, device);
