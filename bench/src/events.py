@@ -76,7 +76,7 @@ def write(path, table, name):
         path, table.schema, compression="zstd", use_dictionary=texts, column_encoding=encoding, store_schema=False
     ) as file:
         file.write_table(table, row_group_size=GROUP)
-        file.add_key_value_metadata({"iowhy.schema": "1", "iowhy.table": name})
+        file.add_key_value_metadata({"iowhy.schema": "2", "iowhy.table": name})
 
 
 def main(folder, millions):
@@ -86,7 +86,7 @@ def main(folder, millions):
         parts = [
             events(chance, device, rows, device == "sdb" and host % 3 == 0) for device in DEVICES
         ]
-        table = pyarrow.concat_tables(parts).unify_dictionaries()
+        table = pyarrow.concat_tables(parts).unify_dictionaries().sort_by("time")
         into = pathlib.Path(folder) / "events" / f"host=h{host}" / f"date={DAY}"
         write(into / "made.parquet", table, "events")
     write(pathlib.Path(folder) / "buckets" / "buckets.parquet", buckets(), "buckets")

@@ -5,7 +5,7 @@ SELECT e.second, b.low_ns, e.ios, e.ios AS rows_read
 FROM (
     SELECT second, bucket, count(*) AS ios
     FROM events
-    WHERE bucket IS NOT NULL
     GROUP BY second, bucket
+    -- Those without a bucket are left out by the join.
 ) e JOIN buckets b ON b.bucket = e.bucket
 ORDER BY 1, 2

@@ -1,16 +1,14 @@
 //! A result is compared with the files before it is shown: an engine that loses a worker may deliver rows twice.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use anyhow::{Context, ensure};
-use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::datatypes::DataType;
+use anyhow::{Context, bail, ensure};
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 
-use crate::columns::{text, whole};
+use crate::columns::{as_texts, as_whole, text, whole};
 use crate::engine::Fleet;
-use crate::print::Rows;
+use crate::print::Answer;
 use crate::queries::Directives;
 use crate::tables::Table;
 
@@ -21,19 +19,15 @@ pub const ROWS: &str = "rows_read";
 ///
 /// # Errors
 /// If so, or if it cannot be found out.
-pub async fn check(fleet: &Fleet, directives: &Directives, result: &Rows) -> anyhow::Result<()> {
+pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> anyhow::Result<()> {
     unique(&directives.key, result)?;
     let Some((table, condition)) = &directives.rows else { return Ok(()) };
     let known = Table::ALL.into_iter().find(|known| known.name() == table);
     let known = known.with_context(|| format!("the query's `rows` names no table: `{table}`"))?;
     let owed = owed(fleet, known, condition.as_deref()).await?;
-    let place = result.place(ROWS)?;
-    let mut sum = 0;
-    for row in 0..result.count() {
-        let rows = text(&result.columns[place], row);
-        sum +=
-            rows.parse::<i64>().with_context(|| format!("`{ROWS}` is not a number: `{rows}`"))?;
-    }
+    let rows = as_whole(&result.columns[result.place(ROWS)?])?;
+    ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in each row of the result");
+    let sum: i64 = rows.iter().flatten().sum();
     ensure!(
         sum == owed,
         "the result rests on {sum} rows of `{table}`, and there are {owed}: it is not shown\n\
@@ -65,36 +59,38 @@ pub async fn owed(fleet: &Fleet, table: Table, condition: Option<&str>) -> anyho
     Ok(those.iter().flatten().sum())
 }
 
-fn unique(key: &[String], result: &Rows) -> anyhow::Result<()> {
+fn unique(key: &[String], result: &Answer) -> anyhow::Result<()> {
     let places: Vec<usize> =
         key.iter().map(|name| result.place(name)).collect::<anyhow::Result<_>>()?;
     if places.is_empty() {
         return Ok(());
     }
-    let columns = places.iter().map(|place| &result.columns[*place]);
-    let columns: Vec<ArrayRef> = columns.map(|of| Arc::new(of.clone()) as ArrayRef).collect();
-    let fields = columns.iter().map(|_| SortField::new(DataType::Utf8)).collect();
+    let columns: Vec<ArrayRef> =
+        places.iter().map(|place| result.columns[*place].clone()).collect();
+    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
     let rows = RowConverter::new(fields)?.convert_columns(&columns)?;
-    let mut seen = HashSet::with_capacity(result.count());
-    for (at, row) in rows.iter().enumerate() {
-        let values = || places.iter().map(|place| text(&result.columns[*place], at));
-        ensure!(
-            seen.insert(row),
-            "the result has two rows for {}: it is not shown\nhint: run it again; where it \
-             happens twice, the engine or the query is broken",
-            values().collect::<Vec<_>>().join(", ")
-        );
-    }
-    Ok(())
+    let mut seen = HashSet::with_capacity(rows.num_rows());
+    let Some((twice, _)) = rows.iter().enumerate().find(|(_, row)| !seen.insert(*row)) else {
+        return Ok(());
+    };
+    let values = columns.iter().map(|column| Ok(text(&as_texts(column)?, twice).to_string()));
+    bail!(
+        "the result has two rows for {}: it is not shown\nhint: run it again; where it happens \
+         twice, the engine or the query is broken",
+        values.collect::<anyhow::Result<Vec<_>>>()?.join(", ")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::array::StringArray;
+    use std::sync::Arc;
 
-    fn result(disks: &[&str]) -> Rows {
-        let columns = vec![disks.to_vec().into(), vec!["1"; disks.len()].into()];
-        Rows { names: vec!["disk".into(), ROWS.into()], numbers: vec![false, true], columns }
+    fn result(disks: &[&str]) -> Answer {
+        let columns = [disks.to_vec(), vec!["1"; disks.len()]];
+        let columns = columns.map(|texts| Arc::new(StringArray::from(texts)) as ArrayRef).to_vec();
+        Answer { names: vec!["disk".into(), ROWS.into()], numbers: vec![false, true], columns }
     }
 
     #[test]
@@ -115,7 +111,7 @@ mod tests {
         let fleet = Fleet::open(&[make.folder.as_path().into()]).await?;
         let text = "-- key: device, host\n-- rows: cells where op = 'read'\n
                     SELECT host, device, count(*) AS rows_read FROM cells WHERE op = 'read' GROUP BY host, device";
-        let mut rows = Rows::of(&fleet.query(text).await?)?;
+        let mut rows = Answer::of(&fleet.query(text).await?)?;
         let directives = Directives::of(text);
         check(&fleet, &directives, &rows).await?;
         let all = Directives { rows: Some(("cells".to_string(), None)), ..directives.clone() };

@@ -1,7 +1,7 @@
 //! Columns of a result, as Rust sees them.
 
 use anyhow::Context;
-use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 
@@ -10,8 +10,15 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 /// # Errors
 /// If it is no column of numbers.
 pub fn whole(batch: &RecordBatch, column: usize) -> anyhow::Result<Int64Array> {
-    let array = batch.columns().get(column).context("a column is missing")?;
-    let array = cast(array, &DataType::Int64)?;
+    as_whole(batch.columns().get(column).context("a column is missing")?)
+}
+
+/// Values as whole numbers; null where a text is none.
+///
+/// # Errors
+/// If it is no column of numbers.
+pub fn as_whole(column: &ArrayRef) -> anyhow::Result<Int64Array> {
+    let array = cast(column, &DataType::Int64)?;
     Ok(array.as_primitive_opt::<Int64Type>().context("no column of whole numbers")?.clone())
 }
 
@@ -20,8 +27,15 @@ pub fn whole(batch: &RecordBatch, column: usize) -> anyhow::Result<Int64Array> {
 /// # Errors
 /// If it cannot be written as text.
 pub fn texts(batch: &RecordBatch, column: usize) -> anyhow::Result<StringArray> {
-    let array = batch.columns().get(column).context("a column is missing")?;
-    let array = cast(array, &DataType::Utf8)?;
+    as_texts(batch.columns().get(column).context("a column is missing")?)
+}
+
+/// Values as texts.
+///
+/// # Errors
+/// If they cannot be written as text.
+pub fn as_texts(column: &ArrayRef) -> anyhow::Result<StringArray> {
+    let array = cast(column, &DataType::Utf8)?;
     Ok(array.as_string_opt::<i32>().context("no column of texts")?.clone())
 }
 

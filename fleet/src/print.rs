@@ -3,55 +3,40 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
-use datafusion::arrow::array::{Array, RecordBatch, StringArray, StringBuilder};
-use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::compute::{cast, concat_batches};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Map, Value};
 
 use crate::answers::ROWS;
-use crate::columns::{text, texts, whole};
+use crate::columns::{as_texts, as_whole, text};
 
-/// Rows and their headings, as texts.
-pub struct Rows {
+/// The columns of a result, as an engine gives them.
+pub struct Answer {
     /// Names of the columns.
     pub names: Vec<String>,
     /// Whether a column holds numbers.
     pub numbers: Vec<bool>,
-    /// The values of each column, a text for each row; null where there is none.
-    pub columns: Vec<StringArray>,
+    /// The columns, equally long.
+    pub columns: Vec<ArrayRef>,
 }
 
-impl Rows {
-    /// Of a result.
+impl Answer {
+    /// Of the embedded engine's batches.
     ///
     /// # Errors
-    /// If a column cannot be written as text.
-    pub fn of(batches: &[RecordBatch]) -> anyhow::Result<Rows> {
+    /// If they do not have the same columns.
+    pub fn of(batches: &[RecordBatch]) -> anyhow::Result<Answer> {
         let Some(first) = batches.first() else {
-            return Ok(Rows { names: Vec::new(), numbers: Vec::new(), columns: Vec::new() });
+            return Ok(Answer { names: Vec::new(), numbers: Vec::new(), columns: Vec::new() });
         };
         let schema = first.schema();
         let fields = schema.fields();
-        let names = fields.iter().map(|field| field.name().clone()).collect();
-        let numbers = fields.iter().map(|field| field.data_type().is_numeric()).collect();
-        let of_all = |at: usize| {
-            let parts = batches.iter().map(|batch| column(batch, at));
-            let parts = parts.collect::<anyhow::Result<Vec<StringArray>>>()?;
-            let parts: Vec<&dyn Array> = parts.iter().map(|part| part as &dyn Array).collect();
-            texts(&RecordBatch::try_from_iter([("all", concat(&parts)?)])?, 0)
-        };
-        let columns = (0..fields.len()).map(of_all).collect::<anyhow::Result<_>>()?;
-        Ok(Rows { names, numbers, columns })
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.columns.first().map_or(0, Array::len)
-    }
-
-    /// The values of a row, column by column.
-    pub fn row(&self, row: usize) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(move |column| text(column, row))
+        Ok(Answer {
+            names: fields.iter().map(|field| field.name().clone()).collect(),
+            numbers: fields.iter().map(|field| field.data_type().is_numeric()).collect(),
+            columns: concat_batches(&schema, batches)?.columns().to_vec(),
+        })
     }
 
     /// The place of a column.
@@ -63,14 +48,37 @@ impl Rows {
         place.with_context(|| format!("no column `{name}` in the result"))
     }
 
-    /// Without the column that only the check needs.
-    pub fn shown(mut self) -> Rows {
+    /// What is printed: all but the column that only the check needs.
+    ///
+    /// # Errors
+    /// If a column cannot be written as text.
+    pub fn rows(mut self) -> anyhow::Result<Rows> {
         if let Ok(place) = self.place(ROWS) {
             self.names.remove(place);
             self.numbers.remove(place);
             self.columns.remove(place);
         }
-        self
+        let columns = self.columns.iter().map(words).collect::<anyhow::Result<_>>()?;
+        Ok(Rows { names: self.names, numbers: self.numbers, columns })
+    }
+}
+
+/// Rows and their headings, as texts.
+pub struct Rows {
+    names: Vec<String>,
+    numbers: Vec<bool>,
+    columns: Vec<StringArray>,
+}
+
+impl Rows {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.columns.first().map_or(0, Array::len)
+    }
+
+    /// The values of a row, column by column; empty where there is none.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(move |column| text(column, row))
     }
 
     /// Aligned columns.
@@ -138,30 +146,24 @@ impl Rows {
 }
 
 /// Times as seconds in UTC; everything else as it is cast.
-fn column(batch: &RecordBatch, at: usize) -> anyhow::Result<StringArray> {
-    if let DataType::Timestamp(..) = batch.column(at).data_type() {
-        let unit = datafusion::arrow::datatypes::TimeUnit::Microsecond;
-        let cast =
-            datafusion::arrow::compute::cast(batch.column(at), &DataType::Timestamp(unit, None))?;
-        let plain = RecordBatch::try_from_iter([("time", cast)])?;
-        let micros = whole(&plain, 0)?;
-        let mut words = StringBuilder::new();
-        // Rows that are sorted repeat the time before.
-        let mut last: Option<(i64, String)> = None;
-        for micro in &micros {
-            let Some(micro) = micro else {
-                words.append_null();
-                continue;
-            };
-            if last.as_ref().is_none_or(|(known, _)| *known != micro) {
-                let time = jiff::Timestamp::from_microsecond(micro);
-                last = Some((micro, time.map_or_else(|_| String::new(), |time| time.to_string())));
-            }
-            words.append_option(last.as_ref().map(|(_, word)| word));
+fn words(column: &ArrayRef) -> anyhow::Result<StringArray> {
+    let DataType::Timestamp(..) = column.data_type() else { return as_texts(column) };
+    let micros = as_whole(&cast(column, &DataType::Timestamp(TimeUnit::Microsecond, None))?)?;
+    let mut words = StringBuilder::new();
+    // Rows that are sorted repeat the time before.
+    let mut last: Option<(i64, String)> = None;
+    for micro in &micros {
+        let Some(micro) = micro else {
+            words.append_null();
+            continue;
+        };
+        if last.as_ref().is_none_or(|(known, _)| *known != micro) {
+            let time = jiff::Timestamp::from_microsecond(micro);
+            last = Some((micro, time.map_or_else(|_| String::new(), |time| time.to_string())));
         }
-        return Ok(words.finish());
+        words.append_option(last.as_ref().map(|(_, word)| word));
     }
-    texts(batch, at)
+    Ok(words.finish())
 }
 
 /// Quoted where it must be; what a spreadsheet would run as a formula is kept from that.

@@ -99,7 +99,7 @@ mod tests {
     #[tokio::test]
     async fn single_requests_by_second_and_latency() -> anyhow::Result<()> {
         use crate::engine::Fleet;
-        use crate::print::Rows;
+        use crate::print::Answer;
         use crate::tables::{TABLE_KEY, Table, VERSION, VERSION_KEY, schema};
         use datafusion::arrow::array::{
             ArrayRef, Int32Array, RecordBatch, TimestampMicrosecondArray, new_null_array,
@@ -136,20 +136,22 @@ mod tests {
         writer.close()?;
         let buckets = folder.path().join("buckets");
         std::fs::create_dir(&buckets)?;
-        iowhy_show::tables::write_buckets(std::fs::File::create(buckets.join("buckets.parquet"))?)?;
+        iowhy_show::tables::write_buckets(&mut std::fs::File::create(
+            buckets.join("buckets.parquet"),
+        )?)?;
 
         let Some(query) = QUERIES.iter().find(|query| query.name == "requests") else {
             anyhow::bail!("no such query")
         };
         let fleet = Fleet::open(&[folder.path().into()]).await?;
-        let rows = Rows::of(&fleet.query(query.text).await?)?;
-        crate::answers::check(&fleet, &Directives::of(query.text), &rows).await?;
+        let answer = Answer::of(&fleet.query(query.text).await?)?;
+        crate::answers::check(&fleet, &Directives::of(query.text), &answer).await?;
         let owed = [
             vec!["1970-01-01T00:00:00Z", "1000", "2"],
             vec!["1970-01-01T00:00:01Z", "1500", "1"],
             vec!["1970-01-01T00:00:01Z", "2000", "1"],
         ];
-        let rows = rows.shown();
+        let rows = answer.rows()?;
         let shown = (0..rows.count()).map(|row| rows.row(row).collect::<Vec<_>>());
         assert_eq!(shown.collect::<Vec<_>>(), owed);
         Ok(())

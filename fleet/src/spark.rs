@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use datafusion::arrow::array::StringBuilder;
+use datafusion::arrow::array::{ArrayRef, StringBuilder};
 
 use crate::place::Place;
-use crate::print::Rows;
+use crate::print::Answer;
 
 /// What runs on Spark's side.
 const DRIVER: &str = include_str!("../engines/spark.py");
@@ -19,7 +20,12 @@ const LINES: usize = 12;
 ///
 /// # Errors
 /// If there is no `spark-submit`, if Spark fails, or if what it gives is no result.
-pub fn query(text: &str, places: &[Place], master: &str, conf: &[String]) -> anyhow::Result<Rows> {
+pub fn query(
+    text: &str,
+    places: &[Place],
+    master: &str,
+    conf: &[String],
+) -> anyhow::Result<Answer> {
     let work = tempfile::tempdir().context("no folder for what is handed to Spark")?;
     let (driver, query, result) =
         (work.path().join("spark.py"), work.path().join("query.sql"), work.path().join("result"));
@@ -48,7 +54,7 @@ pub fn query(text: &str, places: &[Place], master: &str, conf: &[String]) -> any
     read(&result)
 }
 
-fn read(result: &Path) -> anyhow::Result<Rows> {
+fn read(result: &Path) -> anyhow::Result<Answer> {
     let file = std::fs::File::open(result).context("Spark wrote no result")?;
     let mut lines = BufReader::new(file).lines();
     let names: Vec<String> = serde_json::from_str(&lines.next().context("no names")??)?;
@@ -60,6 +66,6 @@ fn read(result: &Path) -> anyhow::Result<Rows> {
         columns.iter_mut().zip(row).for_each(|(column, value)| column.append_value(value));
     }
     ensure!(numbers.len() == names.len(), "the heading of Spark's result is cut");
-    let columns = columns.iter_mut().map(StringBuilder::finish).collect();
-    Ok(Rows { names, numbers, columns })
+    let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+    Ok(Answer { names, numbers, columns })
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::place::Place;
-use crate::print::Rows;
+use crate::print::Answer;
 use crate::queries::{self, Directives, QUERIES};
 use crate::{answers, say, spark};
 
@@ -90,8 +90,7 @@ impl Sql {
         for _ in 1..self.repeat {
             self.answer(&fleet, &text, &directives).await?;
         }
-        let rows = self.answer(&fleet, &text, &directives).await?;
-        let rows = rows.shown();
+        let rows = self.answer(&fleet, &text, &directives).await?.rows()?;
         let limit = match self.limit.or(directives.limit) {
             None | Some(0) => usize::MAX,
             Some(limit) => limit,
@@ -111,10 +110,10 @@ impl Sql {
         fleet: &Fleet,
         text: &str,
         directives: &Directives,
-    ) -> anyhow::Result<Rows> {
+    ) -> anyhow::Result<Answer> {
         let begun = Instant::now();
-        let rows = match (self.engine, &self.master) {
-            (Engine::Embedded, _) => Rows::of(&fleet.query(text).await?)?,
+        let answer = match (self.engine, &self.master) {
+            (Engine::Embedded, _) => Answer::of(&fleet.query(text).await?)?,
             (Engine::Spark, Some(master)) => spark::query(text, &self.folders, master, &self.conf)?,
             (Engine::Spark, None) => {
                 anyhow::bail!(
@@ -123,12 +122,12 @@ impl Sql {
             }
         };
         let asked = begun.elapsed().as_secs_f64();
-        answers::check(fleet, directives, &rows).await?;
+        answers::check(fleet, directives, &answer).await?;
         if self.repeat > 1 {
             let checked = begun.elapsed().as_secs_f64() - asked;
             say(&format!("{asked:.3} s, and {checked:.3} s to compare it with the files"));
         }
-        Ok(rows)
+        Ok(answer)
     }
 }
 

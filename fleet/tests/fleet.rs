@@ -39,14 +39,14 @@ fn made(folder: &Path, more: &[&str]) -> String {
 }
 
 /// Changes the version that one file of cells states; the file, and what it held.
-fn made_of_version_2(folder: &str) -> (PathBuf, Vec<u8>) {
+fn made_of_version_1(folder: &str) -> (PathBuf, Vec<u8>) {
     let all = files(Path::new(folder));
     let (name, bytes) = all.into_iter().find(|(name, _)| name.starts_with("cells")).unwrap();
     // Thrift's compact protocol: the key, then a text of one byte.
-    let stated = b"iowhy.schema\x18\x011";
+    let stated = b"iowhy.schema\x18\x012";
     let at = bytes.windows(stated.len()).position(|part| part == stated).unwrap();
     let mut changed = bytes.clone();
-    changed[at + stated.len() - 1] = b'2';
+    changed[at + stated.len() - 1] = b'1';
     let path = Path::new(folder).join(name);
     std::fs::write(&path, changed).unwrap();
     (path, bytes)
@@ -342,9 +342,9 @@ fn what_cannot_be_answered_is_said() {
     let none = "-- key: host\nSELECT host, op FROM cells WHERE host = 'nowhere'";
     assert_eq!(good(&["sql", none, &made, "--csv"]), "host,op\n");
     // A file of columns that are not known here.
-    let other = made_of_version_2(&made);
+    let other = made_of_version_1(&made);
     for command in [vec!["why", &made], vec!["sql", "SELECT count(*) FROM cells", &made]] {
-        assert!(bad(&command).contains("columns of version 2"), "{command:?}");
+        assert!(bad(&command).contains("columns of version 1"), "{command:?}");
     }
     std::fs::write(&other.0, &other.1).unwrap();
     // A file that is cut short.

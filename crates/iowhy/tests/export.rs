@@ -380,7 +380,7 @@ for table in ("cells", "events", "facts"):
     assert set(read.column("host").to_pylist()) == {"web-17"}, read.column("host")
     for f in glob.glob(f"{folder}/{table}/**/*.parquet", recursive=True):
         said = pq.read_metadata(f).metadata
-        assert said[b"iowhy.schema"] == b"1" and said[b"iowhy.table"] == table.encode(), said
+        assert said[b"iowhy.schema"] == b"2" and said[b"iowhy.table"] == table.encode(), said
     if table == "cells":
         ios, ns, keys = duckdb.sql(f"select sum(count), sum(sum), count(distinct (device, op, stage, time, bucket, host)) from {there} where stage = 'D2C'").fetchall()[0]
         ours = read.filter(ds.field("stage") == "D2C")

@@ -70,7 +70,7 @@ impl Events {
         let ranks = files::ranks(known);
         let key = |(at, event): &(i64, Event)| {
             let rank = ranks.get(event.device.index()).copied().unwrap_or(u32::MAX);
-            (files::day_of(*at), rank, *at)
+            (files::day_of(*at), *at, rank)
         };
         self.run.sort_by_key(key);
         for rows in self.run.chunk_by(|(a, _), (b, _)| files::day_of(*a) == files::day_of(*b)) {

@@ -3,7 +3,7 @@
 use crate::parquet::{Column, Kind};
 
 /// The version of the tables, in each file's metadata as [`VERSION_KEY`].
-pub const VERSION: &str = "1";
+pub const VERSION: &str = "2";
 /// What a file's metadata call the version, and the table.
 pub const VERSION_KEY: &str = "iowhy.schema";
 /// See [`VERSION_KEY`].
