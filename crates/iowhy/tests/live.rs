@@ -492,3 +492,78 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
         load.wait().expect("fio ends");
     }
 }
+
+/// A capture is read back from its folder, and says who waited.
+#[test]
+fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let folder = std::env::temp_dir().join(format!("iowhy-rotated-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let capture = folder.join("x.iowhy");
+    let words = ["record", "--for", "5m", "--device", &disk.name, "--output"];
+    let watching = iowhy(&[&words[..], &[capture.to_str().unwrap()]].concat());
+    attached(&watching);
+    let paced = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=800"];
+    disk.fio(&[&paced[..], &["--time_based", "--runtime=3"]].concat());
+    disk.settle();
+    stop(&watching);
+    let (status, _) = ended(watching);
+    let text = output(iowhy(&["why", "--json", folder.to_str().unwrap()]), status);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let inputs = report["inputs"].as_array().expect("inputs");
+    assert!(inputs.iter().any(|input| input["records"].as_u64() >= Some(1_000)), "{inputs:#?}");
+    let findings = report["findings"].as_array().expect("findings");
+    let who: Vec<&Value> =
+        findings.iter().flat_map(|finding| finding["requesters"].as_array().unwrap()).collect();
+    if who.is_empty() && findings[0]["verdict"] == "layer.cpu" {
+        println!("a part is skipped: who waited needs a processor that is not short");
+        return;
+    }
+    let share = |of: &Value| of["share"].as_f64().unwrap();
+    assert!(who.iter().any(|of| of["program"] == "fio" && share(of) > 0.9), "{findings:#?}");
+}
+
+/// I/Os in one second of three are spread over all three, by process too.
+#[test]
+fn rates_are_over_the_whole_watch() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let watching = iowhy(&["hist", "--by", "process", "--device", &disk.name, "300", "1"]);
+    attached(&watching);
+    std::thread::sleep(Duration::from_secs(2));
+    disk.fio(&["--rw=randread", "--size=64m", "--number_ios=200"]);
+    disk.settle();
+    std::thread::sleep(Duration::from_secs(1));
+    stop(&watching);
+    let (_, text) = ended(watching);
+    let heading = text.lines().find(|line| line.contains("fio, ")).expect("reads of fio");
+    let seconds: f64 = heading
+        .rsplit_once(" in ")
+        .and_then(|(_, length)| length.strip_suffix(" s")?.parse().ok())
+        .unwrap_or_else(|| panic!("{heading}"));
+    assert!(seconds >= 3.0, "{heading}");
+}
+
+/// Who has no rights is told so, and the status says that nothing was measured.
+#[test]
+fn without_rights_nothing_is_measured_and_the_status_says_so() {
+    if !can_run(&["setpriv"]) {
+        return;
+    }
+    // Others may not look into the folder that it was built in.
+    let copy = std::env::temp_dir().join(format!("iowhy-plain-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_iowhy"), &copy).unwrap();
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", copy.to_str().unwrap()];
+    let tried = start("setpriv", &[&nobody[..], &["hist", "1", "1"]].concat());
+    let tried = tried.wait_with_output().unwrap();
+    std::fs::remove_file(&copy).unwrap();
+    let said = String::from_utf8_lossy(&tried.stderr);
+    assert_eq!(tried.status.code(), Some(2), "{said}");
+    assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
+}

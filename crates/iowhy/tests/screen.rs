@@ -179,3 +179,29 @@ fn rows_of_single_ios_leave_columns_out_by_rank_and_say_which() {
         assert_eq!(text.lines().count(), whole.lines().count() + 1, "{width}");
     }
 }
+
+/// At 80 columns a comparison keeps the chance of each difference, and names the columns it leaves out.
+#[test]
+fn compare_says_which_columns_a_narrow_screen_hides() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/dusty-disk");
+    let compare = |width: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        command.arg("compare").args([&case, &case]).args(["--verbose", "--width", width]);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let heading = |text: &str| {
+        let line = text.lines().find(|line| line.contains("B/A")).map(str::to_string);
+        line.unwrap_or_else(|| panic!("{text}"))
+    };
+    let (narrow, wide) = (compare("80"), compare("160"));
+    let columns =
+        |text: &str| heading(text).split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    assert!(columns(&narrow).contains(&"p".to_string()), "{narrow}");
+    let hidden = narrow.lines().find_map(|line| line.trim().strip_prefix("hidden: "));
+    let hidden = hidden.unwrap_or_else(|| panic!("{narrow}"));
+    let hidden = hidden.trim_end_matches("; widen the terminal");
+    for column in hidden.split(", ") {
+        assert!(heading(&wide).contains(column) && !heading(&narrow).contains(column), "{column}");
+    }
+}

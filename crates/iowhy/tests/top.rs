@@ -238,3 +238,24 @@ fn a_live_device_is_shown_under_load_and_may_go_away() {
     let end = terminal.wait_for("end ");
     assert!(!end.contains("-icanon"), "{end}");
 }
+
+/// The live map of two devices keeps to the screen, with its title and the busier of the two, and ends by `q`.
+#[test]
+fn a_live_map_keeps_to_the_screen_and_ends_by_its_key() {
+    if !can_run(&["tmux", "fio"]) {
+        return;
+    }
+    let busy = Loop::new(64, None);
+    let idle = busy.another(64);
+    let command = format!("map --device {},{} 1", idle.name, busy.name);
+    let Some(terminal) = Terminal::run("map", (80, 24), &command) else { return };
+    std::thread::sleep(Duration::from_secs(2));
+    busy.fio(&["--rw=randread", "--size=64m", "--rate_iops=500", "--time_based", "--runtime=4"]);
+    let screen = terminal.wait_for("Frequency");
+    let title = screen.lines().position(|line| line.contains(&busy.name)).expect("its title");
+    let figure = screen.lines().position(|line| line.contains("Frequency")).expect("its figure");
+    assert!(title < figure, "{screen}");
+    terminal.keys(&["q"]);
+    let end = terminal.wait_for("end ");
+    assert!(!end.contains("-icanon"), "{end}");
+}
