@@ -226,7 +226,7 @@ fn the_report_is_one_page_that_fits_a_phone() {
     good(&["report", &fleet, "-o", name]);
     let text = std::fs::read_to_string(&page).unwrap();
     for wanted in
-        ["default-src 'none'", "<svg", "<h2>Accusation</h2>", "What they share", "Not judged"]
+        ["default-src 'none'", "<svg", "<h2>Accused</h2>", "What they share", "Not judged"]
     {
         assert!(text.contains(wanted), "{wanted} is missing");
     }

@@ -64,7 +64,7 @@ fn a_fleet_in_an_object_store_answers_as_one_in_a_folder() {
     assert!(owed.contains("\"judged\":96"), "{owed}");
     assert_eq!(good(&["why", &there, "--json"], &bucket), owed);
     let page = good(&["report", &there, "-o", "-"], &bucket);
-    assert!(page.contains(&there) && page.contains("<h2>Accusation</h2>"));
+    assert!(page.contains(&there) && page.contains("<h2>Accused</h2>"));
     // A folder and a store together hold both.
     let count = "SELECT count(*) AS n FROM cells";
     let rows = |places: &[&str]| -> i64 {

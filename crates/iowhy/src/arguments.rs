@@ -80,7 +80,7 @@ impl Output {
 
 /// How this machine is traced.
 #[derive(Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "TraceArgs")]
+#[command(next_help_heading = "Tracing")]
 pub struct TraceArgs {
     /// Also the time before the request (B2Q): waiting for a free tag, for write-back throttling,
     /// for io.cost

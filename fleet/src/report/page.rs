@@ -151,7 +151,7 @@ fn map(
 }
 
 fn accusations(disks: &Disks, verdicts: &Verdicts, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<h2>Accusation</h2>")?;
+    writeln!(out, "<h2>Accused</h2>")?;
     if verdicts.accused.is_empty() {
         writeln!(out, "<p>None.</p>")?;
     }

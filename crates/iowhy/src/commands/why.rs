@@ -82,7 +82,7 @@ struct Why {
     #[command(flatten)]
     selection: Selection,
     /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
-    #[arg(long, help_heading = "TraceArgs")]
+    #[arg(long, help_heading = "Tracing")]
     overhead: bool,
     #[command(flatten)]
     output: Output,

@@ -21,7 +21,7 @@ const SLOW: f64 = 0.99;
 /// Share of the rate that devices which are not thinned may take, and the samples of all others together.
 const WHOLE: f64 = 0.5;
 const SAMPLES: f64 = 1.0 / 6.0;
-/// ThinRule ends below this share of the rate, lest it begin and end every second.
+/// Thinning ends below this share of the rate, lest it begin and end every second.
 const CALM: f64 = 0.7;
 
 /// Decides what is thinned.

@@ -398,7 +398,7 @@ pub fn published_tables(collections: &[PathBuf]) -> io::Result<String> {
         all.iter().filter(|case| case.collection() == part).cloned().collect()
     };
     let mut out = String::from(
-        "# PublishedCase captures\n\nWhat the judge says of captures that people published and whose cause is known. \
+        "# Published captures\n\nWhat the judge says of captures that people published and whose cause is known. \
          Written by `lab published`. The listings lie in `crates/lab/published/`; what is called pasted was \
          read from the collections, each fenced block as a file.\n\n",
     );
