@@ -510,8 +510,12 @@ fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     disk.fio(&[&paced[..], &["--time_based", "--runtime=3"]].concat());
     disk.settle();
     stop(&watching);
-    let (status, _) = ended(watching);
-    let text = output(iowhy(&["why", "--json", folder.to_str().unwrap()]), status);
+    let (recorded, said) = ended(watching);
+    assert!(recorded <= 1, "{said}");
+    // Disks of other tests that are well would be told together with this one, and nobody's name with them.
+    let words = ["why", "--json", "--device", &disk.name, folder.to_str().unwrap()];
+    let (judged, text) = ended(iowhy(&words));
+    assert!(judged <= 1, "{text}");
     std::fs::remove_dir_all(&folder).unwrap();
     let report: Value = serde_json::from_str(&text).expect("JSON");
     let inputs = report["inputs"].as_array().expect("inputs");
