@@ -14,7 +14,7 @@ use clap::Args;
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::place::Place;
-use crate::why::{accused, hours};
+use crate::why::{accusations, hours};
 
 /// Which fleet, and where the page goes.
 #[derive(Args, Clone, Debug)]
@@ -44,7 +44,7 @@ impl Report {
         anyhow::ensure!(is_free, taken());
         let fleet = Fleet::open(&self.folders).await?;
         let disks = hours::read(&fleet).await?;
-        let verdicts = accused::judge(&disks);
+        let verdicts = accusations::judge(&disks);
         let mut text = Vec::new();
         page::write(&disks, &verdicts, &self.folders, &mut text)?;
         if to_stdout {

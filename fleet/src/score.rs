@@ -10,7 +10,7 @@ use clap::Args;
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::why::hours::{self, Disks};
-use crate::why::{Subject, accused};
+use crate::why::{Subject, accusations};
 
 /// Which fleet.
 #[derive(Args, Clone, Debug)]
@@ -39,7 +39,7 @@ impl Score {
         let truth = truth(&self.folder.join("truth.csv"))?;
         let fleet = Fleet::open(&[self.folder.as_path().into()]).await?;
         let disks = hours::read(&fleet).await?;
-        let verdicts = accused::judge(&disks);
+        let verdicts = accusations::judge(&disks);
         let name = |place: usize| -> Name {
             (disks.disks[place].host.clone(), disks.disks[place].device.clone())
         };

@@ -9,9 +9,9 @@
 //! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs, and is taken off.
 //! 4. [`stretches`]: of what is left, the stretch of hours in which a disk stands out most, in units of how far the
 //!    disks of its model stand apart in stretches of that length.
-//! 5. [`accused`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini and Hochberg, 1995).
+//! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini and Hochberg, 1995).
 
-pub mod accused;
+pub mod accusations;
 pub mod expected;
 mod groups;
 pub mod hours;
@@ -27,7 +27,7 @@ use clap::Args;
 use crate::command::Status;
 use crate::engine::Fleet;
 use crate::place::Place;
-pub use accused::Subject;
+pub use accusations::Subject;
 
 /// Which fleet.
 #[derive(Args, Clone, Debug)]
@@ -54,7 +54,7 @@ impl Why {
     pub async fn run(&self) -> anyhow::Result<Status> {
         let fleet = Fleet::open(&self.folders).await?;
         let disks = hours::read(&fleet).await?;
-        let verdicts = accused::judge(&disks);
+        let verdicts = accusations::judge(&disks);
         if let Some(folder) = &self.baseline_out {
             let failed = || format!("cannot write into `{}`: name a new folder", folder.display());
             std::fs::create_dir(folder).with_context(failed)?;

@@ -68,7 +68,7 @@ enum Bar {
 struct Setup {
     name: &'static str,
     bar: Bar,
-    how: Placement,
+    how: TracerKind,
     /// Rates, by slice, and with nothing attached beside them.
     rates: Vec<f64>,
     /// Rate with it to rate without, by turn.
@@ -80,7 +80,7 @@ struct Setup {
 }
 
 #[derive(Clone, Copy)]
-enum Placement {
+enum TracerKind {
     Nothing,
     Traced(TraceMode),
     Biolatency,
@@ -118,7 +118,7 @@ fn main() {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            let is_peer = !matches!(setup.how, Placement::Nothing | Placement::Traced(_));
+            let is_peer = !matches!(setup.how, TracerKind::Nothing | TracerKind::Traced(_));
             if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;
             }
@@ -146,14 +146,14 @@ fn setups() -> Vec<Setup> {
         switches: Vec::new(),
     };
     let mut setups = vec![
-        new("nothing", Bar::None, Placement::Nothing),
-        new("hist", Bar::Beside(0.35, 0.05), Placement::Traced(TraceMode::Histograms)),
-        new("every event", Bar::Beside(0.5, 0.0), Placement::Traced(TraceMode::Events)),
-        new("iowhy watch", Bar::Kept(0.95), Placement::Recorder),
-        new("biolatency", Bar::None, Placement::Biolatency),
+        new("nothing", Bar::None, TracerKind::Nothing),
+        new("hist", Bar::Beside(0.35, 0.05), TracerKind::Traced(TraceMode::Histograms)),
+        new("every event", Bar::Beside(0.5, 0.0), TracerKind::Traced(TraceMode::Events)),
+        new("iowhy watch", Bar::Kept(0.95), TracerKind::Recorder),
+        new("biolatency", Bar::None, TracerKind::Biolatency),
     ];
     if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
-        setups.push(new("bpftrace", Bar::None, Placement::Bpftrace));
+        setups.push(new("bpftrace", Bar::None, TracerKind::Bpftrace));
     } else {
         println!("bpftrace is not here, so it is left out");
     }
@@ -174,7 +174,7 @@ fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
     let rates = slices(disk, slice, &mut attached);
     let ios = (disk.counters()[0] - ios).max(1) as f64;
     setup.switches.push((switched() - before) as f64 / ios);
-    if !matches!(setup.how, Placement::Nothing) {
+    if !matches!(setup.how, TracerKind::Nothing) {
         let on = Statistics::on();
         for _ in 0..COUNTED {
             let (ios, before) = (disk.counters()[0], rig::bpf_statistics(attached.pid()));
@@ -302,30 +302,30 @@ enum AttachedTracer {
 }
 
 impl AttachedTracer {
-    fn new(how: Placement, disk: &Loop) -> AttachedTracer {
+    fn new(how: TracerKind, disk: &Loop) -> AttachedTracer {
         match how {
-            Placement::Nothing => {
+            TracerKind::Nothing => {
                 std::thread::sleep(SETTLE);
                 AttachedTracer::None
             }
-            Placement::Traced(mode) => {
+            TracerKind::Traced(mode) => {
                 let mut tracer = BlockTrace::new(disk.options(mode));
                 let mut recording = Recording::new();
                 tracer.begin(&mut recording).expect("the tracer begins");
                 std::thread::sleep(SETTLE);
                 AttachedTracer::Traced(mode, Box::new(tracer), Box::new(recording))
             }
-            Placement::Biolatency => {
+            TracerKind::Biolatency => {
                 let mut peer = Command::new("biolatency");
                 peer.args(["-D", "-d", &disk.name, "3600"]);
                 AttachedTracer::peer(peer, PEER_LOADS)
             }
-            Placement::Bpftrace => {
+            TracerKind::Bpftrace => {
                 let mut peer = Command::new("bpftrace");
                 peer.args(["-e", SCRIPT]);
                 AttachedTracer::peer(peer, PEER_LOADS)
             }
-            Placement::Recorder => {
+            TracerKind::Recorder => {
                 let mut peer = Command::new(recorder());
                 let store =
                     std::env::temp_dir().join(format!("iowhy-{}-store", std::process::id()));
@@ -406,7 +406,7 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
         let ns = (!setup.costs.is_empty()).then(|| percentile(&mut setup.costs, 0.5));
         (ns, percentile(&mut setup.ratios, 0.5))
     };
-    let peer = setups.iter_mut().find(|setup| matches!(setup.how, Placement::Biolatency));
+    let peer = setups.iter_mut().find(|setup| matches!(setup.how, TracerKind::Biolatency));
     let (peer_ns, peer_ratio) = peer.map_or((None, 1.0), figures);
     for setup in setups.iter_mut().filter(|setup| !setup.ratios.is_empty()) {
         row(setup, peer_ns, peer_ratio);

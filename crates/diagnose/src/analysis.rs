@@ -32,7 +32,7 @@ use crate::analysis::groups::Stream;
 use crate::analysis::healthy_times::HealthyTimes;
 use crate::analysis::requests::Requests;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
-use crate::facts::probed::ProbeListing;
+use crate::facts::probe_listing::ProbeListing;
 use crate::measures::replay::Side;
 use crate::options::Options;
 

@@ -17,7 +17,7 @@ pub mod disk_models;
 pub mod disk_names;
 pub mod kernel_log;
 pub mod mount_options;
-pub mod probed;
+pub mod probe_listing;
 pub mod reading;
 
 type ByKey<'a> = HashMap<FactKey, Vec<FactReading<'a>>>;

@@ -97,11 +97,18 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     let mut tracer = BlockTrace::new(disk.options(TraceMode::Histograms));
     std::thread::scope(|scope| {
         let how = ["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--size=64m"];
-        let long = ["--time_based", "--runtime=2"];
-        scope.spawn(move || disk.fio(&[&how[..], &long[..]].concat()));
-        std::thread::sleep(Duration::from_millis(700));
+        let long = ["--time_based", "--runtime=6"];
+        let load = scope.spawn(move || disk.fio(&[&how[..], &long[..]].concat()));
+        // On a busy machine fio takes its time to begin, and so does the tracer.
+        let reads_up_to = |count: u64| {
+            while disk.counters()[0] < count && !load.is_finished() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        };
+        reads_up_to(disk.counters()[0] + 100);
         tracer.begin(&mut recording).expect("the tracer begins");
-        std::thread::sleep(Duration::from_millis(500));
+        reads_up_to(disk.counters()[0] + 5000);
+        assert!(!load.is_finished(), "the watch ends while it reads");
         tracer.end(&mut recording).expect("the tracer ends");
     });
     let sum = |count: fn(&RequestCounts) -> u64| -> u64 {

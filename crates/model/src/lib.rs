@@ -22,8 +22,8 @@
 //! network, a thread or a terminal.
 
 mod comparison;
-mod counted;
 mod device;
+mod device_totals;
 mod distribution;
 mod event;
 mod fact;
@@ -48,8 +48,8 @@ mod time;
 mod verdict;
 
 pub use comparison::{ComparedSide, ComparedVerdict, Comparison, Difference, Explanation};
-pub use counted::DeviceTotals;
 pub use device::{Device, DeviceId, Medium, Name};
+pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{

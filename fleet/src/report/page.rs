@@ -8,8 +8,8 @@ use iowhy_show::views::html::{begin, prose, text};
 
 use crate::place::Place;
 use crate::why::Subject;
-use crate::why::accused::expected;
-use crate::why::accused::{Accusation, PEERS, Verdicts};
+use crate::why::accusations::expected;
+use crate::why::accusations::{Accusation, PEERS, Verdicts};
 use crate::why::expected::median;
 use crate::why::hours::Disks;
 use crate::why::words;
@@ -315,7 +315,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::why::accused::judge;
+    use crate::why::accusations::judge;
     use crate::why::hours::{Disk, Hour};
 
     const HOSTILE: &str = "<script>alert(1)</script>\"><img src=x onerror=alert(1)>";

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::accused::{Accusation, PEERS, RATE, Subject, Verdicts};
+use super::accusations::{Accusation, PEERS, RATE, Subject, Verdicts};
 use super::expected::{median, spread};
 use super::hours::{Disk, Disks, Hour, OPS};
 

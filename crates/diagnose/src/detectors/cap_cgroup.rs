@@ -42,7 +42,7 @@ use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
 use crate::facts::Limit;
-use crate::facts::probed::ProbeListing;
+use crate::facts::probe_listing::ProbeListing;
 use crate::measures::limit::{self, RateAtLimit};
 use crate::measures::spans::Spans;
 use crate::measures::windows::Windows;

@@ -32,7 +32,7 @@ use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
-use crate::facts::probed::ProbeListing;
+use crate::facts::probe_listing::ProbeListing;
 use crate::phrase;
 
 /// Entry in the list of detectors.

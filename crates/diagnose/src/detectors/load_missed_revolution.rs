@@ -44,7 +44,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
-use crate::facts::probed::{ProbeListing, Revolutions};
+use crate::facts::probe_listing::{ProbeListing, Revolutions};
 use crate::measures::ladder::SPEEDS_RPM;
 use crate::measures::missed_revolution::{self, MissedRevolution};
 use crate::measures::service;

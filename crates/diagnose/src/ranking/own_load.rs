@@ -4,7 +4,7 @@
 use iowhy_model::{Family, Finding, Medium, Verdict};
 
 use crate::analysis::Analysis;
-use crate::facts::probed::ProbeListing;
+use crate::facts::probe_listing::ProbeListing;
 
 /// Verdicts on the load say nothing of a probe.
 const OWN_LOAD: [Verdict; 4] =
