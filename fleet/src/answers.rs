@@ -1,6 +1,7 @@
 //! A result is compared with the files before it is shown: an engine that loses a worker may deliver rows twice.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 use datafusion::arrow::array::{Array, ArrayRef};
@@ -25,7 +26,9 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
     let known = Table::ALL.into_iter().find(|known| known.name() == table);
     let known = known.with_context(|| format!("the query's `rows` names no table: `{table}`"))?;
     let owed = owed(fleet, known, condition.as_deref()).await?;
-    let rows = as_whole(&result.columns[result.place(ROWS)?])?;
+    // By its text: a fraction is no count of rows.
+    let rows: ArrayRef = Arc::new(as_texts(&result.columns[result.place(ROWS)?])?);
+    let rows = as_whole(&rows)?;
     ensure!(rows.null_count() == 0, "`{ROWS}` is not a number in each row of the result");
     let sum: i64 = rows.iter().flatten().sum();
     ensure!(
@@ -84,8 +87,9 @@ fn unique(key: &[String], result: &Answer) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::arrow::array::StringArray;
-    use std::sync::Arc;
+    use datafusion::arrow::array::{AsArray, Float64Array, StringArray};
+    use datafusion::arrow::compute::cast;
+    use datafusion::arrow::datatypes::{DataType, Float64Type};
 
     fn result(disks: &[&str]) -> Answer {
         let columns = [disks.to_vec(), vec!["1"; disks.len()]];
@@ -116,6 +120,15 @@ mod tests {
         check(&fleet, &directives, &rows).await?;
         let all = Directives { rows: Some(("cells".to_string(), None)), ..directives.clone() };
         assert!(check(&fleet, &all, &rows).await.is_err(), "writes are not in it");
+        let place = rows.place(ROWS)?;
+        let counts = rows.columns[place].clone();
+        let fractions = cast(&counts, &DataType::Float64)?;
+        let fractions: Float64Array =
+            fractions.as_primitive::<Float64Type>().unary(|count: f64| count + 0.25);
+        rows.columns[place] = Arc::new(fractions);
+        let fraction = check(&fleet, &directives, &rows).await;
+        assert!(fraction.is_err_and(|error| error.to_string().contains("is not a number")));
+        rows.columns[place] = counts;
         rows.columns.iter_mut().for_each(|column| *column = column.slice(0, 1));
         let missing = check(&fleet, &directives, &rows).await;
         assert!(missing.is_err_and(|error| error.to_string().contains("it is not shown")));

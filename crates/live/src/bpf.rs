@@ -22,7 +22,7 @@ pub const OPS: u32 = 5;
 pub const STAGES: u32 = 3;
 /// Stages with the time before the request: B2Q is the fourth.
 pub const STAGES_WITH_BEFORE: u32 = 4;
-/// Kinds of counts.
+/// Kinds of request counts.
 pub const REQUEST_COUNTS: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
@@ -254,7 +254,7 @@ impl Programs {
         programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
 
-    /// The counts of a device and operation, over all CPUs.
+    /// The request counts of a device and operation, over all CPUs.
     ///
     /// # Errors
     /// If the table cannot be read.

@@ -13,7 +13,7 @@
 //! recorder that is killed loses the second it was about to write, damage costs the block it hits,
 //! and every command that reads captures reads any file of a store by itself.
 //!
-//! [`Blocks`], [`thin`], [[`SegmentPour`]], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
+//! [`Blocks`], [`thin`], [`SegmentPour`], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
 //! [`Segment`] are the edge to the file system.
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.

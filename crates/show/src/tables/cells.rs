@@ -8,13 +8,12 @@ use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Histogram, Op, Recording, Sampling, Stage,
 };
 
-use super::files::{self, Files};
+use super::files::{self, Files, SECOND_NS};
 use super::schema::Table;
 use crate::parquet::Column;
 
 /// Cells of a run at most: some 60 MB.
 const RUN: usize = 1 << 19;
-const SECOND_NS: i64 = 1_000_000_000;
 /// The latest cells of a run that is full may still be counted in, s.
 const UNFINISHED_S: i64 = 10;
 
@@ -141,7 +140,7 @@ impl Cells {
 
     /// The beginning of the cell that holds a moment, s.
     fn begin(&self, at_ns: i64) -> i64 {
-        let second = at_ns.div_euclid(SECOND_NS);
+        let second = files::second_of(at_ns);
         second.div_euclid(self.span_s) * self.span_s
     }
 

@@ -109,7 +109,7 @@ impl Holds {
         let (field, most) = match self {
             Holds::Time => return column.number(Some(at_ns.div_euclid(1000))),
             Holds::Second => {
-                return column.number(Some(at_ns.div_euclid(1_000_000_000) * 1_000_000));
+                return column.number(Some(files::second_of(at_ns).saturating_mul(1_000_000)));
             }
             Holds::Bucket(edges) => {
                 let length = event.latency(Stage::Device);

@@ -13,7 +13,8 @@ use crate::parquet::{Codec, Column, ParquetFile};
 const GROUP_ROWS: usize = 1 << 17;
 /// Days of an input at most: each has files that are open at once.
 const DAYS: usize = 366;
-const DAY_NS: i64 = 86_400_000_000_000;
+const DAY_NS: i64 = 86_400 * SECOND_NS;
+pub const SECOND_NS: i64 = 1_000_000_000;
 /// The last day of the year 9999; beyond it, dates have no four digits.
 const LAST_DAY: i64 = 2_932_896;
 
@@ -156,6 +157,11 @@ pub fn ranks(known: &Recording) -> Vec<u32> {
     let mut ranks = vec![0; order.len()];
     order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank as u32);
     ranks
+}
+
+/// The second of a moment, counted from 1970.
+pub fn second_of(at_ns: i64) -> i64 {
+    at_ns.div_euclid(SECOND_NS)
 }
 
 /// The day of a moment, counted from 1970.
