@@ -62,6 +62,11 @@ need_tool() { # CARGO-SUBCOMMAND, built once and kept beside the build cache
     rm -rf "$tools/target"
 }
 
+# A whole number with a comma before each three digits, in any locale.
+grouped() { # NUMBER
+    printf '%s\n' "$1" | sed -E ':again; s/([0-9])([0-9]{3})($|,)/\1,\2\3/; t again'
+}
+
 # Runs the built suite twice side by side, N times over; keeps what failed, and fails if anything did.
 twice() { # N
     local round side failed=0 kept

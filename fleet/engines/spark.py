@@ -15,9 +15,9 @@ TABLES = {"cells": True, "events": True, "facts": True, "buckets": False}
 
 
 def plain(value):
-    """As the embedded engine prints it: times in UTC, nothing where there is none."""
+    """As the embedded engine prints it: times in UTC; null stays null, which is not the empty text."""
     if value is None:
-        return ""
+        return None
     if isinstance(value, datetime.datetime):
         text = value.strftime("%Y-%m-%dT%H:%M:%S")
         return text + (f".{value.microsecond:06d}".rstrip("0") if value.microsecond else "") + "Z"

@@ -108,17 +108,22 @@ impl Rows {
         Ok(())
     }
 
-    /// Comma-separated values, all rows in the order of their bytes, so that two engines can be compared.
+    /// Comma-separated values, all rows in the order of their bytes, so that two engines can be compared. Nothing
+    /// stands for null, `""` for an empty text.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let line = |values: &mut dyn Iterator<Item = &str>| {
-            values.map(quoted).collect::<Vec<_>>().join(",")
+        let heading: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();
+        writeln!(out, "{}", heading.join(","))?;
+        let value = |column: &StringArray, row| match column.is_null(row) {
+            true => String::new(),
+            false => quoted(text(column, row)),
         };
-        writeln!(out, "{}", line(&mut self.names.iter().map(String::as_str)))?;
-        let mut lines: Vec<String> =
-            (0..self.count()).map(|row| line(&mut self.row(row))).collect();
+        let line = |row| {
+            self.columns.iter().map(|column| value(column, row)).collect::<Vec<_>>().join(",")
+        };
+        let mut lines: Vec<String> = (0..self.count()).map(line).collect();
         lines.sort_unstable();
         for line in lines {
             writeln!(out, "{line}")?;
@@ -132,10 +137,14 @@ impl Rows {
     /// If it cannot be written.
     pub fn json(&self, limit: usize, out: &mut dyn Write) -> io::Result<()> {
         for row in 0..self.count().min(limit) {
-            let values = self.names.iter().zip(self.row(row)).zip(&self.numbers);
+            let values = self.names.iter().zip(&self.columns).zip(&self.numbers);
             let object: Map<String, Value> = values
-                .map(|((name, value), number)| {
-                    let parsed = number.then(|| serde_json::from_str(value).ok()).flatten();
+                .map(|((name, column), number)| {
+                    let value = text(column, row);
+                    let parsed = match column.is_null(row) {
+                        true => Some(Value::Null),
+                        false => number.then(|| serde_json::from_str(value).ok()).flatten(),
+                    };
                     (name.clone(), parsed.unwrap_or_else(|| Value::String(value.to_string())))
                 })
                 .collect();
@@ -166,13 +175,37 @@ fn words(column: &ArrayRef) -> anyhow::Result<StringArray> {
     Ok(words.finish())
 }
 
-/// Quoted where it must be; what a spreadsheet would run as a formula is kept from that.
+/// Quoted where it must be, as an empty text is to differ from null; what a spreadsheet would run as a formula is kept from that.
 fn quoted(value: &str) -> String {
     let formula = value.starts_with(['=', '+', '@'])
         || (value.starts_with('-') && value.parse::<f64>().is_err());
     let value = if formula { format!("'{value}") } else { value.to_string() };
-    match value.contains([',', '"', '\n', '\r']) {
+    match value.is_empty() || value.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", value.replace('"', "\"\"")),
         false => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::Int64Array;
+    use std::sync::Arc;
+
+    #[test]
+    fn null_is_not_the_empty_text() -> anyhow::Result<()> {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some(""), Some("a,b")]));
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+        let names = vec!["op".to_string(), "n".to_string()];
+        let answer = Answer { names, numbers: vec![false, true], columns: vec![texts, numbers] };
+        let rows = answer.rows()?;
+        let (mut csv, mut json) = (Vec::new(), Vec::new());
+        rows.csv(&mut csv)?;
+        rows.json(9, &mut json)?;
+        assert_eq!(String::from_utf8(csv)?, "op,n\n\"\",\n\"a,b\",3\n,1\n");
+        let json = String::from_utf8(json)?;
+        assert_eq!(json.lines().next(), Some(r#"{"n":1,"op":null}"#));
+        assert_eq!(json.lines().nth(1), Some(r#"{"n":null,"op":""}"#));
+        Ok(())
     }
 }

@@ -61,9 +61,9 @@ fn read(result: &Path) -> anyhow::Result<Answer> {
     let numbers: Vec<bool> = serde_json::from_str(&lines.next().context("no kinds")??)?;
     let mut columns: Vec<StringBuilder> = names.iter().map(|_| StringBuilder::new()).collect();
     for line in lines {
-        let row: Vec<String> = serde_json::from_str(&line?)?;
+        let row: Vec<Option<String>> = serde_json::from_str(&line?)?;
         ensure!(row.len() == names.len(), "a row of Spark's result is cut");
-        columns.iter_mut().zip(row).for_each(|(column, value)| column.append_value(value));
+        columns.iter_mut().zip(row).for_each(|(column, value)| column.append_option(value));
     }
     ensure!(numbers.len() == names.len(), "the heading of Spark's result is cut");
     let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
