@@ -4,8 +4,8 @@
 mod rig;
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use iowhy_live::{
     BlockTrace, Collector, Ftrace, RequestCounts, TraceMode, TraceOptions, give_up_rights,
@@ -18,6 +18,16 @@ fn counted(recording: &Recording, op: Op) -> u64 {
     let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
     let of_op = all.filter(|known| known.op == Some(op) && known.stage == Stage::Total);
     of_op.map(|known| known.histogram.count()).sum()
+}
+
+/// A load that ends with this.
+struct Load(Child);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]
@@ -95,22 +105,26 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     let mut recording = Recording::new();
     let mut tracer = BlockTrace::new(disk.options(TraceMode::Histograms));
-    std::thread::scope(|scope| {
-        let how = ["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--size=64m"];
-        let long = ["--time_based", "--runtime=6"];
-        let load = scope.spawn(move || disk.fio(&[&how[..], &long[..]].concat()));
-        // On a busy machine fio takes its time to begin, and so does the tracer.
-        let reads_up_to = |count: u64| {
-            while disk.counters()[0] < count && !load.is_finished() {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        };
-        reads_up_to(disk.counters()[0] + 100);
-        tracer.begin(&mut recording).expect("the tracer begins");
-        reads_up_to(disk.counters()[0] + 5000);
-        assert!(!load.is_finished(), "the watch ends while it reads");
-        tracer.end(&mut recording).expect("the tracer ends");
-    });
+    let load = Command::new("fio")
+        .args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=64m"])
+        .args(["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--thread"])
+        .args(["--time_based", "--runtime=300"])
+        .stdout(Stdio::null())
+        .spawn();
+    let load = Load(load.expect("fio"));
+    // On a busy machine fio takes its time to begin, and so does the tracer.
+    let reads_up_to = |count: u64| {
+        let begun = Instant::now();
+        while disk.counters()[0] < count {
+            assert!(begun.elapsed() < Duration::from_secs(120), "fio does not read");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    reads_up_to(disk.counters()[0] + 100);
+    tracer.begin(&mut recording).expect("the tracer begins");
+    reads_up_to(disk.counters()[0] + 5000);
+    tracer.end(&mut recording).expect("the tracer ends");
+    drop(load);
     let sum = |count: fn(&RequestCounts) -> u64| -> u64 {
         tracer.request_counts().iter().map(|(_, _, counts)| count(counts)).sum()
     };

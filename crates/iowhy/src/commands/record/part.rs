@@ -16,8 +16,8 @@ use crate::outputs::{Force, Output, WrittenFile};
 const TAKEN: usize = 10_000;
 
 /// Bytes kept free behind the last block, so that the end of a recording fits on a disk that is
-/// full.
-const ROOM_FOR_THE_END: u64 = 16 << 10;
+/// full: the last counters of each device of the machine, a hundred bytes and more for each, so it is for a thousand.
+const ROOM_FOR_THE_END: u64 = 128 << 10;
 
 /// A file of the recording. Each write is a whole block.
 pub struct Part {
