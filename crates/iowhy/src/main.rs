@@ -11,7 +11,7 @@ mod collectors;
 mod command;
 mod commands;
 mod complete;
-mod confined;
+mod confinement;
 mod crosscheck;
 mod fail_on;
 mod folder;

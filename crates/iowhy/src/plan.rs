@@ -7,7 +7,7 @@ use iowhy_live::{TraceFilter, TraceMode, TraceOptions};
 use iowhy_model::Op;
 
 use crate::arguments::{Selection, TraceArgs};
-use crate::confined::Later;
+use crate::confinement::Later;
 
 /// What to watch and how closely.
 #[derive(Clone, Debug, Default)]

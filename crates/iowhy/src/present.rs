@@ -11,7 +11,7 @@ use iowhy_show::{Style, TableStream, views};
 
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
-use crate::confined;
+use crate::confinement;
 use crate::crosscheck::{self, CrossCheck};
 use crate::messages::{self, HintedError};
 use crate::rows::{Rows, RowsOutcome};
@@ -50,7 +50,7 @@ impl View {
         output: &Output,
         timestamp: bool,
     ) -> anyhow::Result<Status> {
-        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let mut out = sanitised::buffered();
         let Some((report, filter, incomplete)) = counted(files, selection)? else {
             return Ok(Status::Failed);
@@ -73,7 +73,7 @@ impl View {
         output: &Output,
         how: RowStyle,
     ) -> anyhow::Result<Status> {
-        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let out = &mut sanitised::buffered();
         let view = self.0;
         let styled = |filter| Style {

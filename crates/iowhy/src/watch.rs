@@ -8,7 +8,7 @@ use iowhy_model::{Fact, Filter, Recording, Sink};
 
 use crate::arguments::Selection;
 use crate::collectors::{LiveCollectors, known_devices};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::inputs;
 use crate::messages::{self, Progress};
 pub use crate::plan::Plan;
@@ -46,7 +46,7 @@ impl Watch {
         }
         // Landlock keeps a process from looking into the maps of others.
         let later = if plan.stacks { &Later::More } else { &plan.later };
-        confined::watching(later, plan.root.as_deref())?;
+        confinement::watching(later, plan.root.as_deref())?;
         Ok(Watch {
             recording,
             collectors,

@@ -6,10 +6,10 @@
 //! status that is none of its own, takes too long or too much, prints what a terminal would obey,
 //! shows what no input named, or touches what it was not told to.
 
-#[path = "attack/ended.rs"]
-mod ended;
 #[path = "attack/folders.rs"]
 mod folders;
+#[path = "attack/kill.rs"]
+mod kill;
 #[path = "attack/stores.rs"]
 mod stores;
 #[path = "attack/texts.rs"]

@@ -9,12 +9,12 @@ use crate::{
     Sampling, Sink, Source, Unread,
 };
 
+mod averages;
+mod budget;
 mod ceilings;
-mod keeping;
-mod thinned;
 
+use averages::JoinedRows;
 use ceilings::KeptCounts;
-use thinned::JoinedRows;
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).

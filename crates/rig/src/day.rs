@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde_json::Value;
 
-use crate::built::iowhy;
 use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, missing};
+use crate::programs::iowhy;
 use iowhy_lab::written::{WrittenScenario, named};
 
 use crate::scenarios::ACCUSES;

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::built::iowhy;
 use crate::faulty_disk::missing;
+use crate::programs::iowhy;
 
 /// Columns of a heading where the output is not a terminal.
 const WIDTH: usize = 100;

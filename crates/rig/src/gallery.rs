@@ -13,7 +13,7 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::built::iowhy;
+use crate::programs::iowhy;
 use iowhy_lab::written::{WrittenScenario, named};
 use page::{PICTURES, Picture};
 

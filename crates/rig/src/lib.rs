@@ -12,7 +12,6 @@
 //! - [`scenarios`] are live disks of known fault, each judged three ways.
 //! - [`faulty_disk`] puts a simulated disk behind a real block device.
 
-pub mod built;
 pub mod claims;
 pub mod day;
 pub mod demo;
@@ -21,4 +20,5 @@ pub mod gallery;
 pub mod host;
 pub mod kernels;
 pub mod pictures;
+pub mod programs;
 pub mod scenarios;

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::built::iowhy;
 use crate::faulty_disk::{FaultyDisk, Spec, missing};
+use crate::programs::iowhy;
 
 /// Columns and rows of the terminal.
 const TERMINAL: (u16, u16) = (120, 36);

@@ -5,8 +5,8 @@
 //! capture that `iowhy snoop --json` wrote. The table says what was found, how sure, and how far the
 //! figures it rests on are from what the disk did.
 
-mod kept;
 mod outcome;
+mod resume;
 mod run;
 mod tables;
 
@@ -16,9 +16,9 @@ use std::process::ExitCode;
 use clap::Args;
 use iowhy_lab::written::{WrittenScenario, written};
 
-use kept::RunLog;
 pub(crate) use outcome::ACCUSES;
 pub use outcome::{Answer, Outcome, Route, RunVerdicts};
+use resume::RunLog;
 use run::run;
 pub use tables::tables;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iowhy_rig::built::iowhy;
 use iowhy_rig::faulty_disk::missing;
+use iowhy_rig::programs::iowhy;
 
 /// What is lacking for it, said aloud.
 fn able(test: &str) -> bool {

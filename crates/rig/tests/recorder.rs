@@ -38,7 +38,7 @@ impl Drop for Folder {
 }
 
 fn iowhy() -> Command {
-    Command::new(iowhy_rig::built::iowhy().expect("`cargo build -p iowhy` before"))
+    Command::new(iowhy_rig::programs::iowhy().expect("`cargo build -p iowhy` before"))
 }
 
 fn recorder(store: &Folder, more: &[&str]) -> Child {

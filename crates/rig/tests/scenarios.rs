@@ -5,9 +5,9 @@
 
 use std::process::Command;
 
-use iowhy_rig::built::iowhy;
 use iowhy_rig::faulty_disk::missing;
 use iowhy_rig::host::busy;
+use iowhy_rig::programs::iowhy;
 
 #[test]
 fn a_few_live_disks_are_judged_rightly_three_ways() {

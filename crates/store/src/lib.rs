@@ -18,16 +18,16 @@
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 
+mod baseline;
 mod blocks;
-mod learned;
 mod name;
 mod pour;
 mod segment;
 mod store;
 mod thin;
 
+pub use baseline::LearnedHistograms;
 pub use blocks::{Blocks, Damage};
-pub use learned::LearnedHistograms;
 pub use name::{Grain, SegmentName, stamp, unstamp};
 pub use pour::{PourCounts, SegmentPour, Span};
 pub use segment::Segment;

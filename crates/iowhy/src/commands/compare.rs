@@ -34,7 +34,7 @@ use iowhy_model::{
 use crate::arguments::{Files, Output, duration};
 use crate::bounds;
 use crate::command::{Command, Status};
-use crate::confined;
+use crate::confinement;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::sanitised;
@@ -79,7 +79,7 @@ struct Side {
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Compare::from_arg_matches(matches)?;
     let sides = asked.sides()?;
-    confined::reading(sides.iter().map(|side| side.file.as_path()), &[])?;
+    confinement::reading(sides.iter().map(|side| side.file.as_path()), &[])?;
     let mut gathered = Vec::new();
     let mut incomplete = false;
     for side in &sides {

@@ -25,7 +25,7 @@
 //! `iowhy convert nvme.txt - --to pylatencymap | iowhy map - --compat pylatencymap`: its picture.
 //! `blkparse -i sda | iowhy convert - trace.jsonl`: while there is no other way to keep it.
 
-mod streamed;
+mod stream;
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ use iowhy_show::{Style, View, views};
 
 use crate::arguments::{self, Files, Selection};
 use crate::command::{Command, Status};
-use crate::confined;
+use crate::confinement;
 use crate::messages::{self, HintedError, ProgressMessage};
 use crate::outputs::{Force, Output};
 use crate::present::{counted, knows_devices};
@@ -149,9 +149,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     // Before anything is read: what cannot be written is said at once.
     let output =
         Output::open(&convert.to_file, convert.force, std::slice::from_ref(&convert.from))?;
-    confined::reading([convert.from.as_path()], &[&convert.to_file])?;
-    if streamed::NAMES.contains(&target.name) {
-        return streamed::run(&convert, target.name, output);
+    confinement::reading([convert.from.as_path()], &[&convert.to_file])?;
+    if stream::NAMES.contains(&target.name) {
+        return stream::run(&convert, target.name, output);
     }
     let files = Files {
         files: vec![convert.from.clone()],

@@ -24,7 +24,7 @@
 //! `duckdb -c "from read_parquet('fleet/cells/**/*.parquet', hive_partitioning = true) limit 5"`: a look at it.
 
 mod partition;
-mod recorded;
+mod recorder;
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -43,7 +43,7 @@ use iowhy_store::Store;
 
 use crate::arguments::Files;
 use crate::command::{Command, Status};
-use crate::confined;
+use crate::confinement;
 use crate::messages::{self, HintedError, ProgressMessage};
 use crate::outputs::{Output, Tree};
 use crate::sanitised;
@@ -134,7 +134,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let tree = Tree::open(&asked.parquet)?;
     let here = partition::Here::look();
-    confined::filling(asked.files.files.iter().map(PathBuf::as_path), &asked.parquet)?;
+    confinement::filling(asked.files.files.iter().map(PathBuf::as_path), &asked.parquet)?;
     let mut exporter = Exporter { tree, began_ns, sum: Sum::default(), asked };
     for input in exporter.asked.files.each() {
         let store = match &input.files[..] {

@@ -36,7 +36,7 @@ use iowhy_show::{NewRecords, views};
 
 use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
-use crate::confined;
+use crate::confinement;
 use crate::crosscheck::{self, CrossCheck};
 use crate::groups::{self, Groups, Key};
 use crate::messages::{self, HintedError};
@@ -131,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 
 /// What captures hold, counted apart by the keys.
 fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
-    confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+    confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
     let selection = hist.selection.settled();
     let mut recording = Recording::new();
     let (failed, prose) = files.pour(&mut recording)?;

@@ -20,7 +20,7 @@ use iowhy_model::numbers;
 use serde_json::{Value, json};
 
 use crate::command::{Command, Status};
-use crate::confined;
+use crate::confinement;
 use crate::messages::HintedError;
 use crate::sanitised;
 use crate::store_input::{self, StoreInput};
@@ -51,7 +51,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Incidents::from_arg_matches(matches)?;
     let span = asked.past.span()?;
     let folder = asked.past.folder();
-    confined::reading([folder.as_path()], &[])?;
+    confinement::reading([folder.as_path()], &[])?;
     let store = store_input::open(&folder)?;
     let mut unread = 0;
     let mut rows = Vec::new();

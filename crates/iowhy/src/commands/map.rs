@@ -29,23 +29,23 @@ use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, TraceArgs, Words, watch_time};
 use crate::command::{Command, Status};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::HintedError;
 use crate::present::{View, counted};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
-mod arriving;
 mod compat;
 mod drawing;
 mod keys;
 mod pages;
+mod stream;
 mod window;
 
-use arriving::BESIDE;
 use compat::Compat;
 use drawing::Drawing;
 use pages::Pages;
+use stream::BESIDE;
 use window::Window;
 
 /// Entry in the list of commands.
@@ -115,7 +115,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let pictures = map.drawing.pictures(&[])?;
     let mut pages = if screen { Some(Pages::open()?) } else { None };
     let mut watch = Watch::start(&Plan {
-        later: Later::Write(confined::folders(&map.drawing.files())),
+        later: Later::Write(confinement::folders(&map.drawing.files())),
         progress: !screen,
         ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
     })?;
@@ -164,7 +164,7 @@ impl Map {
             return self.arriving(files);
         }
         let pictures = self.drawing.pictures(&files.files)?;
-        confined::reading(files.files.iter().map(PathBuf::as_path), &self.drawing.files())?;
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &self.drawing.files())?;
         let Some((report, filter, incomplete)) = counted(files, &self.selection)? else {
             return Ok(Status::Failed);
         };

@@ -37,7 +37,7 @@ use iowhy_model::{Fact, Nanos, Note, Sink};
 
 use crate::arguments::{Selection, duration, watch_time};
 use crate::command::{Command, Status};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
@@ -171,7 +171,7 @@ impl Recorder {
         counters.begin(&mut writer)?;
         // From here on only what is open is needed, and the right to make the next file.
         iowhy_live::give_up_rights()?;
-        confined::watching(&Later::Write(confined::folders(&[&record.output])), None)?;
+        confinement::watching(&Later::Write(confinement::folders(&[&record.output])), None)?;
         place.check_next()?;
         let progress = Progress::new(true);
         let (begun, stop, gone) = (Instant::now(), Stop::new()?, Vec::new());

@@ -25,7 +25,7 @@ use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::why;
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
@@ -92,13 +92,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ..Files::default()
     };
     let (recording, before) = if reads {
-        confined::reading(inputs.iter().map(PathBuf::as_path).chain(learned), &writes)?;
+        confinement::reading(inputs.iter().map(PathBuf::as_path).chain(learned), &writes)?;
         let recording = read(&asked.files)?;
         (recording, if earlier.named() { read(&earlier)? } else { None })
     } else {
         // What was before is read while files may still be opened.
         let before = if earlier.named() { read(&earlier)? } else { None };
-        let later = Later::Write(confined::folders(&writes));
+        let later = Later::Write(confinement::folders(&writes));
         (Some(why::watch(asked.watch_for, &asked.selection, false, later)?), before)
     };
     let Some(mut recording) = recording else { return Ok(Status::Failed) };

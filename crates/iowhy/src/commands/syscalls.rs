@@ -30,7 +30,7 @@ use iowhy_model::{Nanos, Recording};
 
 use crate::arguments::watch_time;
 use crate::command::{Command, Status};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::Progress;
 use crate::stop::Stop;
 use disk::DiskPart;
@@ -93,7 +93,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
     calls.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
-    confined::watching(&Later::default(), None)?;
+    confinement::watching(&Later::default(), None)?;
     let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(true));
     let length = given.watch_for.map_or(WATCH, |time| Duration::from_nanos(time.ns() as u64));
     while begun.elapsed() < length && !stop.asked() {

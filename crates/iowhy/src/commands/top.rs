@@ -158,7 +158,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
     let mut watch = Watch::start(&Plan {
         // The terminal is opened when its first key is read.
-        later: crate::confined::Later::More,
+        later: crate::confinement::Later::More,
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,

@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Output, watch_time};
 use crate::command::{Command, Status};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::{HintedError, Progress};
 use crate::sanitised;
 use crate::stop::Stop;
@@ -109,7 +109,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut recording = Recording::new();
     uprobe.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
-    confined::watching(&Later::default(), None)?;
+    confinement::watching(&Later::default(), None)?;
     let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });

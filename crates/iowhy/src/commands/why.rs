@@ -38,7 +38,7 @@ use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, followups};
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::crosscheck::CrossCheck;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
@@ -131,14 +131,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             if !why.ask {
                 let learned = why.baselines.learned();
                 let inputs = why.files.files.iter().map(PathBuf::as_path).chain(learned);
-                confined::reading(inputs, learned.as_slice())?;
+                confinement::reading(inputs, learned.as_slice())?;
             }
             let gathered = why.files.read_counting(Tally::for_a_verdict())?;
             (gathered.recording, gathered.failed, false)
         }
         None => {
             let learned = why.baselines.learned();
-            let writes = Later::Write(confined::folders(learned.as_slice()));
+            let writes = Later::Write(confinement::folders(learned.as_slice()));
             let later = if why.ask { Later::More } else { writes };
             (watch(why.watch_for, &why.selection, why.overhead, later)?, 0, true)
         }

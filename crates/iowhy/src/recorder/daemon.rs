@@ -28,7 +28,7 @@ use super::verdicts::{Brief, Case, CaseVerdict, Judge, Snapshot, facts};
 use super::writer::{self, Queue, Write};
 use crate::collectors::LiveCollectors;
 use crate::command::Status;
-use crate::confined::{self, Later};
+use crate::confinement::{self, Later};
 use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -217,7 +217,7 @@ impl Recorder {
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
         let zone = TimeZone::system();
         iowhy_live::give_up_rights()?;
-        confined::watching(&Later::Write(vec![settings.store.clone()]), None)?;
+        confinement::watching(&Later::Write(vec![settings.store.clone()]), None)?;
         let (queue, writing) = writer::start(store, settings.bounds)?;
         let (teller, announcer) = Teller::start(way)?;
         let shared = SharedFigures::default();

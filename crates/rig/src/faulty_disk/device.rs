@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 
 use super::daemon::{MARK, MOUNT_POINT};
 use super::{Spec, Truth, file, kernel};
-use crate::built;
+use crate::programs;
 use iowhy_lab::disk::Model;
 
 /// Loop numbers of our own, far above those that `losetup -f` gives to others.
@@ -186,7 +186,7 @@ impl Drop for FaultyDisk {
 /// that an interrupt at the terminal leaves it alive to clear away.
 fn serving(spec: &Spec) -> io::Result<Child> {
     let mut command = Command::new("unshare");
-    command.arg("--mount").arg("--").arg(built::rig()?).arg("serve");
+    command.arg("--mount").arg("--").arg(programs::rig()?).arg("serve");
     command.arg("--model").arg(&spec.model);
     for fault in &spec.faults {
         command.arg("--fault").arg(fault);

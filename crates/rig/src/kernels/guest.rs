@@ -3,9 +3,9 @@
 //! Each case prints lines of JSON on the serial port; `right` says whether it came out as it should.
 
 mod count;
+mod device_mapper;
 mod drives;
 mod load;
-mod mapped;
 mod stacks;
 
 use std::fs;

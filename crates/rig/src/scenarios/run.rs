@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::{Answer, Outcome, RunVerdicts};
 use iowhy_lab::written::WrittenScenario;
 
-use crate::built::iowhy;
 use crate::faulty_disk::{Drive, FaultyDisk, RunningDrive, Spec, Truth};
+use crate::programs::iowhy;
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;

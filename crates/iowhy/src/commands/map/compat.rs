@@ -11,7 +11,7 @@ use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 
 use crate::arguments::{Files, duration};
 use crate::command::Status;
-use crate::confined;
+use crate::confinement;
 use crate::messages::{self, HintedError};
 use crate::sanitised;
 
@@ -52,7 +52,7 @@ impl Compat {
         let options = self.options()?;
         let delay = Duration::from_nanos(self.screen_delay.map_or(0, |delay| delay.ns()) as u64);
         let mut status = Status::Done;
-        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         for (input, opened) in files.open() {
             let mut reader = opened?;
             let mut records = LiteralRecords::new(&mut reader);

@@ -7,7 +7,7 @@ use iowhy_model::{
 };
 use iowhy_show::clock;
 
-use super::arriving::SECOND;
+use super::stream::SECOND;
 
 /// What arrived lately, single requests counted by the second.
 #[derive(Default)]

@@ -10,8 +10,8 @@ use iowhy_live::TraceMode;
 use iowhy_model::Op;
 use serde_json::{Value, json};
 
+use super::device_mapper::MapperDevice;
 use super::load::{self, Load};
-use super::mapped::MapperDevice;
 use super::{Count, Device, accuses, count, judged, lines};
 
 /// Sectors of a mapped device: 64 MiB.

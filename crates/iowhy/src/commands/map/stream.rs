@@ -16,7 +16,7 @@ use super::pages::Pages;
 use super::window::Window;
 use crate::arguments::Files;
 use crate::command::Status;
-use crate::confined;
+use crate::confinement;
 use crate::messages;
 use crate::sanitised;
 use iowhy_show::views;
@@ -37,7 +37,7 @@ impl Map {
         let only = files.only()?;
         let mut pages = Pages::open()?;
         // Before the thread that reads begins, which inherits it.
-        confined::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let shared = SharedArrivals::default();
         let mut feed = shared.clone();
         let (done, ended) = mpsc::channel();
