@@ -34,6 +34,50 @@ impl DeviceId {
     }
 }
 
+/// Whether the kernel gives disks such names, or their partitions, or what is made of them: `sdb1`, `nvme0n1`, `dm-3`. A
+/// job, a service or a slot of a controller is called otherwise, and no path of `/dev` leads to it.
+pub fn is_kernel_name(word: &str) -> bool {
+    // Letters count the disks of these, numbers those of the others; then what may follow, each with its number.
+    const LETTERED: [&str; 5] = ["xvd", "dasd", "sd", "hd", "vd"];
+    const NUMBERED: [(&str, &[&str]); 16] = [
+        ("nvme", &["c", "n", "p"]),
+        ("mmcblk", &["boot", "p"]),
+        ("dm-", &[]),
+        ("loop", &["p"]),
+        ("drbd", &["p"]),
+        ("bcache", &["p"]),
+        ("rbd", &["p"]),
+        ("nbd", &["p"]),
+        ("ublkb", &["p"]),
+        ("zram", &[]),
+        ("ram", &[]),
+        ("pmem", &["p"]),
+        ("md", &["p"]),
+        ("sr", &[]),
+        ("nullb", &["p"]),
+        ("zd", &["p"]),
+    ];
+    let number = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let lettered = LETTERED.iter().filter_map(|driver| word.strip_prefix(driver)).any(|rest| {
+        let letters = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        (1..=3).contains(&letters) && number(&rest[letters..]) == rest.len() - letters
+    });
+    let numbered = || {
+        NUMBERED.iter().any(|(driver, parts)| {
+            let Some(mut rest) = word.strip_prefix(driver) else { return false };
+            let digits = number(rest);
+            rest = &rest[digits..];
+            for part in *parts {
+                let Some(after) = rest.strip_prefix(part) else { continue };
+                let digits = number(after);
+                rest = if digits > 0 { &after[digits..] } else { rest };
+            }
+            digits > 0 && rest.is_empty()
+        })
+    };
+    word.len() < 24 && (lettered || numbered())
+}
+
 /// What a device is made of, as far as its name or the system tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Medium {
@@ -76,4 +120,60 @@ pub struct Device {
     pub name: String,
     /// What it is made of, when somebody said so (sysfs, the user); never guessed here.
     pub medium: Option<Medium>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_kernel_name;
+
+    #[test]
+    fn names_of_the_kernel_are_told_from_jobs_and_slots() {
+        for name in [
+            "sda",
+            "sdaa12",
+            "vdb",
+            "xvdf1",
+            "hdc",
+            "nvme0n1",
+            "nvme1c1n2",
+            "nvme0n1p3",
+            "nvme2",
+            "mmcblk0boot1",
+            "mmcblk0p2",
+            "dm-12",
+            "md127",
+            "md0p1",
+            "loop7",
+            "zram0",
+            "sr0",
+            "rbd3",
+            "nbd1p1",
+            "dasdb1",
+        ] {
+            assert!(is_kernel_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "sd",
+            "sdcard",
+            "sysbench",
+            "nvme",
+            "mdtest",
+            "md-journal",
+            "rand-write",
+            "all targets",
+            "c0/e252/s5",
+            "drive",
+            "log file sync",
+            "sda-backup",
+            "/dev/sda",
+            "ramdisk",
+            "dm-",
+            "nvme0nx",
+            "253:9",
+            "c5t1d0",
+        ] {
+            assert!(!is_kernel_name(name), "{name}");
+        }
+    }
 }

@@ -48,7 +48,7 @@ mod time;
 mod verdict;
 
 pub use comparison::{ComparedSide, ComparedVerdict, Comparison, Difference, Explanation};
-pub use device::{Device, DeviceId, Medium, Name};
+pub use device::{Device, DeviceId, Medium, Name, is_kernel_name};
 pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};

@@ -187,6 +187,7 @@ keys {
     SMART_PENDING_DEFECTS "smart.pending-defects" Count "pending defects in the drive's log";
     SMART_PROTOCOL "smart.protocol" Text "protocol";
     SMART_RPM "smart.rpm" Count "revolutions per minute";
+    SMART_SCAN_REWRITTEN "smart.scan.rewritten" Count "places that the drive's background scan rewrote";
     SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";
     SMART_SCTERC_WRITE "smart.scterc.write_ds" Deciseconds "time limit for recovering a write";
     SMART_SELF_TEST_ERRORS "smart.self-test-errors" Count "self-tests that failed";

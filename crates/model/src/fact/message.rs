@@ -27,6 +27,9 @@ pub enum MessageKind {
     Command,
     /// A controller or host adapter complained or was reset.
     Controller,
+    /// The drive refused a request: it is locked, or a comparison failed. The kernel calls it a medium error
+    /// (drivers/nvme/host/core.c, nvme_error_status).
+    Denied,
     /// The drive's firmware changed.
     Firmware,
     /// A task waited too long.
@@ -49,9 +52,10 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 11] = [
+    pub const ALL: [MessageKind; 12] = [
         MessageKind::Command,
         MessageKind::Controller,
+        MessageKind::Denied,
         MessageKind::Firmware,
         MessageKind::HungTask,
         MessageKind::IoError,
@@ -68,6 +72,7 @@ impl MessageKind {
         match self {
             MessageKind::Command => "command",
             MessageKind::Controller => "controller",
+            MessageKind::Denied => "denied",
             MessageKind::Firmware => "firmware",
             MessageKind::HungTask => "hung-task",
             MessageKind::IoError => "io-error",

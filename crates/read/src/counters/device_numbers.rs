@@ -54,19 +54,6 @@ fn letters(mut index: u32) -> String {
     }
 }
 
-/// A name that the kernel gives to disks, partitions and what is made of them.
-pub(crate) fn is_disk(word: &str) -> bool {
-    const DRIVERS: [&str; 14] = [
-        "nvme", "mmcblk", "xvd", "dm-", "loop", "drbd", "bcache", "rbd", "nbd", "sd", "hd", "vd",
-        "md", "sr",
-    ];
-    let rest = DRIVERS.iter().find_map(|driver| word.strip_prefix(driver));
-    rest.is_some_and(|rest| {
-        (1..8).contains(&rest.len())
-            && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

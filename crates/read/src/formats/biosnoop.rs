@@ -36,9 +36,10 @@
 //! events the tool dropped, unless its complaints on stderr were captured too. Whether whole lines
 //! are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sink, Time};
+use iowhy_model::{
+    DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sink, Time, is_kernel_name,
+};
 
-use crate::counters::device_numbers::is_disk;
 use crate::histogram::powers::note;
 use crate::scan::another_run;
 use crate::text::recent::RecentNames;
@@ -137,7 +138,7 @@ impl Columns {
         let bytes = integer(row.bytes)?;
         let queue = row.queue.is_none_or(|text| fixed(text, 6).is_some());
         let known = timed && latency && queue && bytes.is_multiple_of(SECTOR_BYTES) && bytes > 0;
-        let sound = is_disk(row.disk)
+        let sound = is_kernel_name(row.disk)
             && matches!(row.kind.as_bytes().first(), Some(b'R' | b'W' | b'D'))
             && row.kind.len() < 5
             && integer(row.sector).is_some()

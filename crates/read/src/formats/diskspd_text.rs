@@ -49,6 +49,8 @@ const STEP_NS: u64 = 1_000;
 /// Lines between `Input parameters:` and the first time span.
 const LEAD: usize = 4;
 const OPS: [Op; 2] = [Op::Read, Op::Write];
+/// What a total of all files is called.
+const ALL: &str = "all targets";
 
 fn sniff(lines: &[&str]) -> Sniff {
     let [first, rest @ ..] = lines else { return Sniff::No };
@@ -100,6 +102,17 @@ struct Work {
     bytes: u64,
     /// Sum of latencies, ns.
     waited_ns: Option<f64>,
+}
+
+impl Work {
+    fn rates(&self, seconds: f64) -> Rates {
+        Rates {
+            ios_per_s: self.ios as f64 / seconds,
+            merges_per_s: None,
+            bytes_per_s: Some(self.bytes as f64 / seconds),
+            await_ns: self.waited_ns.map(|waited| waited / self.ios as f64),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -288,8 +301,13 @@ impl DiskspdText {
             [reads, writes] if writes.is_empty() && !reads.is_empty() => Some(0),
             _ => None,
         };
-        if let Some((work, place)) = self.headless.take().zip(of_one).filter(|_| files.is_empty()) {
-            files.entry("all targets".to_string()).or_default()[place] = work;
+        // Of one that stands alone nothing tells.
+        let mut mixed = None;
+        if let Some(work) = self.headless.take().filter(|_| files.is_empty()) {
+            match of_one {
+                Some(place) => files.entry(ALL.to_string()).or_default()[place] = work,
+                None => mixed = Some(work),
+            }
             sink.source().infer(Inference::Columns);
         }
         let mut percentiles = std::mem::take(&mut self.percentiles);
@@ -306,6 +324,12 @@ impl DiskspdText {
         };
         let (start, length) = (Time::from_seconds(self.elapsed), Nanos::from_seconds(seconds));
         self.elapsed += seconds;
+        if let Some(work) = mixed {
+            let mut interval = Interval::new(sink.device(ALL), Layer::Application);
+            (interval.start, interval.length) = (Some(start), Some(length));
+            interval.mixed = Some(work.rates(seconds));
+            sink.interval(interval);
+        }
         let mut totals = [Work::default(); 2];
         for (file, works) in &files {
             let mut interval = Interval::new(sink.device(file), Layer::Application);
@@ -314,13 +338,7 @@ impl DiskspdText {
                 if work.ios == 0 {
                     continue;
                 }
-                let rates = Rates {
-                    ios_per_s: work.ios as f64 / seconds,
-                    merges_per_s: None,
-                    bytes_per_s: Some(work.bytes as f64 / seconds),
-                    await_ns: work.waited_ns.map(|waited| waited / work.ios as f64),
-                };
-                interval.rates.push((*op, rates));
+                interval.rates.push((*op, work.rates(seconds)));
                 total.ios = total.ios.saturating_add(work.ios);
                 total.waited_ns =
                     Some(total.waited_ns.unwrap_or(0.0) + work.waited_ns.unwrap_or(0.0));
@@ -329,7 +347,7 @@ impl DiskspdText {
         }
         let all = match &files.keys().collect::<Vec<_>>()[..] {
             [only] => sink.device(only),
-            _ => sink.device("all targets"),
+            _ => sink.device(ALL),
         };
         for (place, op) in OPS.into_iter().enumerate() {
             let (total, (min, max)) = (totals[place], extremes[place]);

@@ -133,7 +133,10 @@ fn is_translated(words: &[&str]) -> bool {
 }
 
 fn is_filler(word: &str) -> bool {
-    matches!(word, "[...]" | "[…]" | "…" | "...")
+    matches!(
+        word,
+        "[...]" | "[…]" | "…" | "..." | "(...)" | "(snip)" | "[snip]" | "<snip>" | "<...>"
+    )
 }
 
 /// `Linux 4.15.0-66-generic (host) 12/16/2020 _x86_64_ (8 CPU)`: who, and how many words it took.

@@ -9,7 +9,7 @@
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
-//! `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do). Facts `kernel.log.KIND.count` count all messages of a kind, and
+//! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do). Facts `kernel.log.KIND.count` count all messages of a kind, and
 //! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
 //! the last of them.
 //!
@@ -17,7 +17,7 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.6 to 6.x; `end_request`, `blk_update_request` and today's bare `I/O error`
+//! Messages of Linux 2.6 to 6.x, and those of FreeBSD's CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error`
 //! mean the same.
 //!
 //! ## Traps
@@ -35,6 +35,7 @@
 
 mod journal;
 mod line;
+mod names;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -43,7 +44,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use iowhy_model::{Fact, FactKey, FactValue, Level, Message, MessageKind, Note, Sink, key};
 
 use self::journal::Journal;
-use self::line::{is_bare, is_of_another, is_pci, messages, split};
+use self::line::{is_bare, is_of_another, is_pci, messages, peripheral, split};
+use self::names::Names;
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
 use crate::text::words::is_for_people;
@@ -71,13 +73,28 @@ const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 49] = [
+const KINDS: [(MessageKind, &[&str]); 64] = [
+    (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
+    (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
     (MessageKind::Medium, &["critical medium error"]),
     (MessageKind::Medium, &["Sense Key : Medium Error"]),
     (MessageKind::Medium, &["Unrecovered read error"]),
     (MessageKind::Medium, &["ASC=0x11"]),
     (MessageKind::Medium, &["error: {", "UNC"]),
     (MessageKind::Medium, &["(media error)"]),
+    (MessageKind::Medium, &["(sct 0x2 / sc 0x81)"]),
+    (MessageKind::Medium, &["SCSI sense: MEDIUM ERROR"]),
+    (MessageKind::Medium, &["ATA status:", "(UNC"]),
+    (MessageKind::Link, &["ATA status:", "(ICRC"]),
+    (MessageKind::Link, &["CAM status: Uncorrectable parity/CRC error"]),
+    (MessageKind::Timeout, &["CAM status: Command timeout"]),
+    (MessageKind::Timeout, &["ahcich", "Timeout on slot"]),
+    (MessageKind::Command, &["CAM status: ATA Status Error"]),
+    (MessageKind::Offline, &["lost device"]),
+    (MessageKind::Timeout, &["attempting task abort"]),
+    (MessageKind::Timeout, &["attempting device reset"]),
+    (MessageKind::Timeout, &["attempting target reset"]),
+    (MessageKind::Timeout, &["attempting host reset"]),
     (MessageKind::Link, &["SErr", "BadCRC"]),
     (MessageKind::Link, &["SErr", "UnrecovData"]),
     (MessageKind::Link, &["SErr", "Handshk"]),
@@ -165,6 +182,9 @@ fn device(message: &str) -> Option<&str> {
     let name = |text: &str| {
         text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len())
     };
+    if let Some(peripheral) = peripheral(message) {
+        return Some(peripheral);
+    }
     for mark in ["dev ", "device ", "["] {
         for (place, _) in message.match_indices(mark) {
             let rest = message.get(place + mark.len()..)?;
@@ -182,7 +202,11 @@ fn device(message: &str) -> Option<&str> {
         let numbered = |prefix: &str| {
             word.strip_prefix(prefix).is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
         };
-        numbered("ata") || numbered("nvme") || numbered("mpt3sas_cm") || numbered("mmcblk")
+        numbered("ata")
+            || numbered("nvme")
+            || numbered("mpt3sas_cm")
+            || numbered("mmcblk")
+            || numbered("ahcich")
     });
     port.or_else(|| message.split_whitespace().find_map(pci))
 }
@@ -213,10 +237,21 @@ struct KernelLog {
     counts: BTreeMap<(&'static str, String), u64>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
+    /// What the log called the disks at which addresses and plugs.
+    names: Names,
+    /// A command that an adapter gave up, until the next line says whose it was.
+    given_up: Option<Said>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
     /// In what form the log came.
     form: Form,
+}
+
+/// A message, its time as printed, and where it stands.
+struct Said {
+    stamp: String,
+    message: String,
+    place: String,
 }
 
 /// How messages are told apart.
@@ -327,6 +362,10 @@ impl KernelLog {
                 "messages without a time: which came first, and how long ago, is not known";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
+        if let Some(said) = self.given_up.take() {
+            let name = device(&said.message).unwrap_or_default().to_string();
+            self.state(MessageKind::Timeout, &name, said_of(&said), said.place.clone(), sink);
+        }
         for ((kind, name), count) in std::mem::take(&mut self.counts) {
             let value = FactValue::Count(count);
             fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
@@ -384,18 +423,55 @@ impl KernelLog {
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
         }
+        let gone = self.names.learn(stamp, message, named);
+        if let Some(said) = self.given_up.take() {
+            // The adapter says that it gives up, and the next line whose command that was.
+            let whose = names::address(message).map(|address| self.names.at(address));
+            let whose = whose.filter(|_| message.contains("CDB: "));
+            let whose = whose.as_deref().or_else(|| device(&said.message)).unwrap_or_default();
+            self.state(MessageKind::Timeout, whose, said_of(&said), said.place.clone(), sink);
+        }
+        for (disk, said) in gone {
+            let value = Message::new(&said.0, &said.1);
+            self.state(MessageKind::Offline, &disk, value, place.clone(), sink);
+        }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
         let Some(kind) = kind else { return };
-        let port = Some(self.port.as_str()).filter(|_| message.starts_with("res "));
-        let name = named.or(port).unwrap_or_default();
+        let address = names::address(message);
+        if kind == MessageKind::Timeout && address.is_none() && message.contains("scmd(") {
+            let (stamp, message) = (stamp.to_string(), message.to_string());
+            self.given_up = Some(Said { stamp, message, place });
+            return;
+        }
+        let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
+        let at = address.and_then(|address| match kind {
+            MessageKind::Timeout => Some(self.names.at(address)),
+            _ => self.names.known_at(address),
+        });
+        let name = named.map(str::to_string).or(port).or(at).unwrap_or_default();
+        self.state(kind, &name, Message::new(stamp, message), place, sink);
+    }
+
+    fn state(
+        &mut self,
+        kind: MessageKind,
+        name: &str,
+        message: Message,
+        place: String,
+        sink: &mut dyn Sink,
+    ) {
         let count = self.counts.entry((kind.name(), name.to_string())).or_default();
         *count += 1;
         if *count <= KEPT {
-            let value = FactValue::Message(Message::new(stamp, message));
-            fact(name, key::KERNEL_LOG.of(kind.name()), value, place, sink);
+            let key = key::KERNEL_LOG.of(kind.name());
+            fact(name, key, FactValue::Message(message), place, sink);
         }
     }
+}
+
+fn said_of(said: &Said) -> Message {
+    Message::new(&said.stamp, &said.message)
 }
 
 /// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and how many (SBC-4).

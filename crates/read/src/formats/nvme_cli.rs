@@ -169,7 +169,16 @@ const ASIDE: &[&str] = &[
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::announced(lines, NEAR, begins, announces)
+    let label = |place: usize| {
+        let line = lines.get(place)?;
+        Some(line.split_once(':').map_or("", |(label, _)| label.trim()))
+    };
+    // An entry of the error log without its heading: the words alone stand in other logs too.
+    match (label(0), label(1)) {
+        (Some("error_count"), Some("sqid")) => Sniff::Yes,
+        (Some("error_count"), None) => Sniff::More,
+        _ => Sniff::announced(lines, NEAR, begins, announces),
+    }
 }
 
 /// A line that only nvme-cli prints.

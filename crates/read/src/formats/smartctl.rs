@@ -182,8 +182,28 @@ fn begins(line: &str) -> bool {
         || text.starts_with("SMART Error Log Version:")
         || text == "After command completion occurred, registers were:"
         || logged(text).is_some()
+        || scanned(text).is_some()
         || attribute(text).is_some()
         || !plain_attributes(text).is_empty()
+}
+
+/// Sense keys of what a background scan met (SPC-4): a place that was read in the end, and one that was not.
+const RECOVERED: u64 = 1;
+const MEDIUM_ERROR: u64 = 3;
+
+/// The sense key in a row of a SAS drive's background scan: `42 45671:50  0000000005370c19  [1,17,1]   Recovered via
+/// rewrite in-place`: number, power-on hours and minutes, block, sense key and codes, what became of it.
+fn scanned(text: &str) -> Option<u64> {
+    let mut words = text.split_whitespace();
+    let (number, hours, block, sense) =
+        (words.next()?, words.next()?, words.next()?, words.next()?);
+    let (hours, minutes) = hours.split_once(':')?;
+    let counts = [number, hours, minutes].into_iter().all(|word| integer(word).is_some());
+    let is_block = block.len() == 16 && block.bytes().all(|b| b.is_ascii_hexdigit());
+    let codes = sense.strip_prefix('[')?.strip_suffix(']')?;
+    let (key, _) =
+        codes.split_once(',').filter(|_| counts && is_block && words.next().is_some())?;
+    u64::from_str_radix(key, 16).ok()
 }
 
 /// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624` of scripts, and
@@ -397,6 +417,8 @@ struct Smartctl {
     errors: Option<u64>,
     last_error_hours: Option<u64>,
     unreadable: u64,
+    /// Places that its background scan rewrote.
+    rewritten: u64,
     corrupt: u64,
     /// Of the self-test log: failures, and those that are outdated; `None` if no log was seen.
     failed_tests: Option<u64>,
@@ -498,6 +520,11 @@ impl Smartctl {
             let codes = what.split(" at ").next().unwrap_or(what);
             self.unreadable += u64::from(codes.contains("UNC"));
             self.corrupt += u64::from(codes.contains("ICRC"));
+            return true;
+        }
+        if let Some(key) = scanned(text) {
+            self.unreadable += u64::from(key == MEDIUM_ERROR);
+            self.rewritten += u64::from(key == RECOVERED);
             return true;
         }
         if text == "No Errors Logged" {
@@ -716,9 +743,13 @@ impl Smartctl {
         if let Some(hours) = self.last_error_hours {
             self.state("smart.error-log.hours", hours.to_string());
         }
-        for (key, count) in [("unc", self.unreadable), ("icrc", self.corrupt)] {
+        for (key, count) in [
+            ("error-log.unc", self.unreadable),
+            ("error-log.icrc", self.corrupt),
+            ("scan.rewritten", self.rewritten),
+        ] {
             if count > 0 {
-                self.state(&format!("smart.error-log.{key}"), count.to_string());
+                self.state(&format!("smart.{key}"), count.to_string());
             }
         }
         if let Some(failed) = self.failed_tests {

@@ -4,7 +4,8 @@
 //! rate times wait, and await lies between that of reads and that of writes. That also tells kB from MB
 //! and sectors, which no number of columns does.
 
-use crate::counters::device_numbers::is_disk;
+use iowhy_model::is_kernel_name;
+
 use crate::counters::disk_columns::is_value;
 use crate::decimal;
 
@@ -59,7 +60,7 @@ pub(super) fn columns_of(words: &[&str], known: &[String]) -> Fit {
     let sized = |layout: &&&str| layout.split_ascii_whitespace().count() == cells.len();
     // A web page or an editor leaves `0` of `0.00` now and then.
     let fractions = cells.iter().filter(|word| word.contains(['.', ','])).count();
-    if !is_disk(name) || !cells.iter().all(|word| is_value(word)) || fractions < FRACTIONS {
+    if !is_kernel_name(name) || !cells.iter().all(|word| is_value(word)) || fractions < FRACTIONS {
         return Fit::No;
     }
     let layouts: Vec<&&str> = LAYOUTS.iter().filter(sized).collect();

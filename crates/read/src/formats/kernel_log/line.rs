@@ -204,8 +204,31 @@ pub(super) fn is_bare(line: &str) -> bool {
     };
     BEGIN.iter().any(|begin| line.starts_with(begin))
         || is_of_pci(line)
-        || (numbered("ata") || numbered("sd ") || numbered("nvme nvme") || numbered("scsi host"))
+        || peripheral(line).is_some()
+        || (numbered("ata")
+            || numbered("ahcich")
+            || numbered("mpt2sas")
+            || numbered("mpt3sas")
+            || numbered("sd ")
+            || numbered("nvme nvme")
+            || numbered("scsi host"))
             && line.contains(": ")
+}
+
+/// The disk that FreeBSD names in front of a message, `(ada0:ahcich0:0:0:0): CAM status: ...`, or its bus while it is
+/// only looked for (cam(4): peripheral, bus, bus number, target, unit).
+pub(super) fn peripheral(line: &str) -> Option<&str> {
+    let (head, _) = line.strip_prefix('(')?.split_once("): ")?;
+    let parts: Vec<&str> = head.split(':').collect();
+    let [name, bus, numbers @ ..] = parts.as_slice() else { return None };
+    let is_name = |word: &str| {
+        word.ends_with(|c: char| c.is_ascii_digit())
+            && word.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
+    let all = numbers.len() == 3 && numbers.iter().all(|number| integer(number).is_some());
+    let looked_for =
+        ["aprobe", "probe", "noperiph", "xpt"].iter().any(|word| name.starts_with(word));
+    (all && is_name(bus)).then_some(if looked_for { *bus } else { *name })
 }
 
 /// Whether a driver speaks of its PCI function: `pcieport 0000:00:1d.0: AER: ...`.
