@@ -2,4 +2,4 @@
 
 pub mod classes;
 pub mod healthy_time;
-pub mod stored;
+pub mod history;

@@ -105,6 +105,11 @@ impl<'a> Facts<'a> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
     }
 
+    /// All complaints of an input, whomever they name.
+    pub fn complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+    }
+
     /// Tasks that hung, which name no disk, as far as no other disk than this one is meant.
     pub fn hung_beside<'s>(
         &'s self,

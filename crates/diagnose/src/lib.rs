@@ -45,7 +45,7 @@ mod phrase;
 mod ranking;
 
 pub use analysis::bounds::JudgedShare;
-pub use baseline::stored::{Baseline, BaselineEntry, HealthyOrigin};
+pub use baseline::history::{Baseline, BaselineEntry, HealthyOrigin};
 pub use compare::compare;
 pub use detector::{Detector, Needs, Rule};
 pub use detectors::{DETECTORS, find};

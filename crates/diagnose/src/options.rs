@@ -1,6 +1,6 @@
 //! What the user may state or ask for.
 
-use crate::baseline::stored::HealthyOrigin;
+use crate::baseline::history::HealthyOrigin;
 
 /// What the user asked of the judge.
 #[derive(Clone, Debug, Default, PartialEq)]

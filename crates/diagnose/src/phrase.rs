@@ -1,6 +1,6 @@
 //! How numbers and names stand in a sentence: few digits, always a unit.
 
-use iowhy_model::{Op, Quantity, Unit, numbers};
+use iowhy_model::{Op, Quantity, Unit, is_kernel_name, numbers};
 
 /// Milliseconds in the unit that suits them: `98 ms`, `1.65 ms`, `120 µs`, `1.2 s`.
 pub fn ms(value: f64) -> String {
@@ -64,9 +64,13 @@ pub fn disk(name: &str) -> &str {
     if name.is_empty() { "the device" } else { name }
 }
 
-/// The command that captures every I/O of a device for so many seconds and judges it.
+/// The command that captures every I/O of a device for so many seconds and judges it; of all devices, where the
+/// input does not call it as the kernel does.
 pub fn capture(disk: &str, seconds: u32) -> String {
-    let device = if disk.is_empty() { String::new() } else { format!(" --device {disk}") };
+    let device = match is_kernel_name(disk) {
+        true => format!(" --device {disk}"),
+        false => String::new(),
+    };
     format!("`iowhy why --for {seconds}s{device}`")
 }
 
@@ -77,6 +81,12 @@ mod tests {
     #[test]
     fn names_read_well() {
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn no_command_names_a_job_as_a_device() {
+        assert_eq!(capture("nvme0n1", 30), "`iowhy why --for 30s --device nvme0n1`");
+        assert_eq!(capture("log file sync", 30), "`iowhy why --for 30s`");
     }
 
     #[test]

@@ -118,7 +118,10 @@ fn words(folder: &Path, outcome: &Outcome) -> String {
     for (count, why) in why.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {count} {why}"));
     }
-    text + &format!("; {facts} facts come from `sys/block`")
+    if *facts > 0 {
+        text.push_str(&format!("; `sys/block` gives {}", numbers::several(*facts as u64, "fact")));
+    }
+    text
 }
 
 /// The folder, and the file system it lies on.

@@ -94,6 +94,8 @@ pub enum Absurd {
     Wait(f64),
     /// Requests per second.
     Rate(f64),
+    /// Share of the time in which something was in flight.
+    Busy(f64),
 }
 
 /// Requests in flight beyond what queues hold: NVMe's deepest queue, 65,536, on a few processors (NVM
@@ -104,6 +106,10 @@ const LONGEST_WAIT_S: f64 = 3600.0;
 /// Requests per second that no block device completes: a hundred times what a driver without a device does on a large
 /// machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
+
+/// Busy time beyond the whole by more than the edges of a short interval and a tick of the clock at each can do (a
+/// choice: two ticks of 4 ms in a tenth of a second are 8 %).
+const MOST_BUSY: f64 = 1.1;
 
 /// All contradictions of a recording.
 pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
@@ -249,7 +255,8 @@ fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
         long.then_some(Absurd::Wait(wait_s))
     });
     let by_queue = interval.queue_len.filter(|queue| *queue > MOST_IN_FLIGHT);
-    let value = by_wait.or(by_queue.map(Absurd::InFlight))?;
+    let by_time = interval.busy.filter(|busy| *busy > MOST_BUSY);
+    let value = by_wait.or(by_queue.map(Absurd::InFlight)).or(by_time.map(Absurd::Busy))?;
     Some(Contradiction::Wrapped { interval: place, value })
 }
 

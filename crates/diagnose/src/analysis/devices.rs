@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use iowhy_model::{DeviceId, Level, Listing, Medium, Op, Recording, Source, key};
 
-use crate::analysis::learned;
+use crate::analysis::healthy_service;
 use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
-use crate::baseline::stored::{Baseline, HealthyOrigin};
+use crate::baseline::history::{Baseline, HealthyOrigin};
 use crate::facts::disk_names;
 use crate::facts::{About, Facts};
 use crate::options::Options;
@@ -32,8 +32,8 @@ impl<'a> Devices<'a> {
     pub fn of(recording: &'a Recording, options: &'a Options) -> Devices<'a> {
         let baseline = match &options.healthy_origin {
             HealthyOrigin::Class => None,
-            HealthyOrigin::Own => Some(Cow::Owned(learned::own(recording))),
-            HealthyOrigin::Peers => Some(Cow::Owned(learned::peers(recording))),
+            HealthyOrigin::Own => Some(Cow::Owned(healthy_service::own(recording))),
+            HealthyOrigin::Peers => Some(Cow::Owned(healthy_service::peers(recording))),
             HealthyOrigin::Stored(baseline) => Some(Cow::Borrowed(baseline)),
         };
         Devices { recording, options, facts: Facts::of(recording), baseline }

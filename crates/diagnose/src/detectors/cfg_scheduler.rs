@@ -17,7 +17,8 @@
 //! of that time the device has room: a platter nothing to do, any other device fewer than half of
 //! its queue depth. Or requests wait even before they are started, for want of a free one, while as
 //! many as the queue holds are under way: as its settings say or, without them, as most of the waits
-//! end with as many under way as ever. In either case the device answers in what a healthy one
+//! end with as many under way as ever. Where the kernel's writing back has nine tenths of that wait, or programs wait
+//! for none of it, it is suspected only. In either case the device answers in what a healthy one
 //! needs (at most 2.5 times).
 //!
 //! ## Wrong if
@@ -74,6 +75,8 @@ const FEWEST: usize = 30;
 /// for may stand in its queue.
 const LIGHT: f64 = 0.3;
 const FEW_PER_S: f64 = 50.0;
+/// Share of the wait in the queue that programs must have, or it is a batch of writes that the kernel writes back (a choice).
+const OF_PROGRAMS: f64 = 0.1;
 /// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
 /// volumes at least as many.
 const DEPTH: f64 = 32.0;
@@ -87,20 +90,23 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     analysis.requests.iter().filter_map(|requests| finding(analysis, requests)).collect()
 }
 
-/// Whether programs wait for next to none of it: neither reads nor durable writes lose time in the queue.
-/// The kernel writes dirty pages back in batches that nobody waits for.
-fn nobody_waits(requests: &Requests) -> bool {
+/// What programs lose in the queue per second, and which share that is of all that is lost there: neither reads nor
+/// durable writes. The kernel writes dirty pages back in batches that nobody waits for.
+fn awaited(analysis: &Analysis, requests: &Requests) -> (f64, f64) {
     let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
-    let awaited = requests
-        .events
-        .iter()
-        .filter(|event| event.op != Op::Write || durable.iter().any(|flag| event.flags.has(*flag)));
-    let waits = awaited.filter_map(|event| {
-        let (issued, _) = requests::on_device(event)?;
-        let began = event.arrived.or(event.queued)?;
-        Some(issued.saturating_sub(began.ns()).max(0) as f64)
-    });
-    waits.sum::<f64>() / requests.span_ns() < confidence::COMPLAINED_OF
+    // A log without flags does not tell which writes somebody waits for.
+    let told = analysis.source(requests.listing).level > Level::C;
+    let (mut by_programs, mut all) = (0.0, 0.0);
+    for event in &requests.events {
+        let Some((issued, _)) = requests::on_device(event) else { continue };
+        let Some(began) = event.arrived.or(event.queued) else { continue };
+        let wait = issued.saturating_sub(began.ns()).max(0) as f64;
+        let is_awaited =
+            !told || event.op != Op::Write || durable.iter().any(|flag| event.flags.has(*flag));
+        by_programs += if is_awaited { wait } else { 0.0 };
+        all += wait;
+    }
+    (by_programs / requests.span_ns(), by_programs / f64::max(all, 1.0))
 }
 
 /// Share of the time watched with a request on the device.
@@ -145,7 +151,9 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let lost = wait_ns * found.n as f64 / requests.span_ns();
     let per_s = stages.len() as f64 / (requests.span_ns() / 1e9);
     let rests = per_s < FEW_PER_S && busy_share(&stages, requests) < LIGHT;
-    let unheard = rests && nobody_waits(requests);
+    let (lost_by_programs, share_of_programs) = awaited(analysis, requests);
+    let nobody_waits = lost_by_programs < confidence::COMPLAINED_OF;
+    let unheard = rests && nobody_waits;
     if !(in_queue || for_tags)
         || device_ns > NORMAL * s0_ns
         || lost < confidence::COMPLAINED_OF
@@ -239,7 +247,10 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         },
         confidence::below(device_ns, NORMAL * s0_ns),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let believed = confidence::believe(PRIOR, &clauses);
+    let written_back = nobody_waits || share_of_programs < OF_PROGRAMS;
+    finding.confidence =
+        if written_back { believed.min(confidence::SHAPE_ALONE) } else { believed };
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     finding.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";

@@ -94,13 +94,15 @@ const PLACE: f64 = 2.5;
 /// SMART: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
 /// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
 /// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
-const SMART: [(FactKey, &str, f64, f64); 10] = [
+const SMART: [(FactKey, &str, f64, f64); 12] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
     (key::SMART_PENDING_DEFECTS, "pending defect(s) in the drive's log", 2.5, 3.5),
     (key::SMART_ERROR_LOG_UNC, "unreadable sector(s) in the drive's error log", 1.0, 3.0),
+    (key::SMART_SCAN_REWRITTEN, "place(s) that the drive's background scan rewrote", 0.5, 2.5),
     (key::SMART_SELF_TEST_ERRORS, "self-test(s) that failed", 2.0, 3.0),
     (key::SMART_UNCORRECTED_READ, "read(s) the drive could not correct", 1.5, 3.0),
+    (key::SMART_NVME_ERROR_LOG_MEDIA, "media error(s) in the drive's error log", 1.5, 3.0),
     (key::SMART_NVME.of("media_errors"), "media error(s) (NVMe health log)", 1.0, 3.0),
     (key::SMART_RAW.of("5"), "reallocated sector(s) (SMART 5)", 0.0, 2.5),
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
@@ -212,6 +214,10 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
+    // What a locked drive refuses, the kernel words as a medium error.
+    if candidate.about().logged(MessageKind::Denied).next().is_some() {
+        return 0.0;
+    }
     let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
     let nats = from_lines(analysis, &reading, builder);
     let by_a_target = candidate.about().logged(MessageKind::Target).next().is_some();

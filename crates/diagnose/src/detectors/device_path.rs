@@ -16,7 +16,7 @@
 //! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
 //! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
 //! more beside none on a drive of the same model where no latency was measured;
-//! requests that failed with ENOLINK. A link slower than its limit supports it.
+//! requests that failed with ENOLINK; reads, writes and flushes of one member that failed alike. A link slower than its limit supports it.
 //!
 //! ## Wrong if
 //! The CRC count is old and stands still. Resets follow a medium error or a plug that was pulled, or
@@ -86,6 +86,8 @@ const SUPPORTS: f64 = 0.5;
 /// nats: with the prior 0.65 (choices).
 const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
+/// Reads and writes of a member that failed, beyond any single event (a choice).
+const MANY_FAILED: f64 = 10.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
 /// Lines older than this against the log's last line say little of now, s.
@@ -143,6 +145,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut clauses = vec![from_log(analysis, &reading, &mut builder)];
     clauses.push(from_counter(analysis, candidate, &mut builder));
     clauses.push(from_failures(analysis, candidate, &mut builder));
+    clauses.push(from_member(analysis, candidate, &mut builder));
     clauses.push(from_link_counters(analysis, candidate, &mut builder));
     clauses.push(from_paths(analysis, candidate, &mut builder));
     if clauses.iter().all(|nats| *nats <= 0.0) {
@@ -448,6 +451,30 @@ fn from_failures(
     );
     builder.words.push(phrase::count(lost as f64, "request(s) failed because the link was gone"));
     FAILED
+}
+
+/// A member of an array of which requests of every kind failed, flushes too: it was gone for a time.
+fn from_member(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
+    let count = |kind: &'static str, least: f64| {
+        about.number(key::MEMBER_ERRORS.of(kind)).filter(|(n, _)| *n >= least)
+    };
+    let all = count("read", MANY_FAILED).zip(count("write", MANY_FAILED)).zip(count("flush", 1.0));
+    let Some((((reads, _), (writes, reading)), (flushes, _))) = all else { return 0.0 };
+    let what = "writes that failed, as its array counts";
+    let above = Some(Bound::Above(MANY_FAILED));
+    builder.fact(analysis, &reading, what, (writes, Unit::Count), above);
+    builder.words.push(format!(
+        "{}, {} and {} failed in its array, so it was gone for a time",
+        phrase::count(reads, "read(s)"),
+        phrase::count(writes, "write(s)"),
+        phrase::count(flushes, "flush(es)")
+    ));
+    TWIN
 }
 
 /// A link that runs below what both ends can do.

@@ -35,7 +35,7 @@ use iowhy_model::{Bound, DeviceId, Event, Evidence, Finding, Level, Op, Unit, Ve
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
-use crate::baseline::stored::HealthyOrigin;
+use crate::baseline::history::HealthyOrigin;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
@@ -72,12 +72,15 @@ const SLOWDOWN: f64 = 2.0;
 const GIVES_MUCH: f64 = 8.0;
 /// Times the rate of the row that speaks, at which another row is healthy, so that the places may be what was slow (a choice).
 const TOUCHED: f64 = 2.0;
+/// Odds of a network volume from which on places may be fetched when they are first read: those of a volume that answers
+/// as NVMe.
+const MAY_BE_FETCHED: f64 = 0.3;
 /// Odds of a network volume from which on a queue may be its provider's, and the share of the wait
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
 /// The share from which on a limit is as likely wherever there may be one: such a queue grows without end.
-const NEARLY_ALL: f64 = 0.95;
+const NEARLY_ALL: f64 = 0.9;
 /// Half of the least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
 /// size; Azure managed disks: 120 and more; a factor of two for small volumes that are sold by their size).
 const LEAST_SOLD: f64 = 50.0;
@@ -435,7 +438,7 @@ fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&Interval
         let own = other.effective_ms().is_some_and(|ms| ms < SLOWDOWN * other.s0.median_ms());
         own && other.per_s() >= TOUCHED * row.per_s()
     };
-    analysis.network_odds(row.device) >= HELD_BACK && rows.iter().any(|other| healthy(&other))
+    analysis.network_odds(row.device) >= MAY_BE_FETCHED && rows.iter().any(|other| healthy(&other))
 }
 
 /// Requests behind all rows; a row of unknown length is one of many seconds most likely.

@@ -27,7 +27,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
-use crate::analysis::samples::IntervalSample;
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::observations;
@@ -224,7 +224,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let only = disks.len() == 1 || suspicion.is_some();
     let device = if only { analysis.recording.find_device(&first) } else { None };
     let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
-    let Amounts { seen, records, lost } = amounts(analysis, input, disks);
+    let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     finding.sentence = match suspicion {
         Some(known) => format!(
@@ -250,6 +250,18 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                     named(disks)
                 )
             }
+            None if by_program => format!(
+                "the {} of {} are as the program saw them: nothing tells the time at the device from that in \
+                 a queue, a file system or the page cache",
+                phrase::count(counted, "I/O(s)"),
+                phrase::list(disks)
+            ),
+            None if counted >= PLENTY => format!(
+                "no known cause shows in the {} of {} that were counted by latency; I/Os seen one by one \
+                 show more",
+                phrase::count(counted, "I/O(s)"),
+                named(disks)
+            ),
             None => {
                 let amount = match seen {
                     0.0 => phrase::count(records, "row(s) of averages or counted I/O(s)"),
@@ -299,7 +311,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer capture" } else { what };
-    let capture = format!("{}: adds {what}", phrase::capture(&first, seconds));
+    let meanwhile = if by_program { " while it runs" } else { "" };
+    let capture = format!("{}{meanwhile}: adds {what}", phrase::capture(&first, seconds));
     let id = analysis.recording.find_device(&first);
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
     let made_of = (rich && unstated).then(|| MADE_OF.to_string());
@@ -343,10 +356,14 @@ fn has_any(analysis: &Analysis, place: usize, disks: &[String]) -> bool {
 struct Amounts {
     /// I/Os seen one by one.
     seen: f64,
+    /// What histograms count.
+    counted: f64,
     /// These, and the rows of averages and what histograms count.
     records: f64,
     /// The most time that any of the disks loses per time watched.
     lost: f64,
+    /// Whether all of it is what a program says of its own I/Os.
+    by_program: bool,
 }
 
 /// What is known of these disks.
@@ -355,15 +372,19 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
         |listing: usize, disk: &String| analysis.input(listing) == input && disks.contains(disk);
     let traces = || analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
     let rows = || analysis.intervals.iter().filter(|row| here(row.listing, &row.disk));
-    let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
+    let histograms =
+        || analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let seen: usize = traces().map(|trace| trace.spans.len()).sum();
-    let counted: u64 = histograms.map(|sample| sample.known.histogram.count()).sum();
+    let counted: u64 = histograms().map(|sample| sample.known.histogram.count()).sum();
+    let above = |sample: &HistogramSample| sample.known.layer == Layer::Application;
     let lost = traces()
         .map(|trace| trace.lost_ns() / trace.span_ns())
         .chain(rows().map(IntervalSample::lost));
     Amounts {
         seen: seen as f64,
+        counted: counted as f64,
         records: (seen + rows().count()) as f64 + counted as f64,
         lost: lost.fold(0.0, f64::max),
+        by_program: counted > 0 && seen + rows().count() == 0 && histograms().all(above),
     }
 }

@@ -38,7 +38,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::programs;
-use crate::measures::flushing::{self, FlushCost, Kind, ServedRequest};
+use crate::measures::durability::{self, FlushCost, Kind, ServedRequest};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
 use crate::phrase;
@@ -88,7 +88,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Some(ServedRequest { start_ns, end_ns, kind: kind(event.op, event.flags) })
         })
         .collect();
-    let found = flushing::flushing(&served).filter(|found| found.n >= FEWEST)?;
+    let found = durability::flushing(&served).filter(|found| found.n >= FEWEST)?;
     let s0_ns = plain_s0_ms(analysis, requests.device) * 1e6;
     let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
     // Who meets one under way waits for it too: a plain write is one that met none.

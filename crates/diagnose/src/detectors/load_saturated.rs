@@ -182,7 +182,10 @@ fn same_disk(analysis: &Analysis, row: &IntervalSample) -> Vec<Load> {
             other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
         })
         .filter_map(|other| {
-            Some(Load { per_s: other.per_s(), in_flight: other.interval.queue_len? })
+            // Of the time in which there was work: a row that begins or ends within has less of both.
+            let busy = other.interval.busy.filter(|busy| *busy > 0.0).unwrap_or(1.0).min(1.0);
+            let in_flight = other.interval.queue_len? / busy;
+            Some(Load { per_s: other.per_s() / busy, in_flight })
         })
         .collect()
 }

@@ -136,7 +136,8 @@ fn finding(
     // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
     let may_be_model = standing.ratio < ANOTHER_MODEL;
     // Where the others are slow as well, and it is not far beyond them, they share what is slow.
-    let all_slow = standing.ratio < FAR_BEYOND && peers_are_slow(analysis, listing, &others);
+    let far = standing.ratio >= FAR_BEYOND && member.mean_ns >= FAR_BEYOND * typical;
+    let all_slow = !far && peers_are_slow(analysis, listing, &others);
     let doubted = may_be_model || all_slow || may_be_well(analysis, listing, member);
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     if !peer_families::is_group(family) {
@@ -175,7 +176,9 @@ fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bo
         let counted = analysis.histograms.iter().find(|known| of(known.listing, &known.disk));
         let averaged = || analysis.intervals.iter().find(|row| of(row.listing, &row.disk));
         let counted = counted.map(|known| known.s0.slowest_ms());
-        counted.or_else(|| averaged().map(|row| row.s0.slowest_ms()))
+        let mut traces = analysis.traces.iter().filter(|trace| of(trace.listing, &trace.disk));
+        let traced = traces.next().map(|trace| trace.slow_end_ns() / 1e6);
+        counted.or_else(|| averaged().map(|row| row.s0.slowest_ms())).or(traced)
     };
     let slower =
         others.iter().filter_map(|other| Some(other.mean_ns / 1e6 / healthy_ms(&other.disk)?));

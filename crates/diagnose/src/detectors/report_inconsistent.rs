@@ -17,7 +17,7 @@
 //! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
 //! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
 //! one request moves faster than any link; or more than a million are in flight, or wait for more than an hour
-//! on average, as where a counter wrapped; or a histogram's mean and the averages of the same
+//! on average, as where a counter wrapped; or it was busy for more than 110 % of the time; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
 //! as much was in flight. The share it states is not of latency: it is the part of the reported
 //! figure that cannot be trusted.
@@ -73,6 +73,8 @@ const MANY_IMPOSSIBLE: f64 = 0.1;
 /// a verdict.
 const MATTERS: f64 = 1.0;
 const FAINT: f64 = 0.55;
+/// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a choice).
+const CUT: f64 = 2.0;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
@@ -215,7 +217,13 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 ),
             ];
             // Less than one request in flight either way: true, and of no consequence.
-            let faint = product.max(queue_len) < MATTERS;
+            // So it is of one row where a wait is counted when it ends and the queue as time passes: its edges cut.
+            let rows = &analysis.listing(inconsistency.listing).intervals;
+            let one = rows.iter().filter(|row| row.device == known.device).count() == 1;
+            let cut = one
+                && known.svctm_ns.is_some()
+                && product.max(queue_len) < CUT * product.min(queue_len);
+            let faint = cut || product.max(queue_len) < MATTERS;
             finding.confidence = if faint { FAINT } else { CERTAIN };
             // The share of the larger figure that the other denies.
             finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
@@ -252,14 +260,22 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                     format!("a mean wait of {}", phrase::ms(s * 1e3)),
                     read_off("mean latency (await)", s * 1e3, Unit::Ms, 1, source),
                 ),
+                Absurd::Busy(share) => (
+                    format!("busy for {} of the time", phrase::percent(share)),
+                    read_off("busy share (%util)", share, Unit::Share, 1, source),
+                ),
+            };
+            let why = match value {
+                Absurd::Busy(_) => "the kernel or the hypervisor counts time wrongly",
+                _ => "a counter wrapped or was reset within the row",
             };
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} cannot be: {words}; a counter wrapped or was reset within the row, in {} of its {rows} \
-                 rows",
+                "the figures of {} cannot be: {words}; {why}, in {} of its {}",
                 phrase::disk(&disk),
-                all.len()
+                all.len(),
+                phrase::count(rows as f64, "row(s)")
             );
             finding.evidence = vec![
                 evidence,

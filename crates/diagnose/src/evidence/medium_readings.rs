@@ -11,7 +11,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::baseline::stored::HealthyOrigin;
+use crate::baseline::history::HealthyOrigin;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::measures::spread;
 use crate::options::Calibration;

@@ -3,11 +3,12 @@
 //! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to look at
 //! next.
 
-use iowhy_model::{FactKey, MessageKind, Observation, STANDS, Unit, Verdict, key};
+use iowhy_model::{FactKey, Finding, MessageKind, Observation, STANDS, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed};
+use crate::facts::kernel_log::LogLine;
 
 /// More than so many nobody reads.
 const MOST: usize = 8;
@@ -177,6 +178,27 @@ fn of_drive() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
+            key::MEMBER_ERRORS.of("read"),
+            "reads that failed, as its array counts",
+            0.0,
+            "its surface, or the way to it: the counters live until somebody clears them",
+            media,
+        ),
+        known(
+            key::MEMBER_ERRORS.of("write"),
+            "writes that failed, as its array counts",
+            0.0,
+            "it was gone or refused for a time: its way before its surface; the counters live until somebody clears them",
+            path,
+        ),
+        known(
+            key::MEMBER_ERRORS.of("checksum"),
+            "blocks that did not fit their checksum",
+            0.0,
+            "memory, controller, cable or disk: where several members count them, what they share",
+            path,
+        ),
+        known(
             key::ARRAY_DEGRADED,
             "members that the array lacks",
             0.0,
@@ -224,25 +246,8 @@ pub fn of(
     }
     seen.extend(waiting_task(analysis, input, any));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
+    seen.extend(complaints(analysis, input, disks));
     for disk in disks {
-        let about = analysis.facts.about(Some(input), disk);
-        let mut kinds: Vec<(MessageKind, Observation)> = Vec::new();
-        for line in about.log() {
-            match kinds.iter_mut().find(|(kind, _)| *kind == line.kind) {
-                Some((_, known)) => {
-                    known.evidence.amount.value += 1.0;
-                    known.evidence.n += 1;
-                }
-                None => {
-                    let what = format!("messages of the kernel: {}", line.kind.name());
-                    let cited = cited(recording, &line.reading, &what, 1.0, Unit::Count);
-                    let would_mean = "the kernel complained of it: look at when".to_string();
-                    let verdict = None;
-                    kinds.push((line.kind, Observation { evidence: cited, would_mean, verdict }));
-                }
-            }
-        }
-        seen.extend(kinds.into_iter().map(|(_, known)| known));
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
         let busiest = rows
@@ -250,7 +255,9 @@ pub fn of(
             .max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((row, busy)) = busiest.filter(|(_, busy)| *busy > FULL) {
             let source = analysis.source(row.listing);
-            let evidence = computed("busy time (%util), most", busy, Unit::Share, 1, source);
+            let what = named("busy time (%util), most", disk, disks);
+            let mut evidence = computed(&what, busy, Unit::Share, 1, source);
+            evidence.disk = (disks.len() > 1).then(|| disk.clone());
             let would_mean = "a request was in flight nearly all the time: one that is slow, or many; a device that \
                               serves several at once is not full by that"
                 .to_string();
@@ -259,6 +266,72 @@ pub fn of(
     }
     seen.truncate(MOST);
     seen
+}
+
+/// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
+fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
+    let about = |line: &&LogLine| line.disk.as_ref().is_none_or(|disk| disks.contains(disk));
+    let mut kinds: Vec<(MessageKind, Option<String>, Vec<&LogLine>)> = Vec::new();
+    for line in analysis.facts.complaints(input).filter(about) {
+        match kinds.iter_mut().find(|(kind, disk, _)| *kind == line.kind && *disk == line.disk) {
+            Some((_, _, lines)) => lines.push(line),
+            None => kinds.push((line.kind, line.disk.clone(), vec![line])),
+        }
+    }
+    // What a drive refused, the kernel calls a medium error as well.
+    let denied: Vec<Option<String>> = kinds
+        .iter()
+        .filter(|(kind, ..)| *kind == MessageKind::Denied)
+        .map(|(_, disk, _)| disk.clone())
+        .collect();
+    kinds.retain(|(kind, disk, _)| *kind != MessageKind::Medium || !denied.contains(disk));
+    let seen = kinds.into_iter().filter_map(|(kind, disk, lines)| {
+        let what = format!("messages of the kernel: {}", kind.name());
+        let what = match disk {
+            Some(disk) => named(&what, &disk, disks),
+            None => what,
+        };
+        let first = lines.first()?;
+        let n = lines.len() as f64;
+        let mut evidence = cited(analysis.recording, &first.reading, &what, n, Unit::Count);
+        evidence.n = lines.len() as u64;
+        Some(Observation { evidence, would_mean: meaning(kind).to_string(), verdict: None })
+    });
+    seen.collect()
+}
+
+/// What a complaint would mean.
+fn meaning(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::HungTask => {
+            "a task waited for minutes, for a device, what lies below it, or a lock of a file system: which, is not \
+             told here"
+        }
+        MessageKind::Denied => {
+            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or its namespace \
+             is protected"
+        }
+        MessageKind::IoError => "a request failed, and not why: the lines before it say more",
+        MessageKind::Timeout | MessageKind::Command => {
+            "the drive did not answer, or refused: its firmware, its power, or the way to it"
+        }
+        MessageKind::Offline => "the disk went: its power, its plug, or the way to it",
+        MessageKind::Link | MessageKind::Phy => {
+            "the link was lost or woke up: a cable, a plug, or saving of power"
+        }
+        MessageKind::Controller => {
+            "the host adapter or the drive's controller complained or was reset"
+        }
+        MessageKind::Firmware => {
+            "the drive's firmware changed: what was learned of it before may not hold"
+        }
+        MessageKind::Medium | MessageKind::Target => "a place could not be read or written",
+    }
+}
+
+/// A quantity, and the disk that it is of where it could be another's.
+fn named(quantity: &str, disk: &str, disks: &[String]) -> String {
+    if disks.len() > 1 { format!("{quantity} ({disk})") } else { quantity.to_string() }
 }
 
 /// Disks that are named of one kind, the worst first.
@@ -278,10 +351,7 @@ fn of_drives(
     let mut numbers: Vec<_> = numbers.collect();
     numbers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
     let observed = numbers.into_iter().take(WORST).map(|(value, reading, disk)| {
-        let what = match disks {
-            [_] => one.quantity.to_string(),
-            _ => format!("{} ({disk})", one.quantity),
-        };
+        let what = named(one.quantity, disk, disks);
         let mut evidence = cited(analysis.recording, &reading, &what, value, one.unit);
         evidence.disk = Some(disk.clone());
         Observation { evidence, would_mean: one.would_mean.to_string(), verdict: one.verdict }
@@ -308,25 +378,46 @@ fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observat
 /// From this share on a device is called full by its averages.
 const FULL: f64 = 0.9;
 
-/// What detectors suspect too faintly to say.
+/// What detectors suspect too faintly to say: of each verdict the strongest suspicion, and of how many disks more.
 fn suspicions(
     analysis: &Analysis,
     ranked: &RankedFindings,
     input: &str,
     disks: &[String],
 ) -> Vec<Observation> {
+    let disk_of = |known: &Finding| known.subject.device.map(|device| analysis.disk(device));
     let here = ranked.findings.iter().filter(|known| {
-        let disk = known.subject.device.map(|device| analysis.disk(device));
         known.subject.listings.iter().any(|place| analysis.input(*place) == input)
-            && disk.is_none_or(|disk| disks.contains(&disk))
+            && disk_of(known).is_none_or(|disk| disks.contains(&disk))
             && (SUSPECTED..STANDS).contains(&known.confidence)
             && known.explained_by.is_none()
     });
-    here.filter_map(|known| {
-        let evidence = known.evidence.first()?.clone();
-        let summary = ranked.detector(known.verdict)?.summary;
-        let would_mean = format!("may be {} ({summary})", known.verdict);
+    let mut by_verdict: Vec<Vec<&Finding>> = Vec::new();
+    for known in here {
+        match by_verdict
+            .iter_mut()
+            .find(|same| same.iter().all(|other| other.verdict == known.verdict))
+        {
+            Some(same) => same.push(known),
+            None => by_verdict.push(vec![known]),
+        }
+    }
+    let strongest = by_verdict.into_iter().filter_map(|same| {
+        let known = same.iter().max_by(|a, b| a.weight().total_cmp(&b.weight()))?;
+        let mut evidence = known.evidence.first()?.clone();
+        let mut others: Vec<String> = same.iter().filter_map(|other| disk_of(other)).collect();
+        others.sort_unstable();
+        others.dedup();
+        let mut would_mean =
+            format!("may be {} ({})", known.verdict, ranked.detector(known.verdict)?.summary);
+        if let Some(disk) = disk_of(known).filter(|_| disks.len() > 1) {
+            evidence.quantity = named(&evidence.quantity, &disk, disks);
+            evidence.disk = Some(disk);
+        }
+        if others.len() > 1 {
+            would_mean += &format!("; {} more disks look alike", others.len() - 1);
+        }
         Some(Observation { evidence, would_mean, verdict: Some(known.verdict) })
-    })
-    .collect()
+    });
+    strongest.collect()
 }

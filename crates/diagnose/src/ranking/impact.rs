@@ -70,7 +70,9 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
             most(&mut longest_ns, ns as f64);
         }
         let histogram = &sample.known.histogram;
-        if counted.is_none_or(|other| other.count() < histogram.count()) {
+        // Of as many requests the longest stage counts: fio tells of their submission too.
+        let weight = |of: &Histogram| (of.count(), of.mean_ns().map_or(0, |(ns, _)| ns as u64));
+        if counted.is_none_or(|other| weight(other) < weight(histogram)) {
             counted = Some(histogram);
         }
     }

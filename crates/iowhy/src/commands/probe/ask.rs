@@ -34,7 +34,11 @@ pub fn ask(
         messages::warn("the probe that would settle it writes, so it is not run here", Some(&hint));
         return Ok(None);
     }
-    let target = proposal.target();
+    let Some(target) = proposal.path() else {
+        let hint = format!("run it yourself: `{command}`");
+        messages::warn("the input does not say which disk of this machine it is", Some(&hint));
+        return Ok(None);
+    };
     if !Path::new(&target).exists() {
         let hint = format!("run it where the disk is: `{command}`");
         messages::warn(&format!("there is no `{target}` on this machine"), Some(&hint));

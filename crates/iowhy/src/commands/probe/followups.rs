@@ -1,6 +1,6 @@
 //! Which probe settles which open question.
 
-use iowhy_model::{Finding, Recording, STANDS, Verdict};
+use iowhy_model::{Finding, Recording, STANDS, Verdict, is_kernel_name};
 use iowhy_probe::{Ask, Purpose};
 
 /// A probe, and the verdicts it tells apart.
@@ -101,9 +101,17 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The path it reads, or for a kind that writes, a placeholder for a directory on the device.
+    /// The path it reads; `None` for a kind that writes, and where the input does not call the device as the
+    /// kernel does: the job of a load generator, a service, a slot of a controller.
+    pub fn path(&self) -> Option<String> {
+        let known = !self.writes() && is_kernel_name(&self.device);
+        known.then(|| format!("/dev/{}", self.device))
+    }
+
+    /// The path, or a placeholder for a directory on the device or for the disk.
     pub fn target(&self) -> String {
-        if self.writes() { "DIRECTORY".to_string() } else { format!("/dev/{}", self.device) }
+        let placeholder = if self.writes() { "DIRECTORY" } else { "/dev/DISK" };
+        self.path().unwrap_or_else(|| placeholder.to_string())
     }
 
     fn writes(&self) -> bool {
@@ -122,9 +130,12 @@ impl Proposal {
 
     /// The same as a next step of a finding.
     pub fn step(&self) -> String {
-        let on = match self.writes() && !self.device.is_empty() {
-            true => format!(" (a directory on {})", self.device),
-            false => String::new(),
+        let on = match (self.writes(), is_kernel_name(&self.device)) {
+            _ if self.device.is_empty() => String::new(),
+            (true, true) => format!(" (a directory on {})", self.device),
+            (true, false) => format!(" (a directory on the disk behind {})", self.device),
+            (false, true) => String::new(),
+            (false, false) => format!(" (the disk behind {})", self.device),
         };
         format!("`{}`{on}: {}", self.command(), self.settles)
     }
@@ -217,6 +228,23 @@ mod tests {
             assert!(iowhy_probe::find(followup.kind).is_some(), "{}", followup.kind);
             assert!(followup.between.is_sorted() && !followup.shows.ends_with('.'));
         }
+    }
+
+    #[test]
+    fn a_name_that_the_kernel_does_not_give_is_no_path() {
+        let of = |device: &str, kind| {
+            let (device, settles) = (device.to_string(), "settles".to_string());
+            Proposal { kind, device, words: &[], settles }.step()
+        };
+        assert_eq!(of("sdb", "calibrate"), "`iowhy probe calibrate /dev/sdb`: settles");
+        assert_eq!(
+            of("all targets", "calibrate"),
+            "`iowhy probe calibrate /dev/DISK` (the disk behind all targets): settles"
+        );
+        assert_eq!(
+            of("rand-write", "flush-cost"),
+            "`iowhy probe flush-cost DIRECTORY` (a directory on the disk behind rand-write): settles"
+        );
     }
 
     #[test]

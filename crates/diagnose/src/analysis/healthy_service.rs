@@ -4,7 +4,7 @@
 use iowhy_model::{Finding, Recording, Verdict};
 
 use crate::analysis::groups;
-use crate::baseline::stored::{Baseline, BaselineEntry, LEAST_SIGMA};
+use crate::baseline::history::{Baseline, BaselineEntry, LEAST_SIGMA};
 use crate::facts::disk_names;
 use crate::measures::{regimes, service, spread};
 
