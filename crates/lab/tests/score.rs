@@ -11,11 +11,20 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
-/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38 and 40 that were published, and of 15
+/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40 and 37 that were published, and of 15
 /// simulated ones that version 0.1.0 judged wrongly. When they were met, before any rule was changed for them, it was 57
-/// of the third, 28 of the fourth, 30 of the fifth, of the sixth and of the seventh.
-const RIGHT: [(&str, usize); 8] =
-    [("A", 30), ("P2", 29), ("P3", 64), ("P4", 34), ("P5", 36), ("P6", 37), ("P7", 38), ("W", 14)];
+/// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth.
+const RIGHT: [(&str, usize); 9] = [
+    ("A", 30),
+    ("P2", 29),
+    ("P3", 64),
+    ("P4", 34),
+    ("P5", 36),
+    ("P6", 37),
+    ("P7", 39),
+    ("P8", 37),
+    ("W", 14),
+];
 
 #[test]
 fn verdicts_against_truth() {

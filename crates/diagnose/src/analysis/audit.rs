@@ -107,9 +107,10 @@ const LONGEST_WAIT_S: f64 = 3600.0;
 /// machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
 
-/// Busy time beyond the whole by more than the edges of a short interval and a tick of the clock at each can do (a
-/// choice: two ticks of 4 ms in a tenth of a second are 8 %).
+/// Busy time beyond the whole by more than its edges and a tick of the clock at each can do (a choice), over so many
+/// seconds at least: requests that end in a tenth of a second may have begun long before.
 const MOST_BUSY: f64 = 1.1;
+const WHOLE_S: f64 = 0.9;
 
 /// All contradictions of a recording.
 pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
@@ -255,7 +256,8 @@ fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
         long.then_some(Absurd::Wait(wait_s))
     });
     let by_queue = interval.queue_len.filter(|queue| *queue > MOST_IN_FLIGHT);
-    let by_time = interval.busy.filter(|busy| *busy > MOST_BUSY);
+    let long = interval.length.is_none_or(|length| length.seconds() >= WHOLE_S);
+    let by_time = interval.busy.filter(|busy| long && *busy > MOST_BUSY);
     let value = by_wait.or(by_queue.map(Absurd::InFlight)).or(by_time.map(Absurd::Busy))?;
     Some(Contradiction::Wrapped { interval: place, value })
 }

@@ -82,6 +82,9 @@ const ALL_BUT: f64 = 0.95;
 /// answers within, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
+/// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a lock, and now and then a
+/// page that must be found (a choice; a flush after each, which fio lists apart, then has the device's time).
+const COPIED_NS: f64 = 100_000.0;
 /// Inputs that are compared with each other: what somebody pasted, not a day of a recorder.
 const MOST_INPUTS: usize = 32;
 /// Disks of which all evidence is shown.
@@ -375,8 +378,9 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     }
     // Past the page cache memory answers nothing.
     let by_device = !alone || runs::is_direct(listing);
+    let memory_ns = if sample.known.op == Some(Op::Write) { COPIED_NS } else { MEMORY_NS };
     let (mean_ns, _) =
-        histogram.mean_ns().filter(|(ns, _)| tells && (*ns > MEMORY_NS || by_device))?;
+        histogram.mean_ns().filter(|(ns, _)| tells && (*ns > memory_ns || by_device))?;
     let source = analysis.source(sample.listing);
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();

@@ -86,7 +86,10 @@ pub fn runs(analysis: &Analysis) -> Vec<Run> {
                 Some(mixed) => vec![(None, mixed)],
                 None => row.rates.iter().map(|(op, rates)| (Some(*op), *rates)).collect(),
             };
-            for (op, rates) in parts.into_iter().filter(|(_, rates)| rates.ios_per_s > 0.0) {
+            // Flushes carry nothing and are sent one at a time.
+            let carries =
+                |(op, rates): &(Option<Op>, Rates)| rates.ios_per_s > 0.0 && *op != Some(Op::Flush);
+            for (op, rates) in parts.into_iter().filter(carries) {
                 let op = op.unwrap_or(Op::Read);
                 let joins = open
                     .as_ref()

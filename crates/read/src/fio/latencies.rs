@@ -35,7 +35,8 @@ impl Latencies {
     pub(crate) fn place(&mut self, which: LatencyKind) -> &mut Option<Summary> {
         match which {
             LatencyKind::Slat => &mut self.slat,
-            LatencyKind::Clat => &mut self.clat,
+            // Flushes have this one only.
+            LatencyKind::Clat | LatencyKind::Sync => &mut self.clat,
             LatencyKind::Lat => &mut self.lat,
         }
     }
@@ -77,10 +78,13 @@ impl Latencies {
     }
 
     /// I/Os of this direction: as issued, else rate times runtime.
-    pub(crate) fn count(&self, issued: Option<[u64; 3]>) -> u64 {
-        let issued = issued.map(|[reads, writes, trims]| match self.rates.op {
+    pub(crate) fn count(&self, issued: Option<[u64; 4]>) -> u64 {
+        let issued = issued.map(|[reads, writes, trims, flushes]| match self.rates.op {
             Some(Op::Read) => reads,
             Some(Op::Write) => writes,
+            // fio counts no flush of `fdatasync=1`; one follows each write then.
+            Some(Op::Flush) if flushes == 0 => writes,
+            Some(Op::Flush) => flushes,
             Some(_) => trims,
             None => reads + writes + trims,
         });
@@ -92,7 +96,7 @@ impl Latencies {
     pub(crate) fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
         let summary = match which {
             LatencyKind::Slat => self.slat,
-            LatencyKind::Clat => self.clat,
+            LatencyKind::Clat | LatencyKind::Sync => self.clat,
             LatencyKind::Lat => self.lat,
         };
         let buckets = self

@@ -29,6 +29,8 @@ pub(crate) enum LatencyKind {
     Slat,
     Clat,
     Lat,
+    /// Of the flushes between the requests: `fsync`, `fdatasync`, `sync_file_range`.
+    Sync,
 }
 
 impl LatencyKind {
@@ -38,6 +40,7 @@ impl LatencyKind {
             LatencyKind::Slat => "slat",
             LatencyKind::Clat => "clat",
             LatencyKind::Lat => "lat",
+            LatencyKind::Sync => "sync",
         }
     }
 }
@@ -231,8 +234,9 @@ pub(crate) fn shares(line: &str, old: bool) -> Option<Vec<(u64, u64, f64)>> {
     (!rows.is_empty()).then_some(rows)
 }
 
-/// `issued rwts: total=71368,70887,0,0 short=...` or `issued    : total=r=9433/w=5950/d=0, ...`.
-pub(crate) fn issued(line: &str) -> Option<[u64; 3]> {
+/// `issued rwts: total=71368,70887,0,0 short=...` or `issued    : total=r=9433/w=5950/d=0, ...`: reads, writes, trims, and
+/// flushes, which old releases do not count.
+pub(crate) fn issued(line: &str) -> Option<[u64; 4]> {
     let text = line.trim().strip_prefix("issued")?;
     let (_, totals) = text.split_once("total=")?;
     let totals = totals.split_whitespace().next()?.trim_end_matches(',');
@@ -240,7 +244,9 @@ pub(crate) fn issued(line: &str) -> Option<[u64; 3]> {
         let number = part.split_once('=').map_or(part, |(_, number)| number);
         integer(number).filter(|number| *number <= COUNT_LIMIT)
     });
-    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+    let requests = [numbers.next()??, numbers.next()??, numbers.next()??];
+    let [reads, writes, trims] = requests;
+    Some([reads, writes, trims, numbers.next().flatten().unwrap_or(0)])
 }
 
 /// `IO depths    : 1=0.1%, 2=0.1%, ... >=64=100.0%`: the depth that more than half of the requests met.
@@ -286,7 +292,7 @@ fn latency_line(line: &str) -> Option<(LatencyKind, u64, &str)> {
 }
 
 fn which(word: &str) -> Option<LatencyKind> {
-    [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat]
+    [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat, LatencyKind::Sync]
         .into_iter()
         .find(|which| which.name() == word)
 }
@@ -362,8 +368,9 @@ mod tests {
 
     #[test]
     fn totals_percentiles_and_disks() {
-        assert_eq!(issued("issued rwts: total=7,8,0,0 short=0,0,0,0"), Some([7, 8, 0]));
-        assert_eq!(issued("issued    : total=r=9/w=5/d=0, short=r=0/w=0/d=0"), Some([9, 5, 0]));
+        assert_eq!(issued("issued rwts: total=7,8,0,0 short=0,0,0,0"), Some([7, 8, 0, 0]));
+        assert_eq!(issued("issued rwts: total=0,9,0,4 short=0,0,0,0"), Some([0, 9, 0, 4]));
+        assert_eq!(issued("issued    : total=r=9/w=5/d=0, short=r=0/w=0/d=0"), Some([9, 5, 0, 0]));
         assert_eq!(
             percentiles("     | 99.95th=[  375], 99.99th=[  685]"),
             Some(vec![(99.95, 375), (99.99, 685)])

@@ -3,8 +3,8 @@
 //! ## Reads
 //! A command line with options, the heading of a job, and for each job or group its rates, its
 //! `slat`, `clat` and `lat` lines, percentiles, shares per latency range, and the disk totals at
-//! the end. Rates become an interval of the application, latencies become histograms labelled
-//! `slat`, `clat` and `lat`, disk totals an interval of the block layer, and options the facts
+//! the end; with `fsync` or `fdatasync` the times of these flushes. Rates become an interval of the application,
+//! latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes, `sync`, disk totals an interval of the block layer, and options the facts
 //! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
 //!
 //! ## Where it comes from
@@ -23,7 +23,8 @@
 //! and runtime, and a note says so. Of one direction alone the shares are used only where
 //! percentiles are missing, for they say less; of several they are given apart. A printed rate such
 //! as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its own
-//! schedule, nobody counts the wait. What a client adds up over its servers (`All clients`) repeats them and is
+//! schedule, nobody counts the wait. Writes with a flush after each end in the page cache: their `clat` is memory's, and the
+//! flush has the time. fio does not count the flushes of `fdatasync=1`: one after each write. What a client adds up over its servers (`All clients`) repeats them and is
 //! left out.
 //!
 //! ## Cannot know
@@ -33,11 +34,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{
-    DeviceId, Distribution, Fact, FactValue, Layer, Level, Nanos, Note, Sink, Stage, key,
+    DeviceId, Distribution, Fact, FactValue, Layer, Level, Nanos, Note, Op, Sink, Stage, key,
 };
 
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
-use crate::fio::lines::{self, Disk, LatencyKind};
+use crate::fio::lines::{self, Direction, Disk, LatencyKind};
 use crate::scan::another_run;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step};
@@ -53,11 +54,12 @@ pub const FORMAT: Format = Format {
 };
 
 /// Beginnings of lines of fio that carry nothing for us.
-const PASSED_OVER: [&str; 15] = [
+const PASSED_OVER: [&str; 16] = [
     "fio-",
     "Starting ",
     "Jobs: ",
     "bw (",
+    "fsync/fdatasync/sync_file_range:",
     "iops ",
     "cpu ",
     "IO depths",
@@ -110,7 +112,7 @@ struct Fio {
     in_output: bool,
     directions: Vec<Latencies>,
     shares: Vec<(u64, u64, f64)>,
-    issued: Option<[u64; 3]>,
+    issued: Option<[u64; 4]>,
     /// The percentiles that follow are of this latency, in this unit.
     heading: Option<(LatencyKind, u64)>,
     runtime: Option<Nanos>,
@@ -214,6 +216,18 @@ impl Fio {
             self.runtime = self.runtime.max(Some(rates.runtime));
             self.directions.push(Latencies::of(rates));
         } else if let Some((which, summary)) = lines::summary(line) {
+            if which == LatencyKind::Sync
+                && let Some(last) = self.directions.last().map(|last| last.rates)
+            {
+                // Their count comes below, and their rate with it.
+                let (op, ios_per_s, bytes_per_s) = (Some(Op::Flush), 0.0, None);
+                self.directions.push(Latencies::of(Direction {
+                    op,
+                    ios_per_s,
+                    bytes_per_s,
+                    ..last
+                }));
+            }
             let Some(last) = self.directions.last_mut() else { return Step::Passed };
             *last.place(which) = Some(summary);
         } else if let Some(heading) = lines::percentile_heading(line) {
@@ -290,16 +304,28 @@ impl Fio {
         sink.source().level = Level::A;
         sink.source().watched = self.runtime;
         let device = self.named(self.device(), sink);
-        if let [only] = &mut directions[..] {
-            only.shares = shares.clone();
+        let is_flush = |direction: &Latencies| direction.rates.op == Some(Op::Flush);
+        let of_requests = directions.iter().filter(|direction| !is_flush(direction)).count();
+        if let ([first, ..], 1) = (&mut directions[..], of_requests) {
+            first.shares = shares.clone();
         }
         self.state_at_once(device, sink);
         let mut total = 0;
-        for direction in &directions {
-            sink.interval(direction.interval(device));
+        for direction in &mut directions {
             let count = direction.count(issued);
-            total += count;
-            for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
+            let kinds: &[LatencyKind] = match is_flush(direction) {
+                true => &[LatencyKind::Sync],
+                false => &[LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat],
+            };
+            if is_flush(direction) {
+                let seconds = direction.rates.runtime.seconds();
+                direction.rates.ios_per_s =
+                    if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+            } else {
+                total += count;
+            }
+            sink.interval(direction.interval(device));
+            for which in kinds.iter().copied() {
                 let Some(histogram) = direction.histogram(which, count) else { continue };
                 self.estimated |= histogram.edges().buckets() > 1;
                 let stage = if which == LatencyKind::Slat { Stage::Queue } else { Stage::Total };
@@ -311,7 +337,7 @@ impl Fio {
                 sink.source().level = Level::B;
             }
         }
-        if let [_, _, ..] = &directions[..]
+        if of_requests > 1
             && let Some(histogram) = shares_histogram(&shares, total)
         {
             self.estimated = true;
@@ -357,5 +383,42 @@ impl Fio {
         };
         sink.interval(interval);
         Step::Took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::Op;
+
+    use crate::scan::recorded;
+
+    const RUN: &str = "mytest: (g=0): rw=write, bs=(R) 2300B-2300B, (W) 2300B-2300B, (T) 2300B-2300B, ioengine=sync, iodepth=1\n\
+                       fio-3.16\nStarting 1 process\n\
+                       mytest: (groupid=0, jobs=1): err= 0: pid=8: Sun Jun 13 10:05:41 2021\n\
+                       \x20 write: IOPS=11, BW=25.9KiB/s (26.5kB/s)(21.0MiB/871213msec); 0 zone resets\n\
+                       \x20   clat (usec): min=4, max=94356, avg=44.03, stdev=942.11\n\
+                       \x20 fsync/fdatasync/sync_file_range:\n\
+                       \x20   sync (usec): min=887, max=543792, avg=86813.80, stdev=122000.65\n\
+                       \x20   sync percentiles (usec):\n\
+                       \x20    | 50.00th=[ 11994], 90.00th=[295699], 99.00th=[434111]\n";
+
+    #[test]
+    fn the_time_of_flushes_is_read_beside_that_of_writes() {
+        for (issued, flushes) in [
+            ("issued rwts: total=0,10029,0,0 short=10029,0,0,0 dropped=0,0,0,0", 10_029),
+            ("issued rwts: total=0,10029,0,5000 short=0,0,0,0 dropped=0,0,0,0", 5_000),
+        ] {
+            let recording = recorded(&format!("{RUN}     {issued}\n"));
+            let listing = &recording.listings[0];
+            let of = |op| listing.intervals.iter().find_map(|row| row.of(op)).unwrap();
+            let mean = of(Op::Flush).await_ns.unwrap();
+            assert!((mean - 86_813_800.0).abs() < 1.0, "{mean}");
+            assert!((of(Op::Flush).ios_per_s * 871.213 - f64::from(flushes)).abs() < 1.0);
+            assert!((of(Op::Write).await_ns.unwrap() - 44_030.0).abs() < 1.0);
+            let known =
+                listing.distributions.iter().find(|known| known.op == Some(Op::Flush)).unwrap();
+            assert_eq!(known.histogram.count(), u64::from(flushes as u32));
+            assert_eq!(known.histogram.max_ns, Some(543_792_000));
+        }
     }
 }

@@ -576,6 +576,33 @@ mod tests {
     }
 
     #[test]
+    fn a_log_of_freebsd_with_and_without_its_syslog() {
+        let of = |log: &str, kind: &'static str| {
+            let recording = crate::scan::recorded(log);
+            let Some(listing) = recording.listings.first() else { return Vec::new() };
+            let of = listing.facts.iter().filter(|fact| fact.key == key::KERNEL_LOG.of(kind));
+            let named = of.filter_map(|fact| Some(recording.device_of(fact.device?).name.clone()));
+            named.collect::<Vec<_>>()
+        };
+        let lines = [
+            "ahcich3: Timeout on slot 31 port 0",
+            "(ada2:ahcich3:0:0:0): READ_FPDMA_QUEUED. ACB: 60 80 30 6b 94 40 08 02 00 00 00 00",
+            "(ada2:ahcich3:0:0:0): CAM status: Command timeout",
+            "(aprobe0:ahcich3:0:0:0): CAM status: Command timeout",
+            "(da5:mps0:0:13:0): SCSI sense: MEDIUM ERROR asc:11,0 (Unrecovered read error)",
+        ];
+        let bare = lines.join("\n") + "\n";
+        let syslog = lines.map(|line| format!("Dec 10 19:18:35 nas {line}\n")).concat();
+        let grepped =
+            lines.map(|line| format!("./var/log/kern.log:Dec 10 19:18:35 nas {line}\n")).concat();
+        for log in [bare, syslog, grepped] {
+            assert_eq!(of(&log, "timeout"), ["ahcich3", "ada2", "ahcich3"], "{log}");
+            assert_eq!(of(&log, "medium"), ["da5"], "{log}");
+        }
+        assert_eq!(split("Dec 10 19:18:35 nas sshd: Accepted"), None);
+    }
+
+    #[test]
     fn messages_run_together_are_told_apart() {
         let one = "[ 6546.141374] ata3.00: exception Emask 0x0 frozen [ 6546.141379] ata3.00: failed command: FLUSH \
                    CACHE EXT [ 6546.141390] ata3.00: status: { DRDY }";

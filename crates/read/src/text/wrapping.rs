@@ -21,13 +21,14 @@ struct Rule {
 }
 
 /// All kinds, in the order in which they are tried.
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     Rule { name: "quote", behind: &[], off: quote },
     Rule { name: "tags", behind: &[], off: tags },
     Rule { name: "cells", behind: &[], off: cells },
     Rule { name: "bar", behind: &[], off: bar },
     Rule { name: "ticks", behind: &[], off: ticks },
     Rule { name: "label", behind: &[], off: label },
+    Rule { name: "file", behind: &[], off: file },
     Rule { name: "stamp", behind: &[], off: stamp },
     Rule { name: "program", behind: &["stamp", "program"], off: program },
     Rule { name: "number", behind: &[], off: number },
@@ -127,11 +128,14 @@ fn apply(rule: usize, line: &str, width: usize) -> Option<Cow<'_, str>> {
 fn may_be_wrapped(line: &str) -> bool {
     let bytes = line.as_bytes();
     let Some(first) = bytes.first() else { return false };
-    let opens =
-        matches!(first, b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'0'..=b'9');
+    let opens = matches!(
+        first,
+        b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'.' | b'/' | b'0'..=b'9'
+    );
     // `Nov 21 10:00:00`: a short word and a time behind it.
     let dated = || bytes.iter().take(6).any(|byte| *byte == b' ') && line.contains(':');
-    opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated()
+    let named = || memchr::memmem::find(bytes.get(..64).unwrap_or(bytes), b".log").is_some();
+    opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated() || named()
 }
 
 /// `> `, at any depth.
@@ -192,6 +196,17 @@ fn label(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let named = name.bytes().all(letter) && name.bytes().any(|b| b.is_ascii_alphabetic());
     (named && label.ends_with(' '))
         .then(|| (Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
+}
+
+/// The name of the log, as grep writes it before the lines of several: `./var/log/kern.log:`, `/var/log/messages:`. Other
+/// files have names that mean something (`/proc/pressure/cpu:`).
+fn file(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let (name, rest) = line.split_once(':')?;
+    let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/');
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let of_log = [".log", "messages", "syslog", "dmesg"].iter().any(|word| last.contains(word));
+    let path = name.contains('/') || last.contains(".log");
+    (of_log && path && name.bytes().all(letter)).then_some((Cow::Borrowed(rest), 0))
 }
 
 /// The number of a line: `cat -n`, `nl`, `grep -n`, an editor.

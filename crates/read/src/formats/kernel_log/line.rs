@@ -33,7 +33,7 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
         // `dmesg --time-format iso` is alone in printing a comma.
         return Some((stamp, without_caller(message)));
     }
-    let (head, message) = text.split_once(" kernel: ")?;
+    let Some((head, message)) = text.split_once(" kernel: ") else { return untagged(text) };
     if !head.starts_with(char::is_alphanumeric) {
         return None;
     }
@@ -47,6 +47,20 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     // Syslog repeats the stamp of the kernel's own clock now and then.
     let message = split(message).map_or(message, |(_, message)| message);
     dated.then_some((stamp, message))
+}
+
+/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
+/// shows.
+fn untagged(text: &str) -> Option<(&str, &str)> {
+    let place = text.match_indices(' ').map(|(place, _)| place).nth(3)?;
+    let (head, message) = (text.get(..place)?, text.get(place + 1..)?);
+    let (stamp, _) = head.rsplit_once(' ')?;
+    let mut words = stamp.split_whitespace();
+    let month = words.next()?;
+    let is_month = month.len() == 3 && month.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_time =
+        words.nth(1).is_some_and(|time| time.len() == 8 && WallTime::read(time).is_some());
+    (is_month && is_time && is_bare(message)).then_some((stamp, message))
 }
 
 /// The messages of a line into which several were run together: each begins with a time of its own in
