@@ -108,8 +108,11 @@ const LONGEST_WAIT_S: f64 = 3600.0;
 const MOST_PER_S: f64 = 1e9;
 
 /// Busy time beyond the whole by more than its edges and a tick of the clock at each can do (a choice), over so many
-/// seconds at least: requests that end in a tenth of a second may have begun long before.
+/// seconds at least. Linux counts the time of a request when it ends (update_io_ticks, block/blk-core.c from 5.0 on), so that
+/// a row in which a long one ends has the time of the rows before: all of them together must be too much, and one alone
+/// much too much.
 const MOST_BUSY: f64 = 1.1;
+const MOST_BUSY_ALONE: f64 = 1.3;
 const WHOLE_S: f64 = 0.9;
 
 /// All contradictions of a recording.
@@ -117,6 +120,7 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
         let mut persistent: HashMap<DeviceId, bool> = HashMap::new();
+        let mut busiest: HashMap<DeviceId, bool> = HashMap::new();
         for (place, interval) in known.intervals.iter().enumerate() {
             let mut persists = || {
                 let known = || is_persistent(&known.intervals, interval);
@@ -124,7 +128,16 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
             };
             let little = || little(place, interval).filter(|_| persists());
             let absurd = wrapped(place, interval);
-            if let Some(kind) = absurd.or_else(little).or_else(|| too_fast(place, interval)) {
+            let busy = || {
+                let busy = interval.busy.filter(|busy| *busy > MOST_BUSY)?;
+                let too_much = *busiest
+                    .entry(interval.device)
+                    .or_insert_with(|| is_busy_beyond_time(&known.intervals, interval.device));
+                let value = Absurd::Busy(busy);
+                too_much.then_some(Contradiction::Wrapped { interval: place, value })
+            };
+            let kind = absurd.or_else(little).or_else(|| too_fast(place, interval)).or_else(busy);
+            if let Some(kind) = kind {
                 inconsistencies.push(Inconsistency { listing, kind });
             }
         }
@@ -204,6 +217,18 @@ fn is_persistent(intervals: &[Interval], of: &Interval) -> bool {
     2 * broken >= all && differs(&rows)
 }
 
+/// Whether a device was busy for longer than was watched, over all of its rows.
+fn is_busy_beyond_time(intervals: &[Interval], device: DeviceId) -> bool {
+    let of_it = intervals.iter().filter(|row| row.device == device && row.layer == Layer::Block);
+    let (mut busy_s, mut watched_s, mut rows) = (0.0, 0.0, 0);
+    for (row, busy) in of_it.filter_map(|row| Some((row, row.busy?))) {
+        let seconds = row.length.map_or(1.0, |length| length.seconds());
+        (busy_s, watched_s, rows) = (busy_s + busy * seconds, watched_s + seconds, rows + 1);
+    }
+    let most = if rows == 1 { MOST_BUSY_ALONE } else { MOST_BUSY };
+    watched_s >= WHOLE_S && busy_s > most * watched_s
+}
+
 /// Whether queue and waits differ over all rows together, by more than what may have been in flight
 /// at both ends for as long as any mean wait.
 fn differs(rows: &[&Interval]) -> bool {
@@ -256,9 +281,7 @@ fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
         long.then_some(Absurd::Wait(wait_s))
     });
     let by_queue = interval.queue_len.filter(|queue| *queue > MOST_IN_FLIGHT);
-    let long = interval.length.is_none_or(|length| length.seconds() >= WHOLE_S);
-    let by_time = interval.busy.filter(|busy| long && *busy > MOST_BUSY);
-    let value = by_wait.or(by_queue.map(Absurd::InFlight)).or(by_time.map(Absurd::Busy))?;
+    let value = by_wait.or(by_queue.map(Absurd::InFlight))?;
     Some(Contradiction::Wrapped { interval: place, value })
 }
 
