@@ -12,7 +12,7 @@ const FOLDER: &str = "crates/diagnose/src/";
 /// own; digits of numbers.
 const GRAMMARS: [&str; 9] = [
     "baseline/healthy_time.rs",
-    "baseline/stored.rs",
+    "baseline/history.rs",
     "facts.rs",
     "facts/aliases.rs",
     "facts/disk_models.rs",
