@@ -204,8 +204,8 @@ mod tests {
         rows.json(9, &mut json)?;
         assert_eq!(String::from_utf8(csv)?, "op,n\n\"\",\n\"a,b\",3\n,1\n");
         let json = String::from_utf8(json)?;
-        assert_eq!(json.lines().next(), Some(r#"{"n":1,"op":null}"#));
-        assert_eq!(json.lines().nth(1), Some(r#"{"n":null,"op":""}"#));
+        assert_eq!(json.lines().next(), Some(r#"{"op":null,"n":1}"#));
+        assert_eq!(json.lines().nth(1), Some(r#"{"op":"","n":null}"#));
         Ok(())
     }
 }
