@@ -9,3 +9,4 @@ pub(crate) mod processor;
 pub(crate) mod sar_columns;
 pub(crate) mod slow_log;
 pub(crate) mod stated;
+pub(crate) mod work;

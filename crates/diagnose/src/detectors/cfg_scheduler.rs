@@ -17,9 +17,9 @@
 //! of that time the device has room: a platter nothing to do, any other device fewer than half of
 //! its queue depth. Or requests wait even before they are started, for want of a free one, while as
 //! many as the queue holds are under way: as its settings say or, without them, as most of the waits
-//! end with as many under way as ever. Where the kernel's writing back has nine tenths of that wait, or programs wait
-//! for none of it, it is suspected only. In either case the device answers in what a healthy one
-//! needs (at most 2.5 times).
+//! end with as many under way as ever. In either case the device answers in what a healthy one
+//! needs (at most 2.5 times). Where nine tenths of the wait are the kernel's writing back, or programs wait for
+//! none of it, the queue is suspected only.
 //!
 //! ## Wrong if
 //! The device is saturated: then the queue must stand somewhere.

@@ -16,7 +16,8 @@
 //! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
 //! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
 //! more beside none on a drive of the same model where no latency was measured;
-//! requests that failed with ENOLINK; reads, writes and flushes of one member that failed alike. A link slower than its limit supports it.
+//! requests that failed with ENOLINK; reads, writes and flushes of one member that failed alike. A link
+//! slower than its limit supports it.
 //!
 //! ## Wrong if
 //! The CRC count is old and stands still. Resets follow a medium error or a plug that was pulled, or

@@ -171,17 +171,15 @@ fn may_be_well(analysis: &Analysis, listing: usize, member: &Member) -> bool {
 
 /// Whether the typical peer is itself far slower than a healthy disk of its class.
 fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bool {
-    let healthy_ms = |disk: &str| {
-        let of = |place: usize, name: &str| place == listing && name == disk;
+    let healthy_ms = |other: &Member| {
+        let of = |place: usize, name: &str| place == listing && name == other.disk;
         let counted = analysis.histograms.iter().find(|known| of(known.listing, &known.disk));
         let averaged = || analysis.intervals.iter().find(|row| of(row.listing, &row.disk));
         let counted = counted.map(|known| known.s0.slowest_ms());
-        let mut traces = analysis.traces.iter().filter(|trace| of(trace.listing, &trace.disk));
-        let traced = traces.next().map(|trace| trace.slow_end_ns() / 1e6);
-        counted.or_else(|| averaged().map(|row| row.s0.slowest_ms())).or(traced)
+        let traced = || Some(analysis.trace(listing, other.device)?.slow_end_ns() / 1e6);
+        counted.or_else(|| averaged().map(|row| row.s0.slowest_ms())).or_else(traced)
     };
-    let slower =
-        others.iter().filter_map(|other| Some(other.mean_ns / 1e6 / healthy_ms(&other.disk)?));
+    let slower = others.iter().filter_map(|other| Some(other.mean_ns / 1e6 / healthy_ms(other)?));
     middle(slower) > NOT_HEALTHY
 }
 

@@ -17,7 +17,8 @@
 //! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
 //! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
 //! one request moves faster than any link; or more than a million are in flight, or wait for more than an hour
-//! on average, as where a counter wrapped; or it was busy for more than 110 % of the time; or a histogram's mean and the averages of the same
+//! on average, as where a counter wrapped; or it was busy for more than 110 % of the time over all rows, 130 % in one that
+//! stands alone; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
 //! as much was in flight. The share it states is not of latency: it is the part of the reported
 //! figure that cannot be trusted.
@@ -219,10 +220,10 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             // Less than one request in flight either way: true, and of no consequence.
             // So it is of one row where a wait is counted when it ends and the queue as time passes: its edges cut.
             let rows = &analysis.listing(inconsistency.listing).intervals;
-            let one = rows.iter().filter(|row| row.device == known.device).count() == 1;
-            let cut = one
-                && known.svctm_ns.is_some()
-                && product.max(queue_len) < CUT * product.min(queue_len);
+            let one = || rows.iter().filter(|row| row.device == known.device).take(2).count() == 1;
+            let cut = known.svctm_ns.is_some()
+                && product.max(queue_len) < CUT * product.min(queue_len)
+                && one();
             let faint = cut || product.max(queue_len) < MATTERS;
             finding.confidence = if faint { FAINT } else { CERTAIN };
             // The share of the larger figure that the other denies.
@@ -240,10 +241,11 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 other.listing == inconsistency.listing
                     && row.is_some_and(|row| row.device == known.device)
             };
-            let all: Vec<&Inconsistency> = analysis.inconsistencies.iter().filter(so).collect();
-            if all.first() != Some(&inconsistency) {
+            // The first is found at once; all are counted once.
+            if analysis.inconsistencies.iter().find(so) != Some(inconsistency) {
                 return None;
             }
+            let all = analysis.inconsistencies.iter().filter(so).count();
             let rows = listing.intervals.iter().filter(|row| row.device == known.device).count();
             let source = analysis.source(inconsistency.listing);
             let disk = analysis.disk(known.device);
@@ -274,7 +276,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             finding.sentence = format!(
                 "the figures of {} cannot be: {words}; {why}, in {} of its {}",
                 phrase::disk(&disk),
-                all.len(),
+                all,
                 phrase::count(rows as f64, "row(s)")
             );
             finding.evidence = vec![
@@ -282,7 +284,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 held(
                     computed(
                         "rows with such a figure",
-                        all.len() as f64,
+                        all as f64,
                         Unit::Count,
                         rows as u64,
                         source,
@@ -291,7 +293,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 ),
             ];
             finding.confidence = CERTAIN;
-            finding.explained_share = all.len() as f64 / rows.max(1) as f64;
+            finding.explained_share = all as f64 / rows.max(1) as f64;
             advise(&mut finding, &disk);
             Some(finding)
         }

@@ -25,10 +25,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
-};
+use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
+use crate::counters::work::Work;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
@@ -85,15 +84,6 @@ impl<'a> Element<'a> {
         let value = rest.strip_suffix('>')?.strip_suffix(name)?.strip_suffix("</")?;
         Some(Element::Value(name, value))
     }
-}
-
-/// What was done of one operation.
-#[derive(Clone, Copy, Default)]
-struct Work {
-    ios: u64,
-    bytes: u64,
-    /// Sum of latencies, ns, where the mean was printed.
-    waited_ns: Option<f64>,
 }
 
 /// Percentiles and mean of one operation over all targets.
@@ -284,17 +274,6 @@ impl Diskspd {
             }
         }
         self.elapsed += seconds;
-    }
-}
-
-impl Work {
-    fn rates(&self, seconds: f64) -> Rates {
-        Rates {
-            ios_per_s: self.ios as f64 / seconds,
-            merges_per_s: None,
-            bytes_per_s: Some(self.bytes as f64 / seconds),
-            await_ns: self.waited_ns.map(|waited| waited / self.ios as f64),
-        }
     }
 }
 

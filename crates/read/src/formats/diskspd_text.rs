@@ -23,11 +23,12 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Rates, Sink,
-    Stage, Time, key,
+    Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time,
+    key,
 };
 
 use crate::counters::stated::state;
+use crate::counters::work::Work;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
@@ -93,26 +94,6 @@ fn columns(line: &str) -> Option<Vec<&str>> {
     let names: Vec<&str> = line.split('|').map(str::trim).collect();
     let known = names.first() == Some(&"thread") && names.contains(&"bytes");
     (known && names.contains(&"I/Os")).then_some(names)
-}
-
-/// What was done on one file.
-#[derive(Clone, Copy, Default)]
-struct Work {
-    ios: u64,
-    bytes: u64,
-    /// Sum of latencies, ns.
-    waited_ns: Option<f64>,
-}
-
-impl Work {
-    fn rates(&self, seconds: f64) -> Rates {
-        Rates {
-            ios_per_s: self.ios as f64 / seconds,
-            merges_per_s: None,
-            bytes_per_s: Some(self.bytes as f64 / seconds),
-            await_ns: self.waited_ns.map(|waited| waited / self.ios as f64),
-        }
-    }
 }
 
 #[derive(Default)]

@@ -4,7 +4,8 @@
 //! A command line with options, the heading of a job, and for each job or group its rates, its
 //! `slat`, `clat` and `lat` lines, percentiles, shares per latency range, and the disk totals at
 //! the end; with `fsync` or `fdatasync` the times of these flushes. Rates become an interval of the application,
-//! latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes, `sync`, disk totals an interval of the block layer, and options the facts
+//! latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes, `sync`, disk totals an interval of the
+//! block layer, and options the facts
 //! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
 //!
 //! ## Where it comes from
@@ -24,8 +25,8 @@
 //! percentiles are missing, for they say less; of several they are given apart. A printed rate such
 //! as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its own
 //! schedule, nobody counts the wait. Writes with a flush after each end in the page cache: their `clat` is memory's, and the
-//! flush has the time. fio does not count the flushes of `fdatasync=1`: one after each write. What a client adds up over its servers (`All clients`) repeats them and is
-//! left out.
+//! flush has the time. fio does not count the flushes of `fdatasync=1`: one after each write. What a client adds up over
+//! its servers (`All clients`) repeats them and is left out.
 //!
 //! ## Cannot know
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether

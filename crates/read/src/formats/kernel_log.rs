@@ -247,10 +247,9 @@ struct KernelLog {
     form: Form,
 }
 
-/// A message, its time as printed, and where it stands.
+/// A message, and where it stands.
 struct Said {
-    stamp: String,
-    message: String,
+    message: Message,
     place: String,
 }
 
@@ -363,8 +362,8 @@ impl KernelLog {
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
         if let Some(said) = self.given_up.take() {
-            let name = device(&said.message).unwrap_or_default().to_string();
-            self.state(MessageKind::Timeout, &name, said_of(&said), said.place.clone(), sink);
+            let name = device(&said.message.text).unwrap_or_default().to_string();
+            self.state(MessageKind::Timeout, &name, said.message, said.place, sink);
         }
         for ((kind, name), count) in std::mem::take(&mut self.counts) {
             let value = FactValue::Count(count);
@@ -428,20 +427,19 @@ impl KernelLog {
             // The adapter says that it gives up, and the next line whose command that was.
             let whose = names::address(message).map(|address| self.names.at(address));
             let whose = whose.filter(|_| message.contains("CDB: "));
-            let whose = whose.as_deref().or_else(|| device(&said.message)).unwrap_or_default();
-            self.state(MessageKind::Timeout, whose, said_of(&said), said.place.clone(), sink);
+            let adapter = device(&said.message.text).map(str::to_string);
+            let name = whose.or(adapter).unwrap_or_default();
+            self.state(MessageKind::Timeout, &name, said.message, said.place, sink);
         }
-        for (disk, said) in gone {
-            let value = Message::new(&said.0, &said.1);
-            self.state(MessageKind::Offline, &disk, value, place.clone(), sink);
+        if let Some((disk, said)) = gone {
+            self.state(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
         let Some(kind) = kind else { return };
         let address = names::address(message);
         if kind == MessageKind::Timeout && address.is_none() && message.contains("scmd(") {
-            let (stamp, message) = (stamp.to_string(), message.to_string());
-            self.given_up = Some(Said { stamp, message, place });
+            self.given_up = Some(Said { message: Message::new(stamp, message), place });
             return;
         }
         let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
@@ -468,10 +466,6 @@ impl KernelLog {
             fact(name, key, FactValue::Message(message), place, sink);
         }
     }
-}
-
-fn said_of(said: &Said) -> Message {
-    Message::new(&said.stamp, &said.message)
 }
 
 /// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and how many (SBC-4).
@@ -595,7 +589,9 @@ mod tests {
         let syslog = lines.map(|line| format!("Dec 10 19:18:35 nas {line}\n")).concat();
         let grepped =
             lines.map(|line| format!("./var/log/kern.log:Dec 10 19:18:35 nas {line}\n")).concat();
-        for log in [bare, syslog, grepped] {
+        // A day of one digit stands behind two blanks.
+        let early = lines.map(|line| format!("Dec  1 19:18:35 nas {line}\n")).concat();
+        for log in [bare, syslog, early, grepped] {
             assert_eq!(of(&log, "timeout"), ["ahcich3", "ada2", "ahcich3"], "{log}");
             assert_eq!(of(&log, "medium"), ["da5"], "{log}");
         }

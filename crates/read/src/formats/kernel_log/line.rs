@@ -52,9 +52,9 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
 /// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
 /// shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
-    let place = text.match_indices(' ').map(|(place, _)| place).nth(3)?;
-    let (head, message) = (text.get(..place)?, text.get(place + 1..)?);
-    let (stamp, _) = head.rsplit_once(' ')?;
+    // `Dec  1` is as long as `Dec 10`.
+    let (stamp, rest) = text.split_at_checked("Dec 10 19:18:35".len())?;
+    let (_, message) = rest.strip_prefix(' ')?.split_once(' ')?;
     let mut words = stamp.split_whitespace();
     let month = words.next()?;
     let is_month = month.len() == 3 && month.bytes().all(|b| b.is_ascii_alphabetic());

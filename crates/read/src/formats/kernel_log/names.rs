@@ -9,9 +9,6 @@ const REMEMBERED: usize = 4096;
 /// A disk that goes so soon after it came, or comes back so soon after it went, was not taken away by anybody, s.
 const SOON_S: f64 = 60.0;
 
-/// A time as printed, and a message.
-type Stamped = (String, String);
-
 /// Disks by their SCSI addresses, and plugs of USB by the host adapters that they became.
 #[derive(Default)]
 pub(super) struct Names {
@@ -19,7 +16,7 @@ pub(super) struct Names {
     /// Plug (`1-1.4`): its host adapter, and when it was made.
     plugs: BTreeMap<String, (String, Option<f64>)>,
     /// Plugs whose disk went, of which nobody knows yet whether it was pulled.
-    gone: BTreeMap<String, (String, Stamped)>,
+    gone: BTreeMap<String, (String, Message)>,
 }
 
 /// `7:0:14:0` of `sd 7:0:14:0: ...`.
@@ -41,55 +38,49 @@ impl Names {
         self.known_at(address).unwrap_or_else(|| address.to_string())
     }
 
-    /// Learns from a message. Gives the disks that went without being pulled, each with what was said then.
+    /// Learns from a message. Gives the disk that went without being pulled, if this tells of one, and what was said when
+    /// it went.
     pub(super) fn learn(
         &mut self,
         stamp: &str,
         message: &str,
         named: Option<&str>,
-    ) -> Vec<(String, Stamped)> {
+    ) -> Option<(String, Message)> {
         let room = self.disks.len() + self.plugs.len() < REMEMBERED;
         if let Some((address, name)) = address(message).zip(named).filter(|_| room) {
             self.disks.insert(address.to_string(), name.to_string());
         }
-        // `scsi host0: usb-storage 1-1.4:1.0`, `scsi host0: uas`.
+        let now = Message::seconds(stamp);
+        // `scsi host0: usb-storage 1-1.4:1.0`.
         if let Some((host, plug)) =
             message.strip_prefix("scsi host").and_then(|rest| rest.split_once(": usb-storage "))
             && let Some((plug, _)) = plug.split_once(':').filter(|_| room)
         {
-            self.plugs.insert(plug.to_string(), (host.to_string(), Message::seconds(stamp)));
+            self.plugs.insert(plug.to_string(), (host.to_string(), now));
+            // Where the log bears no times, that it came back is enough.
             let back = self.gone.remove(plug);
-            return back.filter(|(_, (went, _))| is_soon(Some(went), stamp)).into_iter().collect();
+            return back.filter(|(_, went)| is_soon(went.at_s, now).unwrap_or(true));
         }
-        let Some((plug, said)) =
-            message.strip_prefix("usb ").and_then(|rest| rest.split_once(": "))
-        else {
-            return Vec::new();
-        };
+        let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
         if !said.starts_with("USB disconnect") {
-            return Vec::new();
+            return None;
         }
-        let Some((host, since)) = self.plugs.remove(plug) else { return Vec::new() };
-        let of_host = |address: &&String| address.split(':').next() == Some(host.as_str());
-        let Some(disk) =
-            self.disks.keys().find(of_host).and_then(|address| self.disks.get(address))
-        else {
-            return Vec::new();
-        };
-        let gone = (disk.clone(), (stamp.to_string(), message.to_string()));
-        let now = Message::seconds(stamp);
-        if since.zip(now).is_some_and(|(since, now)| (0.0..SOON_S).contains(&(now - since))) {
-            return vec![gone];
+        let (host, since) = self.plugs.remove(plug)?;
+        let of_host = |address: &str| address.split(':').next() == Some(host.as_str());
+        let (_, disk) = self.disks.iter().find(|(address, _)| of_host(address))?;
+        let gone = (disk.clone(), Message::new(stamp, message));
+        if is_soon(since, now).unwrap_or(false) {
+            return Some(gone);
         }
         self.gone.insert(plug.to_string(), gone);
-        Vec::new()
+        None
     }
 }
 
-/// Whether it came back soon after it went; where the log bears no times, that it came back is enough.
-fn is_soon(went: Option<&String>, stamp: &str) -> bool {
-    let times = went.and_then(|went| Message::seconds(went)).zip(Message::seconds(stamp));
-    times.is_none_or(|(went, back)| (0.0..SOON_S).contains(&(back - went)))
+/// Whether the second moment follows soon on the first; `None` where the log does not tell one of them.
+fn is_soon(first: Option<f64>, second: Option<f64>) -> Option<bool> {
+    let (first, second) = first.zip(second)?;
+    Some((0.0..SOON_S).contains(&(second - first)))
 }
 
 #[cfg(test)]
