@@ -1,13 +1,17 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
 //! attached, for histograms, for every event, for the flight recorder, for Debian's biolatency and for bpftrace.
 //!
-//! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]] [together|free]`, as root.
+//! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]] [together|free|crowded] [batched] [paced=IOPS]`,
+//! as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
 //! for the whole time: on the first CPU, the device's workers, which complete, and this program on
-//! the second, and neither CPU falls asleep, so that a rate does not hang on where the scheduler put
-//! whom. `together` puts the workers beside fio, as a disk with a queue per CPU completes; `free` leaves
-//! all of it to the scheduler, CPUs that fall asleep too. In each
+//! the second, so that a rate does not hang on where the scheduler put whom. `together` puts the
+//! workers beside fio, as a disk with a queue per CPU completes; `free` leaves all of it to the
+//! scheduler; so does `crowded`, with four jobs for one, so that no CPU is ever without work and a
+//! rate follows from the time that an I/O takes: where CPUs fall asleep between I/Os, whoever keeps
+//! them awake raises the rate, a slow tracer, too. `batched` sends and reaps 16 in one system call. With
+//! `paced`, each job does so many I/Os a second: does that rate hold where CPU time is left? In each
 //! round every setup has its turn, in another order: some slices with it between as many with
 //! nothing attached before and behind, whose medians make one ratio; then slices in which the
 //! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
@@ -42,8 +46,9 @@ const FEW_ROUNDS: u64 = 12;
 const DRAIN: Duration = Duration::from_millis(20);
 /// Clock reading of bpf_stats itself, per run of a probe, ns (measured on empty probes).
 const STATS_FLOOR_NS: f64 = 52.0;
-/// After attaching or ending: nothing is measured for so long.
-const SETTLE: Duration = Duration::from_millis(30);
+/// After attaching or ending, nothing is measured for so long: the kernel frees the maps of the one
+/// before, and the peers have as long and more.
+const SETTLE: Duration = Duration::from_millis(500);
 /// biolatency and bpftrace need so long to load; the recorder one second more, to see what is too much.
 const PEER_LOADS: Duration = Duration::from_millis(1500);
 const RECORDER_LOADS: Duration = Duration::from_millis(3500);
@@ -109,7 +114,6 @@ fn main() {
     let disk = Loop::new(1024, None);
     let place = Place::asked();
     let _placed = CpuPlacement::new(place);
-    let _awake = if place == Place::Free { Vec::new() } else { awake() };
     let _load = load(&disk, place);
     std::thread::sleep(Duration::from_secs(1));
     let mut setups = setups();
@@ -132,6 +136,9 @@ fn main() {
         }
     }
     println!("sent and completed by {}", place.words());
+    let sent = if asked_for("batched") { "16 at once" } else { "one by one" };
+    let pace = paced().map_or(String::new(), |each| format!(", {each} a second by each job"));
+    println!("sent and reaped {sent}{pace}");
     print(&disk, &mut setups, rounds, slice);
 }
 
@@ -197,20 +204,34 @@ fn slices(disk: &Loop, slice: Duration, attached: &mut AttachedTracer) -> Vec<f6
 /// the mask of all workers bound to no CPU).
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
+fn asked_for(word: &str) -> bool {
+    std::env::args().skip(1).any(|argument| argument == word)
+}
+
+/// I/Os per second that each job is held to, if any.
+fn paced() -> Option<u64> {
+    std::env::args().find_map(|word| word.strip_prefix("paced=")?.parse().ok())
+}
+
 /// Who runs where.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Apart,
     Together,
     Free,
+    Crowded,
 }
 
 impl Place {
     fn asked() -> Place {
-        match std::env::args().next_back().as_deref() {
-            Some("together") => Place::Together,
-            Some("free") => Place::Free,
-            _ => Place::Apart,
+        if asked_for("together") {
+            Place::Together
+        } else if asked_for("free") {
+            Place::Free
+        } else if asked_for("crowded") {
+            Place::Crowded
+        } else {
+            Place::Apart
         }
     }
 
@@ -219,6 +240,7 @@ impl Place {
             Place::Apart => "two CPUs",
             Place::Together => "one CPU",
             Place::Free => "whichever CPU the scheduler chose",
+            Place::Crowded => "four jobs, each where the scheduler put it",
         }
     }
 }
@@ -229,7 +251,7 @@ struct CpuPlacement(Option<String>);
 
 impl CpuPlacement {
     fn new(place: Place) -> CpuPlacement {
-        if place == Place::Free {
+        if matches!(place, Place::Free | Place::Crowded) {
             return CpuPlacement(None);
         }
         if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -263,23 +285,29 @@ fn recorder() -> std::path::PathBuf {
     named.unwrap_or_else(|| std::env::current_exe().expect("a path").with_file_name("iowhy"))
 }
 
-/// Keeps both CPUs from falling asleep, at a priority that yields to everybody.
-fn awake() -> Vec<Guard> {
-    let spin = |cpu: &str| {
-        let words = ["-c", cpu, "chrt", "--idle", "0", "sh", "-c", "while :; do :; done"];
-        Command::new("taskset").args(words).spawn().ok().map(Guard)
-    };
-    ["0", "1"].into_iter().filter_map(spin).collect()
+/// A command that the kernel ends when this program ends, however it does (setpriv(1)).
+fn bound(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]).arg(program);
+    command
 }
 
 /// Endless random reads, in one process, so that ending it ends all of it.
 fn load(disk: &Loop, place: Place) -> Guard {
-    let mut fio = Command::new("fio");
+    let mut fio = bound("fio");
     fio.args(["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--size=1g"]);
     fio.args(["--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--norandommap"]);
     fio.args(["--time_based", "--runtime=86400", "--thread"]).stdout(Stdio::null());
-    if place != Place::Free {
-        fio.arg("--cpus_allowed=0");
+    if asked_for("batched") {
+        fio.args(["--iodepth_batch_submit=16", "--iodepth_batch_complete_min=16"]);
+    }
+    match place {
+        Place::Apart | Place::Together => _ = fio.arg("--cpus_allowed=0"),
+        Place::Crowded => _ = fio.arg("--numjobs=4"),
+        Place::Free => {}
+    }
+    if let Some(each) = paced() {
+        fio.arg(format!("--rate_iops={each}"));
     }
     Guard(fio.spawn().expect("fio"))
 }
@@ -316,17 +344,17 @@ impl AttachedTracer {
                 AttachedTracer::Traced(mode, Box::new(tracer), Box::new(recording))
             }
             TracerKind::Biolatency => {
-                let mut peer = Command::new("biolatency");
+                let mut peer = bound("biolatency");
                 peer.args(["-D", "-d", &disk.name, "3600"]);
                 AttachedTracer::peer(peer, PEER_LOADS)
             }
             TracerKind::Bpftrace => {
-                let mut peer = Command::new("bpftrace");
+                let mut peer = bound("bpftrace");
                 peer.args(["-e", SCRIPT]);
                 AttachedTracer::peer(peer, PEER_LOADS)
             }
             TracerKind::Recorder => {
-                let mut peer = Command::new(recorder());
+                let mut peer = bound(recorder());
                 let store =
                     std::env::temp_dir().join(format!("iowhy-{}-store", std::process::id()));
                 peer.args(["watch", "--device", &disk.name, "--store"]).arg(store);
