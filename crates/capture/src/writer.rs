@@ -133,13 +133,16 @@ impl<W: Write> Writer<W> {
         self.answer()
     }
 
-    /// After an error: tries once more, with what was lost meanwhile counted.
+    /// After an error: tries once more, with what was lost meanwhile counted. I/Os that still wait for their block are lost
+    /// as well, for they may take as much room as a whole one; what was last said of each device is written.
     ///
     /// # Errors
     /// If the output still refuses.
     pub fn finish_after_error(&mut self, why: &str) -> io::Result<()> {
         self.error = None;
-        let lost = std::mem::take(&mut self.unwritten);
+        self.sections.iter_mut().for_each(|section| section.events.clear());
+        let waiting = std::mem::take(&mut self.pending) as u64;
+        let lost = std::mem::take(&mut self.unwritten) + waiting;
         if let Some(place) = self.sections.iter().position(|one| one.source.level >= Level::C) {
             self.current = place;
         }

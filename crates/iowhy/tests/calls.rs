@@ -9,23 +9,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run};
+use rig::{Loop, attached, can_run};
 use serde_json::Value;
-
-/// Waits until the child watches: once its programs are attached it gives up its rights.
-fn attached(child: &Child) {
-    let rights = |pid: &str| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
-    };
-    let pid = child.id().to_string();
-    let ours = rights("self");
-    let end = Instant::now() + Duration::from_secs(30);
-    while rights(&pid) == ours {
-        assert!(Instant::now() < end, "in vain for 30 s: it watches");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
 const PROGRAM: &str = r#"

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run};
+use rig::{Loop, attached, can_run};
 use serde_json::Value;
 
 /// Starts a program with its output kept.
@@ -40,28 +40,6 @@ fn output(child: Child, status: i32) -> String {
     let (got, text) = ended(child);
     assert_eq!(got, status, "{text}");
     text
-}
-
-/// A line of /proc/PID/status.
-fn of_status(pid: u32, key: &str) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_string()))
-}
-
-/// Waits until it watches: its rights are the last thing it gives up before.
-fn attached(child: &Child) {
-    assert_eq!(
-        of_status(std::process::id(), "NoNewPrivs:").as_deref(),
-        Some("0"),
-        "a bounded test"
-    );
-    for _ in 0..600 {
-        if of_status(child.id(), "NoNewPrivs:").as_deref() == Some("1") {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("in vain for 30 s: it watches");
 }
 
 /// Tells it that the watch is over.
@@ -570,4 +548,50 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     let said = String::from_utf8_lossy(&tried.stderr);
     assert_eq!(tried.status.code(), Some(2), "{said}");
     assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
+}
+
+/// A program that is ended with its guard.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge.
+fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
+    let verdict = |_| {
+        let words = ["why", "--json", "--device", &disk.name, "--for", "1s"];
+        let (_, text) = ended(iowhy(&words));
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        Some(report["findings"].as_array()?.first()?["verdict"].as_str()?.to_string())
+    };
+    (0..10).map(verdict).collect()
+}
+
+#[test]
+fn a_healthy_device_has_one_verdict_ten_times() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let idle = ten_verdicts(&disk);
+    let place = format!("--filename={}", disk.path);
+    let words = ["--name=light", &place, "--rw=randread", "--bs=4k", "--direct=1", "--readonly"];
+    let pace = ["--size=64m", "--rate_iops=100", "--time_based", "--runtime=600", "--thread"];
+    let load = Running(start("fio", &[&words[..], &pace].concat()));
+    std::thread::sleep(Duration::from_secs(2));
+    let light = ten_verdicts(&disk);
+    drop(load);
+    println!("idle: {idle:?}; lightly loaded: {light:?}");
+    // Other tests may take the processors from the device's worker, and `layer.cpu` is then the truth.
+    let is_idle = |verdict: &Option<String>| verdict.as_deref() != Some("layer.cpu");
+    for verdicts in [&idle, &light] {
+        let mut calm: Vec<_> = verdicts.iter().filter(|verdict| is_idle(verdict)).collect();
+        calm.dedup();
+        assert!(calm.len() <= 1, "{} changes: {verdicts:?}", calm.len() - 1);
+    }
+    assert!(light.iter().flatten().all(|verdict| ["healthy", "layer.cpu"].contains(&&**verdict)));
 }

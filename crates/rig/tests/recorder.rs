@@ -158,6 +158,7 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
     let busy = std::sync::atomic::AtomicU64::new(0);
     let mut state = 7u64;
     std::thread::scope(|scope| {
+        let _ended = SetOnDrop(&stop);
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let turn = Instant::now();
@@ -189,7 +190,6 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
             let bound = Duration::from_millis(1500) + 2 * busy;
             assert!(lost.is_some_and(|lost| lost < bound), "{lost:?}, at most {bound:?}");
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     let _ = std::fs::remove_file(&file.0);
     let (text, status) = told(&store, &["hist", "--json"]);
@@ -197,6 +197,15 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
     assert!(!text.contains("damaged"), "{text}");
     let segments = std::fs::read_dir(store.0.join("segments")).expect("a folder").count() as u64;
     assert_eq!(segments, kills);
+}
+
+/// Set when it goes, also by an assertion that fails: a scope waits for its threads.
+struct SetOnDrop<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
 }
 
 /// The segment that was written last.

@@ -168,6 +168,21 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
+/// Waits until the child watches: once its programs are attached it gives up its rights.
+pub fn attached(child: &Child) {
+    let rights = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
+    };
+    let pid = child.id().to_string();
+    let ours = rights("self");
+    let end = Instant::now() + Duration::from_secs(30);
+    while rights(&pid) == ours {
+        assert!(Instant::now() < end, "in vain for 30 s: it watches");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Whether the kernel tests can run here; says aloud what is missing if not.
 pub fn can_run(programs: &[&str]) -> bool {
     // Once for all tests: it loads programs, and one of the tests counts them.
