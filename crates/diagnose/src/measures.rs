@@ -25,7 +25,7 @@ pub mod missed_revolution;
 pub mod peers;
 pub mod pile;
 pub mod places;
-pub mod quantised;
+pub mod quantisation;
 pub mod ramp;
 pub mod rank_test;
 pub mod regimes;

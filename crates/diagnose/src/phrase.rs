@@ -1,6 +1,6 @@
 //! How numbers and names stand in a sentence: few digits, always a unit.
 
-use iowhy_model::{Op, Quantity, Unit, is_kernel_name, numbers};
+use iowhy_model::{Medium, Op, Quantity, Unit, is_kernel_name, numbers};
 
 /// Milliseconds in the unit that suits them: `98 ms`, `1.65 ms`, `120 µs`, `1.2 s`.
 pub fn ms(value: f64) -> String {
@@ -25,6 +25,17 @@ pub fn rate(bytes_per_s: f64) -> String {
 pub use iowhy_model::numbers::{
     bytes, exact as thousands, iops, share as percent, three as digits,
 };
+
+/// What a disk of a medium is called: `a spinning disk`.
+pub fn medium(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Rotational => "a spinning disk",
+        Medium::Flash => "SATA flash",
+        Medium::Nvme => "NVMe flash",
+        Medium::Network => "a network volume",
+        Medium::Stacked => "a stacked device",
+    }
+}
 
 /// Operations in the plural: `reads`, `writes`.
 pub fn plural(op: Op) -> &'static str {

@@ -81,14 +81,7 @@ fn maps(disks: &Disks, verdicts: &Verdicts, excess: &[Row], out: &mut dyn Write)
     };
     let rows = hosts.iter().map(|(host, members)| ((*host).to_string(), false, of_host(members)));
     map(disks, "Hosts", "host: the median of its disks", rows.collect(), out)?;
-    let named: BTreeSet<usize> = verdicts
-        .accused
-        .iter()
-        .filter_map(|one| match one.whom {
-            Subject::Disk(place) => Some(place),
-            _ => None,
-        })
-        .collect();
+    let named = verdicts.disks();
     let rows = disks.disks.iter().enumerate().map(|(place, disk)| {
         let sign = if named.contains(&place) { "* " } else { "" };
         let name = format!("{sign}{} {}", disk.host, disk.device);

@@ -1,6 +1,6 @@
 //! Who is accused, at a false discovery rate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::expected::{ExpectedLatency, Means};
 use super::groups;
@@ -101,6 +101,17 @@ pub struct Verdicts {
     pub judged: usize,
     /// Disks of models with too few of them, or never at a load that others had.
     pub alone: usize,
+}
+
+impl Verdicts {
+    /// The places of the disks that are accused themselves, not with a group.
+    pub fn disks(&self) -> BTreeSet<usize> {
+        let place = |one: &Accusation| match one.whom {
+            Subject::Disk(place) => Some(place),
+            _ => None,
+        };
+        self.accused.iter().filter_map(place).collect()
+    }
 }
 
 /// What each model needs by load, with a clock for each of its firmwares.

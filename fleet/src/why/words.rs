@@ -324,14 +324,7 @@ pub fn word(name: &str) -> String {
 
 /// What healthy disks need, as `iowhy why --baseline` reads it: a text for each model.
 pub fn baselines(disks: &Disks, verdicts: &Verdicts) -> BTreeMap<String, String> {
-    let sick: Vec<usize> = verdicts
-        .accused
-        .iter()
-        .filter_map(|one| match one.whom {
-            Subject::Disk(place) => Some(place),
-            _ => None,
-        })
-        .collect();
+    let sick = verdicts.disks();
     let mut known: BTreeMap<(&str, usize), Vec<Hour>> = BTreeMap::new();
     for (_, disk) in disks.disks.iter().enumerate().filter(|(place, _)| !sick.contains(place)) {
         for (op, hours) in disk.hours.iter().enumerate() {

@@ -300,7 +300,7 @@ fn describe(guesses: &[Guess]) -> String {
     let mut media: Vec<(&str, f64)> = Vec::new();
     for guess in guesses {
         let name = match guess.medium {
-            Some(medium) => medium_words(medium),
+            Some(medium) => phrase::medium(medium),
             None => guess.class.as_str(),
         };
         match media.iter_mut().find(|(known, _)| *known == name) {
@@ -316,16 +316,6 @@ fn describe(guesses: &[Guess]) -> String {
             first.iter().chain([before]).copied().collect::<Vec<_>>().join(", ") + " or " + last
         }
         few => few.concat(),
-    }
-}
-
-fn medium_words(medium: Medium) -> &'static str {
-    match medium {
-        Medium::Rotational => "a spinning disk",
-        Medium::Flash => "SATA flash",
-        Medium::Nvme => "NVMe flash",
-        Medium::Network => "a network volume",
-        Medium::Stacked => "a stacked device",
     }
 }
 

@@ -40,7 +40,7 @@ use crate::evidence::forecast::{from_latencies, with_services};
 use crate::evidence::shortage;
 use crate::measures::replay::Vote;
 use crate::measures::steps::{self, Steps};
-use crate::measures::{ladder, quantised, spread};
+use crate::measures::{ladder, quantisation, spread};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -123,7 +123,7 @@ fn of_group(analysis: &Analysis, trace: &DeviceTrace, group: &Group) -> Option<F
     let no_seeks = group.op == Op::Read && group.sequential == Some(false) && !seeks;
     let may_rotate = may_rotate && !no_seeks;
     let shortest_ms =
-        if may_rotate { quantised::SHORTEST_MS } else { quantised::SHORTEST_FLASH_MS };
+        if may_rotate { quantisation::SHORTEST_MS } else { quantisation::SHORTEST_FLASH_MS };
     let serial = steps::steps(&services_ms, resolution_ms, shortest_ms).filter(is_step_pattern);
     let parallel =
         if may_rotate { None } else { side_by_side(trace, group, resolution_ms, shortest_ms) };
@@ -152,7 +152,7 @@ fn is_step_pattern(found: &Steps) -> bool {
     let (filled, lowest) = found.filled;
     let quanta = found.period_ms / QUANTUM_MS;
     let is_whole = (quanta / quanta.round().max(1.0) - 1.0).abs() < SAME_QUANTA;
-    if found.period_ms < quantised::SHORTEST_MS && !is_whole {
+    if found.period_ms < quantisation::SHORTEST_MS && !is_whole {
         return false;
     }
     let ticks = filled >= FILLED && lowest <= LOWEST;

@@ -25,6 +25,12 @@ pub struct FaultCandidate<'s, 'a> {
 }
 
 impl<'s, 'a> FaultCandidate<'s, 'a> {
+    /// A disk of which nothing was measured.
+    fn new(analysis: &'s Analysis<'a>, disk: String, device: DeviceId) -> FaultCandidate<'s, 'a> {
+        let (input, listing, trace) = (None, None, None);
+        FaultCandidate { input, disk, device, listing, trace, failed: Vec::new(), analysis }
+    }
+
     /// What is said of it beside latencies.
     pub fn about(&'s self) -> About<'s, 'a> {
         self.analysis.facts.about(self.input, &self.disk)
@@ -49,16 +55,8 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
                 }
             }
             None => {
-                let listing = Some(listing);
-                found.push(FaultCandidate {
-                    input,
-                    disk,
-                    device,
-                    listing,
-                    trace,
-                    failed: Vec::new(),
-                    analysis,
-                });
+                let one = FaultCandidate::new(analysis, disk, device);
+                found.push(FaultCandidate { input, listing: Some(listing), trace, ..one });
             }
         }
     }
@@ -81,17 +79,7 @@ pub fn candidates<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<FaultCandidate<'s, 
             analysis.recording.devices().iter().find(|d| disk_names::disk(&d.name) == disk);
         let device = device.and_then(|device| analysis.recording.find_device(&device.name));
         if let Some(device) = device.filter(|_| !found.iter().any(|known| known.disk == disk)) {
-            let disk = disk.to_string();
-            let (input, listing, trace) = (None, None, None);
-            found.push(FaultCandidate {
-                input,
-                disk,
-                device,
-                listing,
-                trace,
-                failed: Vec::new(),
-                analysis,
-            });
+            found.push(FaultCandidate::new(analysis, disk.to_string(), device));
         }
     }
     found

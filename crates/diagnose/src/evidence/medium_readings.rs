@@ -49,7 +49,7 @@ impl Readings {
     pub fn words(&self) -> String {
         format!(
             "; if it were {} instead, it would be {} times slower than its class",
-            named(self.slow),
+            phrase::medium(self.slow),
             phrase::digits(self.times.round())
         )
     }
@@ -58,16 +58,6 @@ impl Readings {
     pub fn step(disk: &str) -> String {
         let disk = if disk.is_empty() { String::new() } else { format!(" /dev/{disk}") };
         format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: what it is made of decides between the two")
-    }
-}
-
-fn named(medium: Medium) -> &'static str {
-    match medium {
-        Medium::Rotational => "a spinning disk",
-        Medium::Flash => "SATA flash",
-        Medium::Nvme => "NVMe flash",
-        Medium::Network => "a network volume",
-        Medium::Stacked => "a stacked device",
     }
 }
 

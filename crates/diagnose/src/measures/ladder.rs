@@ -11,7 +11,7 @@
 //! and than any period no platter has? The weights of that second question were learned from
 //! simulated disks (docs/METHOD.md, 4 Ladder).
 
-use super::{quantised, spread, step_fit};
+use super::{quantisation, spread, step_fit};
 
 /// A ladder of service times: base plus whole revolutions.
 #[derive(Clone, PartialEq, Debug)]
@@ -141,7 +141,7 @@ struct LadderFit {
     mode_ms: f64,
     base_ms: f64,
     revolution_ms: f64,
-    score: quantised::Score,
+    score: quantisation::Score,
     /// The revolution's 95 % interval and standard error, ms.
     interval: (f64, f64, f64),
 }
@@ -157,7 +157,8 @@ impl LadderFit {
         let (near_ms, revolution_ms) = step_fit::fit(services_ms, mode_ms, standard_ms);
         let base_ms = lowest_base(services_ms, near_ms, revolution_ms);
         let slow = services_ms.iter().filter(|s| **s > base_ms + revolution_ms / 2.0).count();
-        let score = quantised::score(services_ms, base_ms, revolution_ms, floor_ms(resolution_ms));
+        let score =
+            quantisation::score(services_ms, base_ms, revolution_ms, floor_ms(resolution_ms));
         (slow >= FEWEST_SLOW).then_some(LadderFit {
             standard_rpm: rpm,
             mode_ms,
@@ -191,11 +192,11 @@ impl LadderFit {
         let (low, high, _) = self.interval;
         let (u, u_prime, resultant) = v_test(seen, self.base_ms, self.revolution_ms);
         let few = thinned(seen, RIVAL_LOOKED_AT);
-        let rival = quantised::best_rival(
+        let rival = quantisation::best_rival(
             &few,
             self.mode_ms,
             floor_ms(resolution_ms),
-            quantised::SHORTEST_MS,
+            quantisation::SHORTEST_MS,
         );
         let scale = few.len() as f64 / seen.len().max(1) as f64;
         let rival_llr = rival.map_or(0.0, |rival| rival.score.without_best / scale);
@@ -348,7 +349,8 @@ pub fn free_period(
     shortest_ms: f64,
 ) -> Option<FreePeriod> {
     let seen = looked_at(services_ms);
-    let rival = quantised::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms), shortest_ms)?;
+    let rival =
+        quantisation::best_rival(&seen, mode(&seen)?, floor_ms(resolution_ms), shortest_ms)?;
     let base_ms = lowest_base(&seen, rival.base_ms, rival.period_ms);
     let near = |rpm: &f64| (rival.period_ms * rpm / 60_000.0 - 1.0).abs() < 0.01;
     Some(FreePeriod {

@@ -1,10 +1,10 @@
 //! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
-//! 2018). The step pattern is that of [`quantised`](super::quantised), its period free up to 22 ms; how much of the
+//! 2018). The step pattern is that of [`quantisation`](super::quantisation), its period free up to 22 ms; how much of the
 //! lost time stands on its steps is what it explains.
 
-use super::{ladder, quantised};
+use super::{ladder, quantisation};
 
 /// Services that stand on a step pattern of a free period.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Optio
     let above = |service: &f64| (service - found.base_ms) / found.period_ms;
     // A step pattern of half the step fits as well: then no service stands on its odd steps.
     let whole =
-        common_factor(services_ms.iter().map(above), quantised::LONGEST_MS / found.period_ms);
+        common_factor(services_ms.iter().map(above), quantisation::LONGEST_MS / found.period_ms);
     let period_ms = found.period_ms * whole;
     let above = |service: &f64| (service - found.base_ms) / period_ms;
     let slow: Vec<f64> = services_ms.iter().map(above).filter(|steps| *steps > 0.5).collect();
@@ -62,7 +62,7 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Optio
     filled.dedup();
     let excess: f64 = services_ms.iter().map(above).map(|steps| steps.max(0.0)).sum();
     let stepped: f64 = standing.iter().map(|steps| steps.round()).sum();
-    let score = quantised::score(services_ms, found.base_ms, period_ms, resolution_ms);
+    let score = quantisation::score(services_ms, found.base_ms, period_ms, resolution_ms);
     Some(Steps {
         period_ms,
         base_ms: found.base_ms,
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_tick_is_found_with_what_it_explains() {
         for tick_ms in [1.0, 2.75, 10.0] {
-            let found = steps(&ticking(tick_ms), 0.01, quantised::SHORTEST_MS).unwrap();
+            let found = steps(&ticking(tick_ms), 0.01, quantisation::SHORTEST_MS).unwrap();
             assert!((found.period_ms / tick_ms - 1.0).abs() < 0.01, "{found:?}");
             assert!(found.without_best > 8.0 && found.explained_share > 0.95, "{found:?}");
         }
@@ -138,10 +138,10 @@ mod tests {
         let mut random = Random::seeded(12);
         let services: Vec<f64> =
             (0..200).map(|k| 0.2 + if k % 3 == 0 { 20.0 * random.unit() } else { 0.0 }).collect();
-        for shortest in [quantised::SHORTEST_MS, quantised::SHORTEST_FLASH_MS] {
+        for shortest in [quantisation::SHORTEST_MS, quantisation::SHORTEST_FLASH_MS] {
             let found = steps(&services, 0.01, shortest);
             assert!(found.is_none_or(|found| found.without_best < 8.0));
         }
-        assert_eq!(steps(&[], 0.01, quantised::SHORTEST_MS), None);
+        assert_eq!(steps(&[], 0.01, quantisation::SHORTEST_MS), None);
     }
 }

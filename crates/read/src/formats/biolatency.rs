@@ -215,10 +215,7 @@ struct Biolatency {
 
 impl Reader for Biolatency {
     fn above(&mut self, line: &str) {
-        match Subject::above(line) {
-            Subject::Unsaid => {}
-            subject => self.subject = subject,
-        }
+        self.subject.note_above(line);
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {

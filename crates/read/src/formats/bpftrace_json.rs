@@ -87,10 +87,7 @@ impl Reader for BpftraceJson {
                 Step::Took
             }
             ("printf", Value::String(text)) => {
-                match Subject::above(&text) {
-                    Subject::Unsaid => {}
-                    subject => self.subject = subject,
-                }
+                self.subject.note_above(&text);
                 Step::Took
             }
             ("lost_events", value) => {

@@ -123,10 +123,7 @@ struct HistLog {
 
 impl Reader for HistLog {
     fn above(&mut self, line: &str) {
-        match Subject::above(line) {
-            Subject::Unsaid => {}
-            subject => self.subject = subject,
-        }
+        self.subject.note_above(line);
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {

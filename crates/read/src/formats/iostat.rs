@@ -43,7 +43,7 @@ use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
 use crate::histogram::powers::note;
 use crate::text::invocation::invocation;
-use crate::text::table::{RowCutter, RowState, incomplete};
+use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime};
 
@@ -407,13 +407,7 @@ impl Iostat {
                         Step::Took
                     }
                     RowState::Part => Step::Took,
-                    RowState::Bad(name, reason) => {
-                        if let Some(name) = name {
-                            let device = sink.device(&name);
-                            sink.skipped_of(device);
-                        }
-                        Step::Skipped(reason.to_string())
-                    }
+                    RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
                     RowState::Other => Step::Passed,
                 }
             }

@@ -22,6 +22,7 @@
 use iowhy_model::{Level, Sink};
 
 use crate::counters::stated::state;
+use crate::drive::health::drive_named;
 use crate::{Format, Reader, Step, integer};
 
 /// Entry in the list of formats.
@@ -63,9 +64,8 @@ struct NvmeOcp {
 
 impl Reader for NvmeOcp {
     fn above(&mut self, line: &str) {
-        let named = line.split_whitespace().find_map(|word| word.strip_prefix("/dev/"));
-        if line.contains("nvme") && named.is_some() {
-            self.name = named.map(ToString::to_string);
+        if let Some(name) = drive_named(line).filter(|name| name.starts_with("nvme")) {
+            self.name = Some(name);
         }
     }
 

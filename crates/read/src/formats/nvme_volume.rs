@@ -25,6 +25,7 @@
 use iowhy_model::{Distribution, Interval, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::counters::stated::{rates, state};
+use crate::drive::health::drive_named;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, integer};
@@ -113,9 +114,8 @@ struct NvmeVolume {
 
 impl Reader for NvmeVolume {
     fn above(&mut self, line: &str) {
-        let named = line.split_whitespace().find_map(|word| word.strip_prefix("/dev/"));
-        if line.contains("nvme") && named.is_some() {
-            self.name = named.map(ToString::to_string);
+        if let Some(name) = drive_named(line).filter(|name| name.starts_with("nvme")) {
+            self.name = Some(name);
         }
     }
 

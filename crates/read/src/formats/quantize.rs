@@ -102,10 +102,7 @@ struct Quantize {
 
 impl Reader for Quantize {
     fn above(&mut self, line: &str) {
-        match Subject::above(line) {
-            Subject::Unsaid => {}
-            subject => self.above = subject,
-        }
+        self.above.note_above(line);
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {

@@ -32,7 +32,7 @@ use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time, key};
 
 use self::row::{Scale, interval, is_column, is_value};
 use crate::text::invocation::invocation;
-use crate::text::table::{RowCutter, RowState, incomplete};
+use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
 use crate::{Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
@@ -193,13 +193,7 @@ impl SolarisIostat {
                 Step::Took
             }
             RowState::Part => Step::Took,
-            RowState::Bad(name, reason) => {
-                if let Some(name) = name {
-                    let device = sink.device(&name);
-                    sink.skipped_of(device);
-                }
-                Step::Skipped(reason.to_string())
-            }
+            RowState::Bad(name, reason) => skipped_row(name.as_deref(), reason, sink),
             RowState::Other => Step::Passed,
         }
     }

@@ -83,9 +83,17 @@ impl Subject {
         }
     }
 
+    /// Takes what a line above the histogram says, if it says anything.
+    pub(crate) fn note_above(&mut self, line: &str) {
+        match Subject::above(line) {
+            Subject::Unsaid => {}
+            subject => *self = subject,
+        }
+    }
+
     /// What a line of prose above a histogram says: only a heading, a banner or a command is about
     /// what follows, not a sentence.
-    pub(crate) fn above(line: &str) -> Subject {
+    fn above(line: &str) -> Subject {
         const HEADING_WORDS: usize = 9;
         if line.contains("FUNCTION:NAME") {
             // DTrace's own heading, above whatever it prints.

@@ -3,6 +3,8 @@
 
 use iowhy_model::{Note, Sink};
 
+use crate::Step;
+
 /// One row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TableRow {
@@ -186,6 +188,15 @@ fn is_no_word(word: &str) -> bool {
     let bare = word.trim_start_matches(['-', '+']).to_ascii_lowercase();
     let named = matches!(bare.as_str(), "" | "nan" | "inf" | "infinity" | "n/a" | "null" | "ovf");
     named || bare.contains(|c: char| c.is_numeric()) || !bare.contains(char::is_alphabetic)
+}
+
+/// What was meant for a row but is none is left out, and counted at its device if that can be told.
+pub(crate) fn skipped_row(name: Option<&str>, reason: &str, sink: &mut dyn Sink) -> Step {
+    if let Some(name) = name {
+        let device = sink.device(name);
+        sink.skipped_of(device);
+    }
+    Step::Skipped(reason.to_string())
 }
 
 /// Complains of the row on the last line that was taken: it has no end.

@@ -2,7 +2,7 @@
 
 use iowhy_model::Random;
 
-use super::quantised::SHORTEST_MS;
+use super::quantisation::SHORTEST_MS;
 use super::*;
 use crate::measures::listings;
 use crate::measures::trials;
