@@ -89,6 +89,7 @@ mod solaris_iostat;
 mod strace;
 mod sysbench;
 mod sysfs;
+mod sysv_sar;
 mod typeperf;
 mod vmstat;
 mod vmstat_disk;
@@ -190,6 +191,7 @@ pub const FORMATS: &[Format] = &[
     strace::FORMAT,
     sysbench::FORMAT,
     sysfs::FORMAT,
+    sysv_sar::FORMAT,
     typeperf::FORMAT,
     vmstat::FORMAT,
     vmstat_disk::FORMAT,

@@ -140,14 +140,19 @@ const CORRUPT: [&str; 12] = [
     "limiting SATA link speed",
 ];
 /// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas).
-const RESET: [&str; 6] = [
+const RESET: [&str; 8] = [
     "controller is down",
     "reset controller",
     "resetting controller",
     "Device not ready",
     "Power-on or device reset",
     "uas_eh_",
+    // drivers/usb/host/xhci.c, xhci-ring.c
+    "host controller not responding",
+    "HC died",
 ];
+/// The same of a device on USB (drivers/usb/core/hub.c).
+const USB_RESET: &str = ": reset ";
 /// And of an interrupt that never came (drivers/nvme/host/pci.c).
 const POLLED: &str = "completion polled";
 /// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset).
@@ -157,7 +162,7 @@ fn complaint(text: &str) -> Option<PathComplaint> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if says(&CORRUPT) {
         Some(PathComplaint::Corruption)
-    } else if says(&RESET) {
+    } else if says(&RESET) || (text.starts_with("usb ") && says(&[USB_RESET])) {
         Some(PathComplaint::Reset)
     } else if says(&[POLLED]) {
         Some(PathComplaint::LostInterrupt)

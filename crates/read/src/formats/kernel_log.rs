@@ -73,7 +73,7 @@ const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 64] = [
+const KINDS: [(MessageKind, &[&str]); 67] = [
     (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
     (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
     (MessageKind::Medium, &["critical medium error"]),
@@ -108,6 +108,7 @@ const KINDS: [(MessageKind, &[&str]); 64] = [
     (MessageKind::Link, &["SATA link down"]),
     (MessageKind::Link, &["link is slow to respond"]),
     (MessageKind::Link, &["device not ready (errno="]),
+    (MessageKind::Link, &["failed to IDENTIFY"]),
     (MessageKind::Link, &["hostbyte=DID_TRANSPORT"]),
     (MessageKind::Link, &["hostbyte=DID_PARITY"]),
     (MessageKind::Phy, &["SErr", "PHYRdyChg"]),
@@ -127,6 +128,8 @@ const KINDS: [(MessageKind, &[&str]); 64] = [
     (MessageKind::Controller, &["hostbyte=DID_ERROR"]),
     (MessageKind::Controller, &["hostbyte=DID_RESET"]),
     (MessageKind::Controller, &["xhci", ": ERROR "]),
+    (MessageKind::Controller, &["xhci", "not responding"]),
+    (MessageKind::Controller, &["xhci", "HC died"]),
     (MessageKind::Controller, &["log_info("]),
     (MessageKind::Controller, &["task abort"]),
     (MessageKind::Controller, &["Power-on or device reset occurred"]),
@@ -142,16 +145,20 @@ const KINDS: [(MessageKind, &[&str]); 64] = [
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
-    if is_for_people(first)
-        && (split(first).is_some() || is_bare(first) && kind(&as_printed(first)).is_some())
-    {
+    if is_for_people(first) && (split(first).is_some() || is_bare_complaint(&as_printed(first))) {
         return Sniff::Yes;
     }
     journal::sniff(lines)
 }
 
-/// The line as the kernel printed it: typesetters of blogs write `0×9`.
+fn is_bare_complaint(line: &str) -> bool {
+    is_bare(line) && kind(line).is_some()
+}
+
+/// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host off the
+/// journal leaves `kernel: `.
 fn as_printed(line: &str) -> Cow<'_, str> {
+    let line = line.strip_prefix("kernel: ").unwrap_or(line);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -163,12 +170,15 @@ fn kind(message: &str) -> Option<MessageKind> {
     KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind).or_else(|| returned(message))
 }
 
-/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25: the third byte is what is printed as
-/// `hostbyte` since (include/scsi/scsi_status.h).
+/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
+/// `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built without its names.
 fn returned(message: &str) -> Option<MessageKind> {
-    let (_, code) = message.split_once("return code = 0x")?;
-    let code = u32::from_str_radix(code.split_whitespace().next()?, 16).ok()?;
-    match (code >> 16) & 0xff {
+    let number = |mark: &str| {
+        let (_, code) = message.split_once(mark)?;
+        u32::from_str_radix(code.split_whitespace().next()?, 16).ok()
+    };
+    let whole = number("return code = 0x").map(|code| (code >> 16) & 0xff);
+    match whole.or_else(|| number("hostbyte=0x"))? {
         0x01 => Some(MessageKind::Offline),
         0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
         0x03 => Some(MessageKind::Timeout),
@@ -208,7 +218,14 @@ fn device(message: &str) -> Option<&str> {
             || numbered("mmcblk")
             || numbered("ahcich")
     });
-    port.or_else(|| message.split_whitespace().find_map(pci))
+    port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
+}
+
+/// `xhci-hcd.0.auto` of `xhci-hcd xhci-hcd.0.auto: HC died; cleaning up`: a host controller on no bus of PCI.
+fn host_of_usb(message: &str) -> Option<&str> {
+    let mut words = message.split_whitespace();
+    let driver = words.next().filter(|word| word.starts_with("xhci"))?;
+    words.next()?.strip_suffix(':').filter(|name| name.starts_with(driver))
 }
 
 /// The address of a PCI device, `0000:03:00.0`.
@@ -241,6 +258,8 @@ struct KernelLog {
     names: Names,
     /// A command that an adapter gave up, until the next line says whose it was.
     given_up: Option<Said>,
+    /// The last line, if it was no complaint: it may go on in the next.
+    unfinished: Option<(String, String)>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
     /// In what form the log came.
@@ -320,6 +339,10 @@ impl KernelLog {
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
                     }
+                    if let Some((stamp, whole)) = self.continued(line) {
+                        self.message(&stamp, &whole, place, sink);
+                        return Step::Took;
+                    }
                     if let Some(said) = smartd_lines::message_of(line) {
                         for (key, value) in said.facts {
                             state(sink, &said.drive, &key, value, &place);
@@ -332,9 +355,22 @@ impl KernelLog {
                 if !self.is_repeated(line, message) {
                     self.message(stamp, message, place, sink);
                 }
+                self.unfinished =
+                    kind(message).is_none().then(|| (stamp.to_string(), message.to_string()));
                 Step::Took
             }
         }
+    }
+
+    /// The message that a line without a time ends, if the two together are a complaint: mail programs break lines.
+    fn continued(&mut self, line: &str) -> Option<(String, String)> {
+        let (stamp, begin) = self.unfinished.take()?;
+        // The kernel's own second lines are indented.
+        if line.starts_with([' ', '\t']) {
+            return None;
+        }
+        let whole = format!("{begin} {}", line.trim_end());
+        kind(&whole).is_some().then_some((stamp, whole))
     }
 
     /// Whether a complaint was read before, to the microsecond.
@@ -434,6 +470,11 @@ impl KernelLog {
         if let Some((disk, said)) = gone {
             self.state(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
+        if let Some(disk) = self.names.reset(message) {
+            let said = Message::new(stamp, message);
+            self.state(MessageKind::Controller, &disk, said, place, sink);
+            return;
+        }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
         let Some(kind) = kind else { return };
@@ -502,6 +543,22 @@ fn fact(name: &str, key: FactKey, value: FactValue, read_from: String, sink: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::recorded;
+
+    #[test]
+    fn a_message_that_a_mail_program_broke_is_one() {
+        let recording = recorded(
+            "Feb 21 07:03:49 nas kernel: [1708259.528953] sd 2:0:0:0: [sdb]\n\
+             tag#16 Sense Key : Medium Error [current]\n\
+             Feb 21 07:03:49 nas kernel: [1708259.533355] ata2: EH complete\n\
+             which is no complaint\n",
+        );
+        let medium = key::KERNEL_LOG.of("medium");
+        let facts = recording.listings[0].facts.iter().filter(|fact| fact.key == medium);
+        let names: Vec<&str> =
+            facts.filter_map(|fact| Some(&*recording.device_of(fact.device?).name)).collect();
+        assert_eq!(names, ["sdb"]);
+    }
 
     #[test]
     fn messages_by_kind_and_device() {

@@ -223,6 +223,8 @@ struct Sar {
     sadf: Option<Sadf>,
     /// The table whose rows follow.
     table: Option<Header>,
+    /// A blank line stands behind its last row.
+    apart: bool,
     /// The end of the interval before, and of the one being read.
     before: Option<WallTime>,
     now: Option<WallTime>,
@@ -245,7 +247,7 @@ impl Reader for Sar {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.is_empty() {
-            self.table = None;
+            self.apart = true;
             self.shares.clear();
             return Step::Took;
         }
@@ -299,6 +301,12 @@ impl Reader for Sar {
         if let Some(columns) = processor_columns(rest) {
             self.shares = columns;
             return Step::Took;
+        }
+        // A blank line ends a table, unless a page has one behind each line.
+        if std::mem::take(&mut self.apart)
+            && !self.table.as_ref().is_some_and(|header| row(header, rest).is_some())
+        {
+            self.table = None;
         }
         let Some(header) = &self.table else {
             let all = rest.split_first().filter(|(name, _)| **name == "all");

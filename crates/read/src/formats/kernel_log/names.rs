@@ -38,6 +38,20 @@ impl Names {
         self.known_at(address).unwrap_or_else(|| address.to_string())
     }
 
+    /// The disk on a host adapter.
+    fn of_host(&self, host: &str) -> Option<&String> {
+        let is_its = |address: &str| address.split(':').next() == Some(host);
+        self.disks.iter().find(|(address, _)| is_its(address)).map(|(_, disk)| disk)
+    }
+
+    /// The disk that a message of USB says was reset, which is what is done when a command does not come back
+    /// (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5 using ehci_hcd`.
+    pub(super) fn reset(&self, message: &str) -> Option<String> {
+        let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
+        let (host, _) = self.plugs.get(plug).filter(|_| said.starts_with("reset "))?;
+        self.of_host(host).cloned()
+    }
+
     /// Learns from a message. Gives the disk that went without being pulled, if this tells of one, and what was said when
     /// it went.
     pub(super) fn learn(
@@ -51,11 +65,7 @@ impl Names {
             self.disks.insert(address.to_string(), name.to_string());
         }
         let now = Message::seconds(stamp);
-        // `scsi host0: usb-storage 1-1.4:1.0`.
-        if let Some((host, plug)) =
-            message.strip_prefix("scsi host").and_then(|rest| rest.split_once(": usb-storage "))
-            && let Some((plug, _)) = plug.split_once(':').filter(|_| room)
-        {
+        if let Some((host, plug)) = host_of_plug(message).filter(|_| room) {
             self.plugs.insert(plug.to_string(), (host.to_string(), now));
             // Where the log bears no times, that it came back is enough.
             let back = self.gone.remove(plug);
@@ -66,8 +76,7 @@ impl Names {
             return None;
         }
         let (host, since) = self.plugs.remove(plug)?;
-        let of_host = |address: &str| address.split(':').next() == Some(host.as_str());
-        let (_, disk) = self.disks.iter().find(|(address, _)| of_host(address))?;
+        let disk = self.of_host(&host)?;
         let gone = (disk.clone(), Message::new(stamp, message));
         if is_soon(since, now).unwrap_or(false) {
             return Some(gone);
@@ -75,6 +84,15 @@ impl Names {
         self.gone.insert(plug.to_string(), gone);
         None
     }
+}
+
+/// `scsi host0: usb-storage 1-1.4:1.0`, before 2012 `scsi0 : usb-storage 1-1.4:1.0`: the adapter and its plug.
+fn host_of_plug(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("scsi host").or_else(|| message.strip_prefix("scsi"))?;
+    let (host, plug) = rest.split_once(": usb-storage ")?;
+    let host = host.trim_end();
+    let (plug, _) = plug.split_once(':')?;
+    host.bytes().all(|byte| byte.is_ascii_digit()).then_some((host, plug))
 }
 
 /// Whether the second moment follows soon on the first; `None` where the log does not tell one of them.
