@@ -31,7 +31,7 @@
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
 use iowhy_model::{
-    Bound, DeviceId, Event, FactKey, Finding, Level, Medium, MessageKind, Unit, Verdict, key,
+    Bound, Event, FactKey, Finding, Level, Medium, MessageKind, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -43,7 +43,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::facts::disk_names;
-use crate::facts::kernel_log::LogLine;
+use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::places;
 use crate::phrase;
 
@@ -123,23 +123,19 @@ const UNRELIABLE: u64 = 4;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let found: Vec<Finding> =
+    let mut found: Vec<Finding> =
         candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
     // A log that names the disk of one port most likely means the same disk where it names the port.
-    if found.is_empty() { nameless_ports(analysis) } else { found }
+    if !found.iter().any(|finding| finding.confidence >= STANDS) {
+        found.extend(nameless_ports(analysis));
+    }
+    found
 }
 
 /// Ports behind which some disk cannot read its sectors, where nobody says which disk it is.
 fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
-    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
-    for line in analysis.facts.nameless().filter(|line| line.kind == MessageKind::Medium) {
-        let Some(device) = line.reading.fact.device else { continue };
-        match ports.iter_mut().find(|(known, _)| *known == device) {
-            Some((_, all)) => all.push(line),
-            None => ports.push((device, vec![line])),
-        }
-    }
-    let found = ports.into_iter().map(|(device, reading)| {
+    let medium = analysis.facts.nameless().filter(|line| line.kind == MessageKind::Medium);
+    let found = by_port(medium).into_iter().map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_lines(analysis, &reading, &mut builder);
         builder.clauses = vec![nats];

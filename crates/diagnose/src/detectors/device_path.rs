@@ -39,7 +39,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::LogLine;
+use crate::facts::kernel_log::{LogLine, by_port};
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
@@ -211,15 +211,7 @@ fn next_step(disk: &str) -> Vec<String> {
 
 /// Ports whose disk nobody names: the port itself is accused.
 fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
-    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
-    for line in analysis.facts.nameless() {
-        let Some(device) = line.reading.fact.device else { continue };
-        match ports.iter_mut().find(|(known, _)| *known == device) {
-            Some((_, all)) => all.push(line),
-            None => ports.push((device, vec![line])),
-        }
-    }
-    let found = ports.into_iter().filter_map(|(device, reading)| {
+    let found = by_port(analysis.facts.nameless()).into_iter().filter_map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_log(analysis, &reading, &mut builder);
         builder.clauses = vec![nats];

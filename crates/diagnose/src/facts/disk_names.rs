@@ -28,7 +28,11 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
         "sd" | "c" => {
             vec![(Medium::Rotational, 0.5), (Medium::Flash, 0.4), (Medium::Network, 0.1)]
         }
-        "xvd" | "vd" | "rbd" | "nbd" => vec![(Medium::Network, 0.7), (Medium::Flash, 0.3)],
+        "rbd" | "nbd" => vec![(Medium::Network, 0.7), (Medium::Flash, 0.3)],
+        // Behind them may be a disk of the host as well.
+        "xvd" | "vd" => {
+            vec![(Medium::Network, 0.6), (Medium::Flash, 0.25), (Medium::Rotational, 0.15)]
+        }
         "mmcblk" => vec![(Medium::Flash, 1.0)],
         _ => vec![
             (Medium::Rotational, 0.3),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Fact, Message, MessageKind, Recording, key};
+use iowhy_model::{DeviceId, Fact, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -109,4 +109,22 @@ fn beside(times: &[f64], all: &[(Option<String>, LogLine)]) -> Option<String> {
         found = Some(disk);
     }
     found.map(str::to_string)
+}
+
+/// Lines by the port or controller they name, in the order in which each is first named.
+pub fn by_port<'s, 'a>(
+    lines: impl Iterator<Item = &'s LogLine<'a>>,
+) -> Vec<(DeviceId, Vec<&'s LogLine<'a>>)>
+where
+    'a: 's,
+{
+    let mut ports: Vec<(DeviceId, Vec<&LogLine>)> = Vec::new();
+    for line in lines {
+        let Some(device) = line.reading.fact.device else { continue };
+        match ports.iter_mut().find(|(known, _)| *known == device) {
+            Some((_, all)) => all.push(line),
+            None => ports.push((device, vec![line])),
+        }
+    }
+    ports
 }
