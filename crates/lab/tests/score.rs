@@ -11,10 +11,10 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
-/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40 and 37 that were published, and of 15
+/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40, 37 and 36 that were published, and of 15
 /// simulated ones that version 0.1.0 judged wrongly. When they were met, before any rule was changed for them, it was 57
-/// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth.
-const RIGHT: [(&str, usize); 9] = [
+/// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth, 23 of the ninth.
+const RIGHT: [(&str, usize); 10] = [
     ("A", 30),
     ("P2", 29),
     ("P3", 64),
@@ -23,6 +23,7 @@ const RIGHT: [(&str, usize); 9] = [
     ("P6", 37),
     ("P7", 39),
     ("P8", 37),
+    ("P9", 29),
     ("W", 14),
 ];
 
@@ -52,7 +53,7 @@ fn published_captures() {
         }
         assert!(right >= least, "{right} of {collection} are right, {least} were");
     }
-    // The medium error that the engine of a network volume makes up (P2-23).
+    // An old SCSI disk (P9-09): 25 ms at 38 requests a second is slow for every disk of today.
     assert!(accused.len() <= 1, "disks that are well are accused: {accused:?}");
 }
 
