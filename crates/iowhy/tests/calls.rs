@@ -7,9 +7,8 @@ mod rig;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use rig::{Loop, attached, can_run};
+use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
 
 /// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
@@ -98,7 +97,7 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     std::fs::copy("/bin/dd", &dd).unwrap();
     let comm = dd.file_name().unwrap().to_str().unwrap();
     let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
-    attached(&watching);
+    until_attached(&watching);
     let to = format!("of={}", disk.path);
     rig::run(
         dd.to_str().unwrap(),
@@ -142,7 +141,7 @@ fn requests_of_io_uring_are_counted_one_by_one() {
     std::fs::copy(found.trim(), &fio).unwrap();
     let comm = fio.file_name().unwrap().to_str().unwrap();
     let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
-    attached(&watching);
+    until_attached(&watching);
     let job = ["--name=load", "--filename", &disk.path, "--direct=1", "--bs=4k", "--rw=randread"];
     let how = ["--ioengine=io_uring", "--iodepth=8", "--number_ios=5000", "--size=64m"];
     rig::run(fio.to_str().unwrap(), &[&job[..], &how[..]].concat());
@@ -169,7 +168,7 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     let deep = watch(&["deep"]);
     let waited = watch(&["waited", "--latency", "arg1:us", "--event", "arg2"]);
     let none = watch(&["nap", "--comm", "another"]);
-    [&nap, &deep, &waited, &none].into_iter().for_each(attached);
+    [&nap, &deep, &waited, &none].into_iter().for_each(until_attached);
     rig::run(path, &[]);
     let nap = object(nap);
     let calls = nap["calls"].as_array().unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, attached, can_run};
+use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
 
 /// Starts a program with its output kept.
@@ -72,7 +72,7 @@ fn hist_counts_what_the_kernel_counts() {
     let disk = filled();
     let before = disk.counters();
     let watching = iowhy(&["hist", "--json", "--device", &disk.name, "300", "1"]);
-    attached(&watching);
+    until_attached(&watching);
     load(&disk, 3_000, 20_000);
     let kernel = disk.counters()[0] - before[0];
     stop(&watching);
@@ -108,7 +108,7 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    attached(&watching);
+    until_attached(&watching);
     load(&disk, 2_000, 10_000);
     let kernel = disk.counters()[0] - before[0];
     stop(&watching);
@@ -194,7 +194,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     let disk = filled();
     let name = disk.name.clone();
     let watching = iowhy(&["why", "--json", "--for", "5m", "--device", &name]);
-    attached(&watching);
+    until_attached(&watching);
     load(&disk, 500, 500);
     disk.detach();
     stop(&watching);
@@ -283,7 +283,7 @@ fn the_kernels_event_text_will_do_where_ebpf_is_refused() {
     let before = disk.counters();
     let watching =
         with_tracefs(&["hist", "--ftrace", "--json", "--device", &disk.name, "300", "1"]);
-    attached(&watching);
+    until_attached(&watching);
     load(&disk, 2_000, 8_000);
     let kernel = disk.counters()[0] - before[0];
     stop(&watching);
@@ -483,7 +483,7 @@ fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     let capture = folder.join("x.iowhy");
     let words = ["record", "--for", "5m", "--device", &disk.name, "--output"];
     let watching = iowhy(&[&words[..], &[capture.to_str().unwrap()]].concat());
-    attached(&watching);
+    until_attached(&watching);
     let paced = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=800"];
     disk.fio(&[&paced[..], &["--time_based", "--runtime=3"]].concat());
     disk.settle();
@@ -517,7 +517,7 @@ fn rates_are_over_the_whole_watch() {
     }
     let disk = filled();
     let watching = iowhy(&["hist", "--by", "process", "--device", &disk.name, "300", "1"]);
-    attached(&watching);
+    until_attached(&watching);
     std::thread::sleep(Duration::from_secs(2));
     disk.fio(&["--rw=randread", "--size=64m", "--number_ios=200"]);
     disk.settle();

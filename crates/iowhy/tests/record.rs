@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, attached, can_run};
+use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
 
 fn iowhy(words: &[&str]) -> Child {
@@ -86,7 +86,7 @@ fn what_is_kept_and_what_is_lost_is_what_the_kernel_counts_over_all_files() {
     let how = ["record", "-o", name.to_str().unwrap(), "--rotate", "1s", "--json"];
     let before = disk.counters();
     let recording = iowhy(&[&how[..], &["--device", &disk.name]].concat());
-    attached(&recording);
+    until_attached(&recording);
     let begun = Instant::now();
     read(&disk, 100_000);
     let kernel = disk.counters()[0] - before[0];
@@ -123,7 +123,7 @@ fn a_killed_recorder_leaves_all_but_its_last_second() {
     let file = place("killed");
     let name = file.to_str().unwrap();
     let mut recording = iowhy(&["record", "-o", name, "--device", &disk.name]);
-    attached(&recording);
+    until_attached(&recording);
     let before = disk.counters();
     read(&disk, 20_000);
     let kernel = disk.counters()[0] - before[0];
@@ -156,7 +156,7 @@ fn a_full_disk_ends_the_recording_and_the_file_can_be_read() {
     let name = format!("{path}/trace.iowhy");
     let how = ["record", "-o", &name, "--json", "--device", &disk.name, "--for", "20s"];
     let recording = iowhy(&how);
-    attached(&recording);
+    until_attached(&recording);
     read(&disk, 150_000);
     let (status, text, said) = ended(recording);
     let told: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text} {said}"));
@@ -186,7 +186,7 @@ fn of_two_recorders_on_one_file_one_is_refused() {
     let name = place("two").display().to_string();
     let how = ["record", "-o", &name, "--json", "--device", &disk.name, "--for", "30s"];
     let first = iowhy(&how);
-    attached(&first);
+    until_attached(&first);
     for more in [&[][..], &["--force"]] {
         let (status, _, said) = ended(iowhy(&[&how[..], more].concat()));
         assert_eq!(status, 2, "{said}");
@@ -232,7 +232,7 @@ fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
     let devices = ["--device", &disk.name, "--device", &other.name];
     let how = [&["record", "-o", name, "--for", "60s"][..], &devices].concat();
     let recording = iowhy(&how);
-    attached(&recording);
+    until_attached(&recording);
     read(&disk, 1000);
     disk.detach();
     std::thread::sleep(Duration::from_millis(2500));
@@ -260,7 +260,7 @@ fn a_hung_up_terminal_ends_a_recording_as_an_interrupt_does() {
     let file = place("hup");
     let name = file.to_str().unwrap();
     let recording = iowhy(&["record", "-o", name, "--device", &disk.name, "--for", "60s"]);
-    attached(&recording);
+    until_attached(&recording);
     rig::run("kill", &["-HUP", &recording.id().to_string()]);
     let (status, _, said) = ended(recording);
     assert_eq!(status, 0, "{said}");

@@ -169,17 +169,17 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Waits until the child watches: once its programs are attached it gives up its rights.
-pub fn attached(child: &Child) {
+pub fn until_attached(child: &std::process::Child) {
     let rights = |pid: &str| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
     };
     let pid = child.id().to_string();
     let ours = rights("self");
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while rights(&pid) == ours {
-        assert!(Instant::now() < end, "in vain for 30 s: it watches");
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(std::time::Instant::now() < end, "in vain for 30 s: it watches");
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

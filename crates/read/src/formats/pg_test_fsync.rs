@@ -82,9 +82,10 @@ impl Reader for PgTestFsync {
             if METHODS.contains(&name) && name != CACHED && !self.passes_over {
                 pour(name, per_s, sink);
             }
-        } else if text.starts_with("Compare ") || text.starts_with("Test if fsync") {
-            self.passes_over = true;
-        } else if text.to_ascii_lowercase().starts_with("non-sync'ed ") {
+        } else if text.starts_with("Compare ")
+            || text.starts_with("Test if fsync")
+            || text.to_ascii_lowercase().starts_with("non-sync'ed ")
+        {
             self.passes_over = true;
         } else if text.contains(" ops/sec") {
             return Step::Skipped("rate and time of the row disagree".to_string());

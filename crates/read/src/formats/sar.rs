@@ -304,7 +304,7 @@ impl Reader for Sar {
         }
         // A blank line ends a table, unless a page has one behind each line.
         if std::mem::take(&mut self.apart)
-            && !self.table.as_ref().is_some_and(|header| row(header, rest).is_some())
+            && self.table.as_ref().is_none_or(|header| row(header, rest).is_none())
         {
             self.table = None;
         }
