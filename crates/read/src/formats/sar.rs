@@ -278,6 +278,7 @@ impl Reader for Sar {
                 moment.state(0.0, sink);
             }
             self.table = Some(header);
+            self.apart = false;
             return Step::Took;
         }
         let Some((stamp, rest)) = stamp(&words) else {
@@ -304,7 +305,7 @@ impl Reader for Sar {
         }
         // A blank line ends a table, unless a page has one behind each line.
         if std::mem::take(&mut self.apart)
-            && self.table.as_ref().is_none_or(|header| row(header, rest).is_none())
+            && self.table.as_ref().is_none_or(|header| rest.len() != header.columns.len() + 1)
         {
             self.table = None;
         }
