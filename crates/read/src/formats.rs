@@ -23,6 +23,7 @@ mod collectl_brief;
 mod cpu;
 mod dbench;
 mod dd;
+mod diskinfo;
 mod diskspd;
 mod diskspd_text;
 mod diskstats;
@@ -31,6 +32,7 @@ mod dstat;
 mod dtrace_iosnoop;
 mod etcd_log;
 mod events_csv;
+mod fdisk;
 mod fio;
 mod fio_json;
 mod fio_log;
@@ -125,6 +127,7 @@ pub const FORMATS: &[Format] = &[
     cpu::FORMAT,
     dbench::FORMAT,
     dd::FORMAT,
+    diskinfo::FORMAT,
     diskspd::FORMAT,
     diskspd_text::FORMAT,
     diskstats::FORMAT,
@@ -133,6 +136,7 @@ pub const FORMATS: &[Format] = &[
     dtrace_iosnoop::FORMAT,
     etcd_log::FORMAT,
     events_csv::FORMAT,
+    fdisk::FORMAT,
     fio::FORMAT,
     fio_json::FORMAT,
     fio_log::FORMAT,

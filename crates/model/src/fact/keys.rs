@@ -122,6 +122,7 @@ keys {
     OUTLIER_LATENCY "outlier.latency_us" Microseconds "latency of one slow I/O";
     OUTLIER_SECTOR "outlier.sector" Count "first sector of that I/O";
     OUTLIER_THRESHOLD "outlier.threshold_us" Microseconds "latency from which on an I/O is reported";
+    PARTITION_START "partition.start" Bytes "where a partition with data begins on its disk";
     PATH_STATE "path.state" Text "state of a path, if it does not work";
     PROBE_CPU_SHORT "probe.cpu-short" Flag "whether the machine's CPUs made a part of a probe's latencies";
     PROBE_IOS "probe.ios" Count "I/Os that a probe did";

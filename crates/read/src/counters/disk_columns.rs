@@ -195,18 +195,24 @@ impl Part {
     }
 }
 
-/// Rates needed before their shape says anything: a tenth of all hundredths are multiples of a
-/// tenth, so four pass by chance once in 10^4.
-const RATES_NEEDED: usize = 4;
+/// Intervals in seconds that leave a step in rates printed to hundredths, and rates needed before that says anything:
+/// by chance all of so many are multiples of the step less than once in 8,000 times.
+const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
+/// Rates needed against a banner, behind which a report that counts since boot is usual.
+const AGAINST_A_BANNER: usize = 4;
 
-/// Whether all rates are whole requests over 1, 2, 5 or 10 s. Averages since boot are not; so
-/// `-y` was given, though nobody copied the command.
+/// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are not.
 pub(crate) fn are_whole(rates: &[f64]) -> bool {
-    let over = |seconds: f64| {
+    let over = |(seconds, needed): (f64, usize)| {
         let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
-        rates.iter().all(whole)
+        rates.len() >= needed && rates.iter().all(whole)
     };
-    rates.len() >= RATES_NEEDED && [1.0, 2.0, 5.0, 10.0].into_iter().any(over)
+    STEPPED.into_iter().any(over)
+}
+
+/// Whether they are although the report is the first: `-y` was given, though nobody copied the command.
+pub(crate) fn are_whole_first(rates: &[f64]) -> bool {
+    rates.len() >= AGAINST_A_BANNER && are_whole(rates)
 }
 
 #[cfg(test)]
@@ -239,6 +245,9 @@ mod tests {
         assert!(are_whole(&[7.3, 15.3, 2.7, 0.4]));
         assert!(are_whole(&[300.0, 338.0, 19.0, 11.0]));
         assert!(!are_whole(&[223.19, 101.01, 288.72, 143.51]));
-        assert!(!are_whole(&[300.0, 338.0, 19.0]), "too few to tell");
+        assert!(are_whole(&[18.0, 28.0, 10.0]), "whole seconds need no more");
+        assert!(!are_whole_first(&[18.0, 28.0, 10.0]), "a banner is against it");
+        assert!(!are_whole(&[300.0]), "too few to tell");
+        assert!(!are_whole(&[7.3, 15.3, 2.7]), "too few to tell");
     }
 }

@@ -31,7 +31,7 @@
 use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
-use crate::counters::disk_columns::{Draft, are_whole};
+use crate::counters::disk_columns::{Draft, are_whole_first};
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step, WallTime};
@@ -107,7 +107,7 @@ impl IostatJson {
             rows.iter().filter_map(|row| self.row(row, sink)).collect();
         let rates: Vec<f64> = drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
         let sampled = report.get("timestamp").is_some_and(Value::is_object);
-        let since_boot = self.reports == 0 && !sampled && !are_whole(&rates);
+        let since_boot = self.reports == 0 && !sampled && !are_whole_first(&rates);
         let seconds = now.zip(self.before).and_then(|(now, before)| now.since(before));
         let length = seconds.filter(|seconds| *seconds > 0.0 && !since_boot);
         self.first = self.first.or(now);

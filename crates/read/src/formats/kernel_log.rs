@@ -3,7 +3,7 @@
 //! ## Reads
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
 //! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
-//! `json`, `json-pretty`, `export`, `verbose`). Messages copied without any time are read too. A
+//! `json`, `json-pretty`, `export`, `verbose`), and of a syslog of RFC 5424. Messages copied without any time are read too. A
 //! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
 //! brackets, and the message. Several messages that were run together on one line are told apart by
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
@@ -750,6 +750,11 @@ mod tests {
             ("[    1.234567] web kernel: x", "1.234567"),
             ("Sat 2026-11-21 08:36:47 UTC web kernel: x", "Sat 2026-11-21 08:36:47 UTC"),
             ("1763714207.123456 web kernel: x", "1763714207.123456"),
+            (
+                "<3>1 2026-11-21T08:36:47.12+01:00 web kernel - - - x",
+                "2026-11-21T08:36:47.12+01:00",
+            ),
+            ("<3>1 2026-11-21T08:36:47Z web kernel - - [id a=\"b\"] x", "2026-11-21T08:36:47Z"),
         ] {
             let (stamp, message) = split(line).unwrap_or_else(|| panic!("{line}"));
             assert_eq!((stamp, message.trim_start_matches("ata4: ")), (printed, "x"), "{line}");
@@ -758,6 +763,7 @@ mod tests {
             "[1763714207.123456] 64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.1 ms",
             "[Sat Nov 21 08:36:47 2026] [error] [client 10.0.0.1] File does not exist",
             "[2026-11-21 08:36:47] INFO started",
+            "<6>1 2026-11-21T08:36:47Z web sshd 812 - - Accepted",
         ] {
             assert_eq!(split(other), None, "{other}");
         }

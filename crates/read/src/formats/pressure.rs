@@ -4,7 +4,8 @@
 //! The lines `some avg10=0.85 avg60=11.71 avg300=13.24 total=113349880` and `full ...` of
 //! `/proc/pressure/io` and of a control group's `io.pressure`. They become facts such as
 //! `pressure.io.some.avg10`, in percent of the time, and `pressure.io.some.total`, in microseconds
-//! since boot. Names of files before the lines, as `grep` and `head` print them, tell the resource.
+//! since boot. Names of files before the lines, as `grep` and `head` print them, or a line above that names one file
+//! (`$ cat /proc/pressure/io`), tell the resource.
 //!
 //! ## Where it comes from
 //! `cat /proc/pressure/io`, `grep . /proc/pressure/*`, `head /proc/pressure/*`.
@@ -38,13 +39,22 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(Pressure::default()),
 };
 
+/// Lines between a heading and its rows: blank ones.
+const LEAD: usize = 3;
+/// What a word that names a file stands in: quotes, parentheses, the colon behind it.
+const AROUND: &[char] = &[':', '(', ')', '`', '\'', '"', ','];
 const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
         [first, ..] if row(first).is_some() => Sniff::Yes,
-        [first] if heading(first).is_some() => Sniff::More,
-        [first, second, ..] if heading(first).is_some() => Sniff::from(row(second).is_some()),
+        [first, rest @ ..] if heading(first).is_some() => match rest {
+            [.., last] if row(last).is_some() => Sniff::Yes,
+            rest if rest.len() < LEAD && rest.iter().all(|line| line.trim().is_empty()) => {
+                Sniff::More
+            }
+            _ => Sniff::No,
+        },
         _ => Sniff::No,
     }
 }
@@ -73,10 +83,16 @@ fn row(line: &str) -> Option<PressureLine<'_>> {
     (whole && sound).then_some(PressureLine { path, share, fields })
 }
 
-/// `==> /proc/pressure/io <==`: the path.
+/// `==> /proc/pressure/io <==`, `$ cat /proc/pressure/io`: the path, if there is one alone.
 fn heading(line: &str) -> Option<&str> {
-    let path = line.trim().strip_prefix("==> ")?.strip_suffix(" <==")?;
-    resource(path).map(|_| path)
+    if line.contains("==>") {
+        let path = line.trim().strip_prefix("==> ")?.strip_suffix(" <==")?;
+        return resource(path).map(|_| path);
+    }
+    let words = line.split_whitespace().map(|word| word.trim_matches(AROUND));
+    let is_path = |word: &&str| word.contains("/pressure/") || word.ends_with(".pressure");
+    let mut paths = words.filter(is_path).filter(|path| resource(path).is_some());
+    paths.next().filter(|_| paths.next().is_none())
 }
 
 /// The resource a path is of: `/proc/pressure/io`, `.../io.pressure`.
@@ -93,19 +109,16 @@ struct Pressure {
 
 impl Reader for Pressure {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(path) = heading(line) {
-            self.path = Some(path.to_string());
-            return Step::Took;
-        }
         if line.trim().is_empty() {
             return Step::Took;
         }
         let Some(row) = row(line) else {
-            let torn = line.contains("avg10=");
-            return match torn {
-                true => Step::Skipped("the line has not its four fields".to_string()),
-                false => Step::Passed,
-            };
+            if line.contains("avg10=") {
+                return Step::Skipped("the line has not its four fields".to_string());
+            }
+            let Some(path) = heading(line) else { return Step::Passed };
+            self.path = Some(path.to_string());
+            return Step::Took;
         };
         let input = sink.source().input.clone();
         let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
@@ -129,5 +142,18 @@ mod tests {
         assert_eq!(resource("notes.txt"), None);
         assert!(row("some avg10=0.00 avg60=0.00 avg300=0.00").is_none());
         assert!(row("some people say").is_none());
+    }
+
+    #[test]
+    fn a_line_above_names_the_file() {
+        for above in ["$ cat /proc/pressure/memory", "Example (/proc/pressure/memory):\n"] {
+            let text =
+                format!("{above}\nsome avg10=70.24 avg60=68.52 avg300=69.91 total=3559632828\n");
+            let recording = crate::scan::recorded(&text);
+            let first = &recording.listings[0].facts[0];
+            assert_eq!(first.key.name(), "pressure.memory.some.avg10");
+        }
+        assert_eq!(heading("cat /proc/pressure/io /proc/pressure/cpu"), None);
+        assert_eq!(heading("the pressure on io grows"), None);
     }
 }

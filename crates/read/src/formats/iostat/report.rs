@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
 
 use crate::WallTime;
-use crate::counters::disk_columns::{Draft, are_whole};
+use crate::counters::disk_columns::{Draft, are_whole, are_whole_first};
 use crate::counters::processor::{Processor, Shares};
 use crate::text::invocation::Invocation;
 use crate::text::table::TableRow;
@@ -160,12 +160,12 @@ impl Reports {
         }
         let rates: Vec<f64> =
             self.drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
-        let whole = are_whole(&rates);
+        let first = self.run.reports == 0;
+        let whole = if first { are_whole_first(&rates) } else { are_whole(&rates) };
         let since_boot = self.run.is_since_boot() && !whole;
         let length = if since_boot { None } else { self.run.length() };
         let start = length.and_then(|length| self.run.start(length));
         let report = ReportRows { drafts: std::mem::take(&mut self.drafts), shares, length, start };
-        let first = self.run.reports == 0;
         self.run.reports += 1;
         let known = self.run.banner || self.run.omits_first || self.run.elided;
         if first && !known && !whole && rates.len() >= RATES_TOLD {

@@ -26,6 +26,9 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
             )
         });
     }
+    if let Some(split) = of_syslog(text) {
+        return Some(split);
+    }
     if let Some((stamp, message)) = text.split_once(' ')
         && stamp.contains(',')
         && WallTime::read(stamp).is_some()
@@ -47,6 +50,24 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     // Syslog repeats the stamp of the kernel's own clock now and then.
     let message = split(message).map_or(message, |(_, message)| message);
     dated.then_some((stamp, message))
+}
+
+/// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, behind its level: the form of RFC 5424, if the kernel
+/// speaks. What stands between brackets in place of the last `-` is of the collector.
+fn of_syslog(text: &str) -> Option<(&str, &str)> {
+    let (stamp, rest) = text.strip_prefix("1 ")?.split_once(' ')?;
+    let (_, rest) = rest.split_once(' ')?;
+    let rest = rest.strip_prefix("kernel ")?;
+    // The process and the kind of message.
+    let (_, rest) = rest.split_once(' ')?;
+    let (_, rest) = rest.split_once(' ')?;
+    let message = match rest.strip_prefix('[') {
+        Some(data) => data.split_once("] ")?.1,
+        None => rest.strip_prefix("- ")?,
+    };
+    WallTime::read(stamp)?;
+    let message = message.trim_start_matches('\u{feff}');
+    Some((stamp, split(message).map_or(message, |(_, message)| message)))
 }
 
 /// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
