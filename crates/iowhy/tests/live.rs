@@ -549,3 +549,50 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     assert_eq!(tried.status.code(), Some(2), "{said}");
     assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
 }
+
+/// A program that is ended with its guard.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Three seconds
+/// of 100 reads each are requests enough to clear a disk (`EVENTS_NEEDED` of `diagnose`); one second is at its border.
+fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
+    let verdict = |_| {
+        let words = ["why", "--json", "--device", &disk.name, "--for", "3s"];
+        let (_, text) = ended(iowhy(&words));
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        Some(report["findings"].as_array()?.first()?["verdict"].as_str()?.to_string())
+    };
+    (0..10).map(verdict).collect()
+}
+
+#[test]
+fn a_healthy_device_has_one_verdict_ten_times() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    let idle = ten_verdicts(&disk);
+    let place = format!("--filename={}", disk.path);
+    let words = ["--name=light", &place, "--rw=randread", "--bs=4k", "--direct=1", "--readonly"];
+    let pace = ["--size=64m", "--rate_iops=100", "--time_based", "--runtime=600", "--thread"];
+    let load = Running(start("fio", &[&words[..], &pace].concat()));
+    std::thread::sleep(Duration::from_secs(2));
+    let light = ten_verdicts(&disk);
+    drop(load);
+    println!("idle: {idle:?}; lightly loaded: {light:?}");
+    // Other tests may take the processors from the device's worker, and `layer.cpu` is then the truth.
+    let is_idle = |verdict: &Option<String>| verdict.as_deref() != Some("layer.cpu");
+    for verdicts in [&idle, &light] {
+        let mut calm: Vec<_> = verdicts.iter().filter(|verdict| is_idle(verdict)).collect();
+        calm.dedup();
+        assert!(calm.len() <= 1, "{} changes: {verdicts:?}", calm.len() - 1);
+    }
+    assert!(light.iter().flatten().all(|verdict| ["healthy", "layer.cpu"].contains(&&**verdict)));
+}

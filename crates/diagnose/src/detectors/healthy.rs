@@ -64,8 +64,10 @@ const WITHIN: f64 = 3.0;
 const WITHIN_SLOWEST: f64 = 2.0;
 /// The tail may be this much longer than S0 (docs/METHOD.md, 10 Rules: p99 < 10 S0).
 const TAIL: f64 = 10.0;
-/// Share of requests that may stand beyond it.
+/// Share of requests that may stand beyond it, and standard deviations of a normal variable that chance exceeds once in
+/// twenty.
 const TAIL_SHARE: f64 = 0.01;
+const BY_CHANCE: f64 = 1.645;
 /// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
@@ -286,7 +288,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let far = TAIL * trace.s0.slowest_ms() * 1e6;
     let tail = trace.spans.iter().filter(|span| span.latency_ns() > far).count() as f64 / n as f64;
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
-    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail);
+    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail > tail_of_chance(n));
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
@@ -303,7 +305,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
         computed("excess waiting per second", lost, Unit::Seconds, n, source),
         held(
             computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
-            Bound::Below(TAIL_SHARE),
+            Bound::Below(tail_of_chance(n)),
         ),
     ];
     let assumption = trace.s0.assumption.clone();
@@ -329,9 +331,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let (wait, n) = (row.await_ms()?, waits.len() as u64);
     let source = analysis.source(row.listing);
     let (_, by_votes) = row.s0.votes(|s0| wait < WITHIN * s0);
-    let gone = if samples::after_silence(rows).is_empty() { 0.0 } else { 1.0 };
+    let gone = !samples::after_silence(rows).is_empty();
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
-    let durable = gone == 0.0 && row.may_be_durable();
+    let durable = !gone && row.may_be_durable();
     let confidence = if durable { judged.max(BY_CLASS) } else { judged };
     // One write per revolution may be a healthy disk that is made to wait.
     let turning = waits.iter().filter(|(_, row)| row.revolution_per_write().is_some()).count();
@@ -392,8 +394,8 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
     let heavy = behind as f64 > NEAR_SHARE * n as f64;
     let waits_revolutions = missed_revolution::may_be_revolutions(histogram);
-    let tail_weighs = if heavy || waits_revolutions { 1.0 } else { tail };
-    let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), tail_weighs);
+    let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n);
+    let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
     let evidence = vec![
@@ -404,7 +406,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
         held(
             computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
-            Bound::Below(TAIL_SHARE),
+            Bound::Below(tail_of_chance(n)),
         ),
     ];
     let assumption = sample.s0.assumption.clone();
@@ -413,13 +415,21 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     Some(Clearance { listing, confidence, evidence, told, assumption, readings: None })
 }
 
+/// The share beyond that `n` requests of a healthy device show in all but one of twenty captures: with a hundred
+/// requests chance alone makes two or three of one expected (Cornish-Fisher expansion of a Poisson quantile).
+fn tail_of_chance(n: u64) -> f64 {
+    let expected = TAIL_SHARE * n as f64;
+    let skew = (BY_CHANCE * BY_CHANCE - 1.0) / 6.0;
+    (expected + BY_CHANCE * expected.sqrt() + skew).ceil() / (n as f64).max(1.0)
+}
+
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.
 fn told(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
     format!("{what} {}, a healthy one needs {}", phrase::ms(latency_ms), s0.range())
 }
 
-fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, tail: f64) -> f64 {
-    if tail > TAIL_SHARE {
+fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, is_tailed: bool) -> f64 {
+    if is_tailed {
         return 0.0;
     }
     let by_class = if mean_ms < WITHIN_SLOWEST * slowest_ms { BY_CLASS } else { 0.0 };
@@ -499,4 +509,16 @@ fn responds(who: &str) -> String {
 
 fn name(disk: &str) -> &str {
     phrase::disk(disk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chance_allows_nears_the_share_itself() {
+        let allowed = |n: u64| (tail_of_chance(n) * n as f64).round();
+        assert_eq!([10, 100, 300, 1000].map(allowed), [1.0, 3.0, 7.0, 16.0]);
+        assert!((tail_of_chance(10_000_000) - TAIL_SHARE).abs() < 1e-4);
+    }
 }
