@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 10] = [
+const COLLECTIONS: [(&str, &str); 11] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -25,6 +25,7 @@ const COLLECTIONS: [(&str, &str); 10] = [
     ("P7", "Seventh collection, in the layout of the tools"),
     ("P8", "Eighth collection, in the layout of the tools"),
     ("P9", "Ninth collection, in the layout of the tools"),
+    ("P10", "Tenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
@@ -154,7 +155,7 @@ impl PublishedCase {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P9`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P10`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         let begins = self.name.split('-').next().unwrap_or_default();
         let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);
