@@ -8,20 +8,22 @@ use std::time::Instant;
 
 use super::Program;
 
-/// Programs at a time. Most of those that run long wait for devices; two CPUs have room for four.
-const AT_A_TIME: usize = 4;
+/// Programs at a time. Most of those that run long wait for devices; two CPUs have room for six.
+const AT_A_TIME: usize = 6;
 /// Programs that take longest begin first, so that nothing waits for a long one at the end.
-const LONGEST: [&str; 10] = [
-    "iowhy/live",
-    "iowhy/record",
-    "rig/recorder",
-    "rig/demo",
+const LONGEST: [&str; 12] = [
     "iowhy/watch",
+    "rig/recorder",
+    "iowhy/live",
     "live/exactness",
+    "rig/demo",
     "rig/scenarios",
-    "iowhy/probe",
-    "read/samples",
+    "fleet/fleet",
     "iowhy/growth",
+    "read/samples",
+    "iowhy/record",
+    "iowhy/probe",
+    "iowhy/compat_pylatencymap",
 ];
 
 /// Runs all of them; each comes back with what it printed, and whether it ended well.
