@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use super::Program;
 
-/// Programs at a time. Most of those that run long wait for devices; two CPUs have room for six.
-const AT_A_TIME: usize = 6;
+/// Programs at a time. Most of those that run long wait for devices; two CPUs have room for four.
+const AT_A_TIME: usize = 4;
 /// Programs that take longest begin first, so that nothing waits for a long one at the end.
 const LONGEST: [&str; 12] = [
     "iowhy/watch",
