@@ -573,7 +573,7 @@ fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
 }
 
 #[test]
-fn a_healthy_device_has_one_verdict_ten_times() {
+fn a_healthy_device_is_called_nothing_else_ten_times() {
     if !can_run(&["fio"]) {
         return;
     }
@@ -587,12 +587,16 @@ fn a_healthy_device_has_one_verdict_ten_times() {
     let light = ten_verdicts(&disk);
     drop(load);
     println!("idle: {idle:?}; lightly loaded: {light:?}");
-    // Other tests may take the processors from the device's worker, and `layer.cpu` is then the truth.
-    let is_idle = |verdict: &Option<String>| verdict.as_deref() != Some("layer.cpu");
+    // Other tests take the processors from the device's worker: `layer.cpu` is then the truth, and slow requests forbid a
+    // clean bill. How often the answer changes on a machine that does nothing else, `bench/peace` counts.
+    const BESIDE_OTHERS: [&str; 2] = ["layer.cpu", "insufficient"];
     for verdicts in [&idle, &light] {
-        let mut calm: Vec<_> = verdicts.iter().filter(|verdict| is_idle(verdict)).collect();
-        calm.dedup();
-        assert!(calm.len() <= 1, "{} changes: {verdicts:?}", calm.len() - 1);
+        let said = verdicts.iter().flatten().map(String::as_str);
+        let mut certain = said.filter(|said| !BESIDE_OTHERS.contains(said));
+        assert!(certain.all(|said| said == "healthy"), "{verdicts:?}");
     }
-    assert!(light.iter().flatten().all(|verdict| ["healthy", "layer.cpu"].contains(&&**verdict)));
+    assert!(
+        light.iter().all(Option::is_some),
+        "requests were seen, so there is an answer: {light:?}"
+    );
 }
