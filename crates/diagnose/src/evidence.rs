@@ -4,6 +4,7 @@
 pub mod arrays;
 pub mod builder;
 pub mod candidates;
+pub mod complaint;
 pub mod confidence;
 pub mod forecast;
 pub mod freezes;

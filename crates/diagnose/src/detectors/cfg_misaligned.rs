@@ -10,16 +10,15 @@
 //!
 //! ## Needs
 //! A per-I/O log with sectors. The size of the physical block (`queue.physical_block_size`) makes it
-//! sure; without it 4096 bytes are taken for likely, and the verdict stays a suspicion.
-//!
-//! The partition table (`fdisk -l`) tells without any measurement.
+//! sure; without it 4096 bytes are taken for likely, and the verdict stays a suspicion. Or the partition
+//! table (`fdisk -l`), which says nothing of how slow the writes are.
 //!
 //! ## Rule
 //! More than 10 % of the writes begin or end off the physical block, and these take more than 1.8
 //! times as long as aligned ones of their size class, with at least ten of each and a chance below
-//! 1 %. Or: a partition begins inside a physical block that is stated, and no I/O of the disk was seen one by one, and
-//! if it was measured, time was lost. Or: at least 80 % of the small writes of a kernel thread of RAID 5 or 6 were read at the
-//! same place within the second before.
+//! 1 %. Or: a partition starts inside a physical block, both as stated; no I/O of the disk was seen one by one; and if
+//! its averages were measured, time was lost. Or: at least 80 % of the small writes of a kernel thread of RAID 5 or 6
+//! were read at the same place within the second before.
 //!
 //! ## Wrong if
 //! The device answers 512-byte writes from a cache on purpose, and aligned writes are slow for
@@ -35,7 +34,9 @@ use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence;
+use crate::facts::About;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::measures::alignment::{self, Access};
@@ -78,11 +79,6 @@ const SMALL: u32 = 262_144;
 /// Within this time a stripe is read and written back.
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// That a partition lies so is stated; that it is what is felt is not (choice, as that of an array's rebuild).
-const STATED: f64 = 0.66;
-/// And what it takes of the time is not known either.
-const UNKNOWN_SHARE: f64 = 0.5;
-
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.requests.iter();
     let seen = all.filter_map(|requests| {
@@ -91,70 +87,72 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     seen.chain(analysis.facts.disks().filter_map(|disk| by_layout(analysis, disk))).collect()
 }
 
-/// A partition that begins inside a physical block, as the partition table says. Where requests were seen, they decide.
+/// The physical block, if it is stated, and where the first begins, bytes.
+fn physical_block<'a>(about: About<'_, 'a>) -> (Option<(f64, FactReading<'a>)>, f64) {
+    let offset = about.number(key::DEVICE_ALIGNMENT_OFFSET).map_or(0.0, |(offset, _)| offset);
+    (about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE), offset)
+}
+
+/// A partition that starts inside a physical block, as the partition table says. Where requests were seen, they decide.
 fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
-    let seen = analysis.requests.iter().any(|requests| requests.disk == disk);
-    let mut lost = analysis.lost.iter().filter(|(_, of, _)| of == disk).peekable();
-    let unmeasured = lost.peek().is_none();
-    let is_felt = unmeasured || lost.any(|(_, _, lost)| *lost >= confidence::COMPLAINED_OF);
     let about = analysis.facts.about(None, disk);
-    let (block, block_reading) = about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE)?;
-    if seen || !is_felt || block <= 512.0 {
+    let starts: Vec<(u64, FactReading)> = about
+        .all(key::PARTITION_START)
+        .filter_map(|reading| Some((reading.number()? as u64, reading)))
+        .collect();
+    let (stated, offset) = physical_block(about);
+    let (block, block_reading) = stated.filter(|(block, _)| *block > 512.0)?;
+    let past = |start: u64| alignment::past_block(start, block as u64, offset as u64);
+    let off: Vec<&(u64, FactReading)> =
+        starts.iter().filter(|(start, _)| past(*start) > 0).collect();
+    let (start, reading) = off.first()?;
+    let seen = analysis.requests.iter().any(|requests| requests.disk == disk);
+    if seen || !complaint::is_felt(analysis, |_, of| of == disk) {
         return None;
     }
-    let offset = about.number(key::DEVICE_ALIGNMENT_OFFSET).map_or(0.0, |(offset, _)| offset);
-    let starts = about.all(key::PARTITION_START);
-    let starts: Vec<(f64, FactReading)> =
-        starts.filter_map(|reading| Some((reading.number()?, reading))).collect();
-    let is_off = |start: f64| (start - offset).rem_euclid(block) != 0.0;
-    let off: Vec<&(f64, FactReading)> = starts.iter().filter(|(start, _)| is_off(*start)).collect();
-    let (start, reading) = off.first()?;
-    let size = phrase::bytes(block);
     let device = analysis.recording.find_device(disk);
     let mut finding = new_finding(DETECTOR.verdict, device, vec![reading.listing]);
     finding.sentence = format!(
-        "{} of {} partition{} of {} begin{} inside one of its blocks of {size}: a write of a whole block of the file \
-         system changes parts of two, which the device reads first",
-        off.len(),
-        starts.len(),
-        if starts.len() == 1 { "" } else { "s" },
+        "partitions of {} start inside a physical block of {} ({} of {}): a write of one block of the file system \
+         covers parts of two, and the device reads both first",
         phrase::disk(disk),
-        if off.len() == 1 { "s" } else { "" },
+        phrase::bytes(block),
+        off.len(),
+        starts.len()
     );
     let cited = |reading, what, value| {
         builder::cited(analysis.recording, reading, what, value, Unit::Bytes)
     };
     finding.evidence = vec![
-        cited(reading, "begin of a partition", *start),
-        cited(&block_reading, "physical block", block),
         held(
             computed(
-                "of its begin past the block's",
-                (start - offset).rem_euclid(block),
+                "start of a partition past that of a physical block",
+                past(*start) as f64,
                 Unit::Bytes,
-                off.len() as u64,
+                1,
                 analysis.source(reading.listing),
             ),
             Bound::Above(0.0),
         ),
+        cited(reading, "start of the partition", *start as f64),
+        cited(&block_reading, "physical block", block),
     ];
     finding.confidence = STATED;
     finding.explained_share = UNKNOWN_SHARE;
     finding.refuted_by = lines(&[
-        "`iowhy why --for 60s` beside the slow writes: none of them is off the device's blocks",
+        "`iowhy why --for 60s` beside the slow writes: all of them are aligned to the device's blocks",
         "writes are rare, or reads are what is slow",
     ]);
     finding.next_step = lines(&[
-        "begin partitions at multiples of 1 MiB (2048 sectors): back up, partition anew, restore",
+        "start partitions at multiples of 1 MiB (2048 sectors): back up, partition anew, restore",
     ]);
     Some(finding)
 }
 
 fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let about = analysis.about(requests.listing, &requests.disk);
-    let stated = about.number(key::QUEUE_PHYSICAL_BLOCK_SIZE);
+    let (stated, offset) = physical_block(about);
     let block = stated.map_or(LIKELY_BLOCK, |(block, _)| block);
-    let offset = about.number(key::DEVICE_ALIGNMENT_OFFSET).map_or(0.0, |(offset, _)| offset);
     if block <= 512.0 {
         return None;
     }

@@ -25,7 +25,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited_held, lines, new_finding};
-use crate::evidence::confidence::COMPLAINED_OF;
+use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -45,18 +45,11 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// It is stated that it runs; that it is what is felt is not (choice).
-const STATED: f64 = 0.66;
-/// And what it takes of the time is not known either.
-const SHARE: f64 = 0.5;
-
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
         let input = analysis.input(listing);
-        let mut measured = analysis.lost.iter().filter(|(of, _, _)| *of == input).peekable();
-        let unmeasured = measured.peek().is_none();
-        if !unmeasured && !measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF) {
+        if !complaint::is_felt(analysis, |of, _| of == input) {
             continue;
         }
         for fact in known.facts.iter().filter(|fact| fact.key == key::ARRAY_ACTION) {
@@ -90,7 +83,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 if name.is_empty() { "an array" } else { &name }
             );
             finding.confidence = STATED;
-            finding.explained_share = SHARE;
+            finding.explained_share = UNKNOWN_SHARE;
             finding.refuted_by = lines(&["it was as slow before that began"]);
             finding.next_step = lines(&[
                 "`cat /proc/mdstat` or `zpool status`: when does it end?",

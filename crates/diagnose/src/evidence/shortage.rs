@@ -4,6 +4,7 @@ use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
+use crate::evidence::complaint::{self, UNKNOWN_SHARE};
 use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
 
 /// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11 Confidence), for the
@@ -62,7 +63,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
     let mut found = Vec::new();
     for place in 0..analysis.recording.listings.len() {
         let input = analysis.input(place);
-        if inputs.contains(&input) || !is_felt(analysis, input) {
+        if inputs.contains(&input) || !complaint::is_felt(analysis, |of, _| of == input) {
             continue;
         }
         inputs.push(input);
@@ -95,7 +96,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             finding.confidence = finding.confidence.min(SHAPE_ALONE);
         }
         finding.evidence = builder.evidence;
-        finding.explained_share = 0.5;
+        finding.explained_share = UNKNOWN_SHARE;
         found.push(finding);
     }
     found
@@ -117,12 +118,6 @@ fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));
     analysis.lost.iter().any(|(of, _, _)| *of == input)
         || pressed.is_some_and(|(value, _)| value >= COMPLAINED_OF)
-}
-
-/// Whether any disk of the input lost time, or none was measured: whoever posts such figures complains.
-fn is_felt(analysis: &Analysis, input: &str) -> bool {
-    let mut measured = analysis.lost.iter().filter(|(of, _, _)| *of == input).peekable();
-    measured.peek().is_none() || measured.any(|(_, _, lost)| *lost >= COMPLAINED_OF)
 }
 
 /// Whether a device of the input may be slow by itself.

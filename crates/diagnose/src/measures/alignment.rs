@@ -5,13 +5,15 @@ use std::collections::HashMap;
 /// Bytes of a sector, the kernel's unit whatever the device's block.
 const SECTOR: u64 = 512;
 
+/// Bytes from the start of the block of `block` bytes that `start` lies in; blocks start at `offset`.
+pub fn past_block(start: u64, block: u64, offset: u64) -> u64 {
+    start.wrapping_sub(offset).checked_rem(block).unwrap_or(0)
+}
+
 /// Whether a request touches only whole blocks of `block` bytes, which start at `offset`.
 pub fn is_aligned(sector: u64, bytes: u32, block: u64, offset: u64) -> bool {
-    if block == 0 {
-        return true;
-    }
-    let start = sector.wrapping_mul(SECTOR).wrapping_sub(offset);
-    start.is_multiple_of(block) && u64::from(bytes).is_multiple_of(block)
+    let whole = block == 0 || u64::from(bytes).is_multiple_of(block);
+    whole && past_block(sector.wrapping_mul(SECTOR), block, offset) == 0
 }
 
 /// A read or write in the order of completion of reads and issue of writes.
