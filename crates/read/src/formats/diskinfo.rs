@@ -1,7 +1,7 @@
 //! FreeBSD's diskinfo: seeks, durable writes and the make of a disk.
 //!
 //! ## Reads
-//! Of `-S` (`Synchronous random writes:`) the row of 4 kB, or else the first; of `-t` the row `Quarter stroke` as reads at
+//! Of `-S` (`Synchronous random writes:`) the row of 4 kB, or the largest below it, or else the first; of `-t` the row `Quarter stroke` as reads at
 //! random places, and `outside` as the sequential rate. Of `-v` model, size and rotation rate. Other rows are checked and
 //! read over: they follow the size and the place, not the health of a disk.
 //!
@@ -9,8 +9,8 @@
 //! `diskinfo -v -t /dev/ada0`, `diskinfo -wS /dev/nvd0` (TrueNAS users run it on a drive for the log of a pool).
 //!
 //! ## Versions
-//! FreeBSD 9 and later; `-S` and `-i` came with 12. -i (`Asynchronous random reads`) keeps a queue full, and its rows
-//! have no time: read over.
+//! As FreeBSD 10 and later print it; `-S` and `-i` are newer. `-i` (`Asynchronous random reads`) keeps a queue full, and its
+//! rows have no time of an I/O: read over.
 //!
 //! ## Traps
 //! `-S` writes and flushes each time: the time is that of both (`DIOCGFLUSH`). A drive with capacitors answers in tens of
@@ -42,6 +42,8 @@ const SECTIONS: [&str; 4] =
     [SEEKS, "Transfer rates:", "Asynchronous random reads:", "I/O command overhead:"];
 /// Rows of the last of these, whose figures are of the processor as much as of the disk.
 const OVERHEAD: [&str; 2] = ["time to read ", "calculated command overhead"];
+/// What one of its rows has behind the colon.
+const MARKS: [&str; 4] = ["usec/IO", "iter", "kbytes", "ops"];
 /// Size of the durable write that stands for the drive, kB: the page of a log.
 const PAGE_KB: f64 = 4.0;
 /// Figures are printed to four digits or more.
@@ -61,10 +63,9 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `/dev/ada0`, alone on its line.
 fn disk(line: &str) -> Option<&str> {
-    let name = line.trim().strip_prefix("/dev/").unwrap_or(line.trim());
+    let name = line.trim().strip_prefix("/dev/")?;
     let sound = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '.');
-    let is_path = line.trim_start().starts_with("/dev/");
-    (is_path && !name.is_empty() && name.chars().all(sound)).then_some(name)
+    (!name.is_empty() && name.chars().all(sound)).then_some(name)
 }
 
 /// `512  # sectorsize`: a value and what it is.
@@ -91,6 +92,10 @@ enum Row<'a> {
 
 fn row(line: &str) -> Option<Row<'_>> {
     let (what, rest) = line.trim().split_once(':')?;
+    // Every line of a document is asked.
+    if !MARKS.iter().any(|mark| rest.contains(mark)) {
+        return None;
+    }
     let words: Vec<&str> = rest.split_whitespace().collect();
     let row = match words[..] {
         [us, "usec/IO", "=", mib_per_s, "Mbytes/s"] => {

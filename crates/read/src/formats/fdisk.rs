@@ -36,14 +36,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Beginnings of lines that are of the listing and of which nothing is taken.
-const OTHERS: [&str; 6] = [
-    "I/O size (",
-    "Disklabel type:",
-    "Disk identifier",
-    "Partition table entries are not in disk order",
-    "Partition ",
-    "The ",
-];
+const OTHERS: [&str; 4] = ["I/O size (", "Disklabel type:", "Disk identifier", "Partition "];
 
 fn sniff(lines: &[&str]) -> Sniff {
     lines.first().is_some_and(|line| disk(line).is_some()).into()

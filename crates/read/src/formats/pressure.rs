@@ -85,6 +85,10 @@ fn row(line: &str) -> Option<PressureLine<'_>> {
 
 /// `==> /proc/pressure/io <==`, `$ cat /proc/pressure/io`: the path, if there is one alone.
 fn heading(line: &str) -> Option<&str> {
+    // Every line of a document is asked.
+    if !line.contains("pressure") {
+        return None;
+    }
     if line.contains("==>") {
         let path = line.trim().strip_prefix("==> ")?.strip_suffix(" <==")?;
         return resource(path).map(|_| path);
