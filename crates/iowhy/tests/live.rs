@@ -560,8 +560,8 @@ impl Drop for Running {
     }
 }
 
-/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Three seconds
-/// of 100 reads each are requests enough to clear a disk (`EVENTS_NEEDED` of `diagnose`); one second is at its border.
+/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Of 300
+/// reads more may be slow by chance than of the 100 of one second (`tail_of_chance` of `diagnose`).
 fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
     let verdict = |_| {
         let words = ["why", "--json", "--device", &disk.name, "--for", "3s"];
