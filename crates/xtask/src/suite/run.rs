@@ -11,19 +11,17 @@ use super::Program;
 /// Programs at a time. Most of those that run long wait for devices; two CPUs have room for four.
 const AT_A_TIME: usize = 4;
 /// Programs that take longest begin first, so that nothing waits for a long one at the end.
-const LONGEST: [&str; 12] = [
-    "iowhy/watch",
-    "rig/recorder",
+const LONGEST: [&str; 10] = [
     "iowhy/live",
-    "live/exactness",
-    "rig/demo",
-    "rig/scenarios",
-    "fleet/fleet",
-    "iowhy/growth",
-    "read/samples",
     "iowhy/record",
+    "rig/recorder",
+    "rig/demo",
+    "iowhy/watch",
+    "live/exactness",
+    "rig/scenarios",
     "iowhy/probe",
-    "iowhy/compat_pylatencymap",
+    "read/samples",
+    "iowhy/growth",
 ];
 
 /// Runs all of them; each comes back with what it printed, and whether it ended well.
