@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 11] = [
+const COLLECTIONS: [(&str, &str); 12] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -26,6 +26,7 @@ const COLLECTIONS: [(&str, &str); 11] = [
     ("P8", "Eighth collection, in the layout of the tools"),
     ("P9", "Ninth collection, in the layout of the tools"),
     ("P10", "Tenth collection, in the layout of the tools"),
+    ("P11", "Eleventh collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
