@@ -75,6 +75,17 @@ pub fn disk(name: &str) -> &str {
     if name.is_empty() { "the device" } else { name }
 }
 
+/// The disk's node for a command. What the input calls otherwise (a port, a link, a slot of a controller) has none, and
+/// the reader puts in the disk that it means.
+pub fn node(disk: &str) -> String {
+    // Disks of FreeBSD, and generic SCSI devices.
+    let others =
+        ["ada", "da", "nda", "nvd", "mfid", "sg"].iter().filter_map(|kind| disk.strip_prefix(kind));
+    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    let is_node = is_kernel_name(disk) || others.into_iter().any(numbered);
+    format!("/dev/{}", if is_node { disk } else { "DISK" })
+}
+
 /// The command that captures every I/O of a device for so many seconds and judges it; of all devices, where the
 /// input does not call it as the kernel does.
 pub fn capture(disk: &str, seconds: u32) -> String {
@@ -88,6 +99,14 @@ pub fn capture(disk: &str, seconds: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_node_is_called_disk() {
+        assert_eq!((node("sdb"), node("ada3")), ("/dev/sdb".to_string(), "/dev/ada3".to_string()));
+        for name in ["ata4", "c0/e32/s4", "usb 1-3", "0000:00:1c.5", "tank", "data"] {
+            assert_eq!(node(name), "/dev/DISK", "{name}");
+        }
+    }
 
     #[test]
     fn names_read_well() {

@@ -23,6 +23,7 @@ mod collectl_brief;
 mod cpu;
 mod dbench;
 mod dd;
+mod disk_mark;
 mod diskinfo;
 mod diskspd;
 mod diskspd_text;
@@ -63,6 +64,7 @@ mod mounts;
 mod multipath;
 mod mysql_log;
 mod netapp;
+mod nfsiostat;
 mod nmon;
 mod nvme_cli;
 mod nvme_ocp;
@@ -127,6 +129,7 @@ pub const FORMATS: &[Format] = &[
     cpu::FORMAT,
     dbench::FORMAT,
     dd::FORMAT,
+    disk_mark::FORMAT,
     diskinfo::FORMAT,
     diskspd::FORMAT,
     diskspd_text::FORMAT,
@@ -167,6 +170,7 @@ pub const FORMATS: &[Format] = &[
     multipath::FORMAT,
     mysql_log::FORMAT,
     netapp::FORMAT,
+    nfsiostat::FORMAT,
     nmon::FORMAT,
     nvme_cli::FORMAT,
     nvme_ocp::FORMAT,

@@ -189,6 +189,7 @@ fn seconds(s: f64) -> String {
 }
 
 fn advise(finding: &mut Finding, disk: &str) {
+    let node = phrase::node(disk);
     finding.refuted_by = lines(&[
         "the host or the virtual machine stood still at that moment: other devices did too",
         "the tool that watched lost events, or a flush, discard or reset ran",
@@ -199,6 +200,6 @@ fn advise(finding: &mut Finding, disk: &str) {
             "{}: does it come again, at a beat or after something?",
             phrase::capture(disk, 600)
         ),
-        format!("`smartctl -x /dev/{disk}`: error log, CRC count, temperature"),
+        format!("`smartctl -x {node}`: error log, CRC count, temperature"),
     ];
 }

@@ -197,12 +197,13 @@ fn next_step(disk: &str) -> Vec<String> {
                 .to_string(),
         ];
     }
+    let node = phrase::node(disk);
     vec![
         "reseat or swap the cable, then the port; do the lines stop?".to_string(),
         "link power management off: `echo max_performance | tee \
          /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
             .to_string(),
-        format!("`smartctl -j -x /dev/{disk} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"),
+        format!("`smartctl -j -x {node} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"),
         "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe that falls \
          asleep: `nvme_core.default_ps_max_latency_us=0`"
             .to_string(),

@@ -253,7 +253,10 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         "neighbouring disks show the same steps: then something shakes or delays them all",
     ]);
     finding.next_step = vec![
-        format!("`smartctl -x /dev/{}`: attributes 1, 5, 197, 198 and the error log", trace.disk),
+        format!(
+            "`smartctl -x {}`: attributes 1, 5, 197, 198 and the error log",
+            phrase::node(&trace.disk)
+        ),
         "copy what matters off the disk first, then `smartctl -t long`".to_string(),
         "check mounting and vibration: do neighbouring disks show extra revolutions too?"
             .to_string(),

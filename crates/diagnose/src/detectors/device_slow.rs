@@ -555,6 +555,7 @@ fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
 }
 
 fn advise(finding: &mut Finding, disk: &str) {
+    let node = phrase::node(disk);
     finding.refuted_by = lines(&[
         "the same load is as slow on a peer of the same model",
         "the device is not of the class assumed: name it, or state its healthy service time",
@@ -562,7 +563,7 @@ fn advise(finding: &mut Finding, disk: &str) {
     ]);
     finding.next_step = vec![
         format!("{}: single latencies name the fault", phrase::capture(disk, 30)),
-        format!("`smartctl -x /dev/{disk}`: error log, and attributes 5, 187, 197, 198, 199"),
+        format!("`smartctl -x {node}`: error log, and attributes 5, 187, 197, 198, 199"),
         "compare with a peer under the same load; check cable and controller".to_string(),
     ];
 }

@@ -152,8 +152,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     finding.next_step = vec![
         "more air or a heatsink, then the same load again: does it stay quick?".to_string(),
         format!(
-            "`smartctl -j -a /dev/{} > before.json`, the same after, and `iowhy why` with both and the capture between",
-            candidate.disk
+            "`smartctl -j -a {} > before.json`, the same after, and `iowhy why` with both and the capture between",
+            phrase::node(&candidate.disk)
         ),
         "spread long writes over time or drives".to_string(),
     ];

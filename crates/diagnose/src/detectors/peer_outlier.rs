@@ -151,7 +151,7 @@ fn finding(
     ]);
     finding.next_step = vec![
         format!("{}: retries, stalls or plain slowness?", phrase::capture(&member.disk, 60)),
-        format!("`smartctl -x /dev/{}` beside a peer's", member.disk),
+        format!("`smartctl -x {}` beside a peer's", phrase::node(&member.disk)),
         "take it out of service if its data are redundant".to_string(),
     ];
     finding

@@ -53,6 +53,17 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
 }
 
+/// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is `c0/v1`.
+pub fn is_behind_a_controller(disk: &str) -> bool {
+    let place = disk.strip_prefix('c').and_then(|rest| rest.split_once('/'));
+    place.is_some_and(|(number, rest)| {
+        !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit())
+            && !rest.starts_with('v')
+            && !rest.starts_with("phy")
+    })
+}
+
 /// Whether the device shows a file, or memory: what lies behind two of them has nothing in common.
 pub fn is_of_a_file(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "ram" | "zram")
@@ -78,6 +89,8 @@ mod tests {
     fn names_tell_a_kind() {
         assert_eq!(disk("/dev/nvme0n1"), "nvme0n1");
         assert_eq!((kind("sdy"), kind("nvme1n1"), kind("c5t1d0")), ("sd", "nvme", "c"));
+        assert!(is_behind_a_controller("c0/e32/s4") && is_behind_a_controller("c1/1I:1:3"));
+        assert!(!is_behind_a_controller("c0/v1") && !is_behind_a_controller("cciss/c0d0"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();

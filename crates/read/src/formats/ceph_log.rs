@@ -3,7 +3,7 @@
 //! ## Reads
 //! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
 //! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
-//! sec, daemons [osd.12,osd.22] have slow ops`. Each operation of the store becomes an event of `osd.N`; blocked
+//! sec, daemons [osd.12,osd.22] have slow ops`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of `osd.N`; blocked
 //! requests become facts: how many at most, and for how long.
 //!
 //! ## Where it comes from
@@ -62,6 +62,9 @@ enum Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(line: &'a str) -> Option<Entry<'a>> {
+        if line.contains(" blocked > ") {
+            return blocked(line);
+        }
         if !line.contains("slow ") {
             return None;
         }
@@ -97,6 +100,18 @@ impl<'a> Entry<'a> {
             oldest_s,
         })
     }
+}
+
+/// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have slow requests`
+/// behind the state of the cluster.
+fn blocked(line: &str) -> Option<Entry<'_>> {
+    let (before, rest) = line.split_once(" blocked > ")?;
+    let (seconds, rest) = rest.split_once(" sec")?;
+    let (before, what) = before.trim_end_matches(" are").rsplit_once(' ')?;
+    let count = before.rsplit(' ').next()?.trim_start_matches('(');
+    matches!(what, "ops" | "requests").then_some(())?;
+    let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
+    Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s })
 }
 
 /// The number that a text begins with.
@@ -212,6 +227,15 @@ mod tests {
                 Some(Entry::Blocked { osds: vec![4], count: 1, oldest_s: 31 }),
             ),
             ("a slow operation observed for lunch, lateness = 5 s", None),
+            (
+                "24 ops are blocked > 32.768 sec on osd.15",
+                Some(Entry::Blocked { osds: vec![15], count: 24, oldest_s: 32 }),
+            ),
+            (
+                "HEALTH_WARN 150 requests are blocked > 32 sec; 11 osds have slow requests",
+                Some(Entry::Blocked { osds: vec![], count: 150, oldest_s: 32 }),
+            ),
+            ("threads were blocked > 30 sec on a lock", None),
             ("slow request 5 seconds old, received at the door", None),
         ] {
             assert_eq!(Entry::of(line), known, "{line}");

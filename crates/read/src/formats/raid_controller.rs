@@ -58,6 +58,7 @@ const LABELS: &[(&str, &str, Take)] = &[
     ("S.M.A.R.T alert flagged by drive", "smart.passed", Take::Alert),
     ("Media Type", "device.medium", Take::Medium),
     ("Drive Type", "device.medium", Take::Medium),
+    ("Interface Type", "device.medium", Take::Medium),
     ("Device Speed", "device.max_link_speed", Take::Speed),
     ("Link Speed", "device.link_speed", Take::Speed),
     ("Current Cache Policy", "array.write_cache", Take::Policy),
@@ -131,6 +132,9 @@ const KNOWN: &[&str] = &[
     "Read cache memory",
     "Write cache memory",
     "Cache Status Details",
+    "Cache Disable Reason",
+    "Cache Board Present",
+    "Last Failure Reason",
     "Port",
     "Box",
     "Bay",
@@ -154,7 +158,6 @@ const KNOWN: &[&str] = &[
     "Volume status",
     "Controller type",
     "Serial Number",
-    "Interface Type",
     "Drive exposed to OS",
     "Rotational Speed",
     "PHY Count",
@@ -217,6 +220,15 @@ fn sniff(lines: &[&str]) -> Sniff {
         return Sniff::Yes;
     }
     let next = lines.get(1..).unwrap_or_default();
+    // A piece of `ssacli ... show detail`: a drive, or the controller's cache.
+    if text.starts_with("physicaldrive ") || text.starts_with("Cache Status:") {
+        let known = |line: &&str| PIECES.iter().any(|label| line.trim().starts_with(label));
+        return match next.iter().any(known) {
+            true => Sniff::Yes,
+            false if next.len() < SECTION => Sniff::More,
+            false => Sniff::No,
+        };
+    }
     // A drive's section whose first lines are in another language, or missing.
     if slot(text) {
         return match next.iter().any(|line| begins(line.trim()) || is_errors(line.trim())) {
@@ -242,6 +254,16 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// Lines from a drive's slot to its errors.
 const SECTION: usize = 6;
+
+/// Labels that follow such a line within a few.
+const PIECES: [&str; 6] = [
+    "Drive Type:",
+    "Interface Type:",
+    "Last Failure Reason:",
+    "Cache Status Details:",
+    "Cache Disable Reason:",
+    "Cache Ratio:",
+];
 
 /// `Slot Number: 4`.
 fn slot(text: &str) -> bool {
@@ -350,6 +372,8 @@ enum Table {
     Progress,
     /// `Model State ...` of a battery or a capacitor.
     Battery,
+    /// Labels of a drive of a Smart Array.
+    Detail,
 }
 
 #[derive(Default)]
@@ -417,6 +441,14 @@ impl Controller {
             self.table = Table::None;
             return true;
         }
+        // Of `show detail`: its state stands below, as `Status`.
+        if let Some(place) =
+            text.strip_prefix("physicaldrive ").filter(|place| !place.contains(' '))
+        {
+            self.about = Some(format!("{}/{place}", self.controller()));
+            self.table = Table::Detail;
+            return true;
+        }
         if let Some(rest) = text.strip_prefix("Controller = ").or(text.strip_prefix("Adapter #")) {
             self.number = leading(rest);
             return true;
@@ -424,7 +456,7 @@ impl Controller {
         match subject(text) {
             Some(Subject::Controller(number)) => {
                 self.number = integer(&number);
-                self.about = None;
+                (self.about, self.table) = (None, Table::None);
             }
             Some(Subject::Volume(number)) => {
                 self.about = Some(format!("{}/v{number}", self.controller()));
@@ -660,6 +692,13 @@ impl Controller {
             }
             return true;
         }
+        if label == "Status" && self.table == Table::Detail {
+            let said = value.to_ascii_lowercase();
+            if let Some(name) = self.about.clone().filter(|_| !said.is_empty() && said != "ok") {
+                state(sink, &name, "member.state", said, &self.place);
+            }
+            return true;
+        }
         if label == "State" {
             let Some(name) = self.about.clone() else { return true };
             let drive = name.contains("/s");
@@ -755,6 +794,19 @@ fn inquiry(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_drive_in_detail_has_its_state_below() {
+        let recording = crate::scan::recorded(
+            "      physicaldrive 1I:1:3\n         Port: 1I\n         Box: 1\n         Bay: 3\n         Status: Failed\n\
+             \x20        Last Failure Reason: Not ready bad sense\n         Drive Type: Spare Drive\n\
+             \x20        Interface Type: Solid State SAS\n\n      physicaldrive 1I:1:4\n         Status: OK\n",
+        );
+        let facts = &recording.listings[0].facts;
+        let of = |name: &str| facts.iter().filter(|fact| fact.key.to_string() == name).count();
+        assert_eq!((of("member.state"), of("device.medium")), (1, 1));
+        assert_eq!(recording.devices()[0].name, "c0/1I:1:3");
+    }
 
     #[test]
     fn policies_and_models() {
