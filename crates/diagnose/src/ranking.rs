@@ -201,7 +201,7 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     if closing.verdict != Verdict::Healthy {
         return true;
     }
-    let level = analysis.level(&closing.subject.listings);
+    let level = analysis.level_of_first(&closing.subject.listings);
     let as_first = match analysis.options.calibration {
         Calibration::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence),
@@ -241,7 +241,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
-        let level = analysis.level(&first.subject.listings);
+        let level = analysis.level_of_first(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
         let least = if first.stands() { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);

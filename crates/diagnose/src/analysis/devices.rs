@@ -134,6 +134,16 @@ impl<'a> Devices<'a> {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
     }
 
+    /// The level that a finding which is said first competes at: who was chosen beside SMART, the kernel's log and the settings
+    /// was chosen out of more than the trace that it rests on. One that rests on no listing speaks of all that was measured.
+    pub fn level_of_first(&self, listings: &[usize]) -> Level {
+        let all = || self.recording.listings.iter().map(|listing| listing.source.level);
+        let measured = all().filter(|level| *level < Level::E).max().unwrap_or(Level::A);
+        let own = if listings.is_empty() { measured } else { self.level(listings) };
+        let has_evidence = all().any(|level| level == Level::E);
+        if own == Level::D && has_evidence { Level::E } else { own }
+    }
+
     /// Whether no listing of these saw time before a request went to the device: D2C alone.
     pub fn sees_no_queue(&self, listings: &[usize]) -> bool {
         !listings.is_empty() && listings.iter().all(|place| !self.source(*place).sees_queue)

@@ -52,14 +52,23 @@ impl Reliability {
     }
 }
 
-/// Confidence above and below what was right, of sorted answers.
+/// Confidence above and below what was right, of sorted answers. Answers of one confidence cannot be told apart: each counts
+/// as right as often as all of them, or the order in which the corpus lists them would decide which bin the wrong ones
+/// fall into.
 fn gaps(sorted: &[(f64, bool)]) -> (f64, f64) {
     let n = sorted.len();
+    let alike = sorted.chunk_by(|a, b| a.0 == b.0);
+    let shares: Vec<f64> = alike
+        .flat_map(|alike| {
+            let right = alike.iter().filter(|(_, right)| *right).count() as f64;
+            std::iter::repeat_n(right / alike.len() as f64, alike.len())
+        })
+        .collect();
     let (mut over, mut under) = (0.0, 0.0);
     for bin in 0..BINS {
-        let part = &sorted[bin * n / BINS..(bin + 1) * n / BINS];
-        let sure: f64 = part.iter().map(|(sure, _)| sure).sum();
-        let right = part.iter().filter(|(_, right)| *right).count() as f64;
+        let bin = bin * n / BINS..(bin + 1) * n / BINS;
+        let sure: f64 = sorted[bin.clone()].iter().map(|(sure, _)| sure).sum();
+        let right: f64 = shares[bin].iter().sum();
         over += (sure - right).max(0.0);
         under += (right - sure).max(0.0);
     }
@@ -80,12 +89,19 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        let answers: Vec<(f64, bool)> = (0..150).map(|k| (0.9, k % 10 != 0)).collect();
-        assert!((brier(&answers) - 0.09).abs() < 1e-12);
+        // No two alike, nine of ten in each bin right.
+        let sure = |k: i32| 0.9 + f64::from(k) * 1e-9;
+        let answers: Vec<(f64, bool)> = (0..150).map(|k| (sure(k), k % 10 != 0)).collect();
+        assert!((brier(&answers) - 0.09).abs() < 1e-6);
         let known = Reliability::of(&answers);
-        assert!(known.error() < 1e-12);
+        assert!(known.error() < 1e-6);
         // Each bin of ten is off by sqrt(0.9 x 0.1 / 10) = 0.095 on average, of which a normal's mean is 0.8.
         assert!((known.by_chance - 0.076).abs() < 0.01, "{known:?}");
+        // All alike, the wrong ones first: they are one bin of 150.
+        let alike: Vec<(f64, bool)> = (0..150).map(|k| (0.9, k >= 15)).collect();
+        let known_alike = Reliability::of(&alike);
+        assert!(known_alike.error() < 1e-12, "{known_alike:?}");
+        assert!((known_alike.by_chance - 0.8 * (0.09f64 / 150.0).sqrt()).abs() < 0.005);
         assert!(known.by_chance < known.seldom && known.seldom < 0.15, "{known:?}");
         let modest: Vec<(f64, bool)> = answers.iter().map(|(_, right)| (0.6, *right)).collect();
         let known = Reliability::of(&modest);

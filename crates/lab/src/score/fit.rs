@@ -69,14 +69,10 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
 fn counts(opinion: &Opinion, of: FitTarget) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
-    // A histogram without sizes clears by how common health is, which no corpus of as many scenarios per
-    // fault tells.
-    let by_prior = (opinion.verdict, opinion.level.letter()) == ("healthy", 'B');
-    !by_prior
-        && match of {
-            FitTarget::Each => !computed && (opinion.leads || !closes),
-            FitTarget::First => opinion.leads,
-        }
+    match of {
+        FitTarget::Each => !computed && (opinion.leads || !closes),
+        FitTarget::First => opinion.leads,
+    }
 }
 
 /// Pools neighbours until shares rise (Ayer and others, 1955), first of equal number. To each pool
