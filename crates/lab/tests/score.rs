@@ -11,11 +11,11 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
-/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40, 37 and 36 that were published, and of 15
+/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40, 37, 36, 44 and 49 that were published, and of 15
 /// simulated ones that version 0.1.0 judged wrongly. When they were met, before any rule was changed for them, it was 57
 /// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth, 23 of the ninth,
-/// 30 of the tenth.
-const RIGHT: [(&str, usize); 11] = [
+/// 30 of the tenth, 41 of the eleventh.
+const RIGHT: [(&str, usize); 12] = [
     ("A", 30),
     ("P2", 29),
     ("P3", 64),
@@ -25,7 +25,8 @@ const RIGHT: [(&str, usize); 11] = [
     ("P7", 39),
     ("P8", 37),
     ("P9", 30),
-    ("P10", 33),
+    ("P10", 35),
+    ("P11", 46),
     ("W", 14),
 ];
 

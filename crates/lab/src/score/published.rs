@@ -156,7 +156,7 @@ impl PublishedCase {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P10`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P11`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         let begins = self.name.split('-').next().unwrap_or_default();
         let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);
