@@ -4,8 +4,8 @@
 mod made;
 
 use iowhy_model::{
-    Distribution, Edges, Fact, Histogram, Layer, Level, Medium, Op, Sampling, Sink, Source, Stage,
-    key,
+    Distribution, Edges, Fact, Histogram, Interval, Layer, Level, Medium, Op, Rates, Sampling,
+    Sink, Source, Stage, key,
 };
 use made::{MadeCapture, Row, accuses, brief, of};
 
@@ -86,6 +86,25 @@ fn a_task_that_waits_is_named_where_nothing_can_be_judged() {
     assert_eq!(seen.quantity.to_string(), "time that mysqld (4711) waited for I/O");
     assert!((seen.amount.value - 0.9812).abs() < 1e-9, "{seen:?}");
     assert!(judged("3.50 % mysqld (4711)")[0].seen.is_empty());
+}
+
+#[test]
+fn the_longest_mean_that_a_program_saw_is_listed() {
+    let mut capture = MadeCapture::new();
+    capture.listing("nfsiostat", Level::A);
+    for (name, ms, since_boot) in [("a:/x", 4.0, false), ("b:/y", 9.5, false), ("b:/y", 20.0, true)]
+    {
+        let mut row = Interval::new(capture.recording.device(name), Layer::Application);
+        row.since_boot = since_boot;
+        let rates = Rates { ios_per_s: 100.0, await_ns: Some(ms * 1e6), ..Rates::default() };
+        row.rates.push((Op::Read, rates));
+        capture.recording.interval(row);
+    }
+    let findings = capture.judge();
+    assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
+    let [seen] = &findings[0].seen[..] else { panic!("{:?}", findings[0].seen) };
+    let evidence = &seen.evidence;
+    assert!(evidence.quantity.ends_with("(b:/y)") && (evidence.amount.value - 0.0095).abs() < 1e-9);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to look at
 //! next.
 
-use iowhy_model::{FactKey, Finding, MessageKind, Observation, STANDS, Unit, Verdict, key};
+use iowhy_model::{
+    FactKey, Finding, Interval, Layer, MessageKind, Observation, STANDS, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::detector::RankedFindings;
-use crate::evidence::builder::{cited, computed};
+use crate::evidence::builder::{cited, computed, read_off};
 use crate::facts::kernel_log::LogLine;
 
 /// More than so many nobody reads.
@@ -247,6 +249,7 @@ pub fn of(
     seen.extend(waiting_task(analysis, input, any));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
+    seen.extend(longest_of_programs(analysis, input));
     for disk in disks {
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
@@ -266,6 +269,29 @@ pub fn of(
     }
     seen.truncate(MOST);
     seen
+}
+
+/// The longest mean that a program saw, of what it read or wrote: a queue, a file system, a network or the page cache lay
+/// between it and any device.
+fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+    let means = of_input.flat_map(|(place, listing)| {
+        listing.intervals.iter().filter(present).flat_map(move |row| {
+            let means = row.rates.iter();
+            means.filter_map(move |(op, rates)| Some((rates.await_ns?, *op, row.device, place)))
+        })
+    });
+    let longest = means.max_by(|a, b| a.0.total_cmp(&b.0));
+    let (ns, op, device, place) = longest?;
+    let name = &analysis.recording.device_of(device).name;
+    let what = format!("longest mean of a {} as the program saw it ({name})", op.name());
+    let evidence = read_off(&what, ns / 1e9, Unit::Seconds, 1, analysis.source(place));
+    let would_mean = "it holds whatever lies above the device, a queue, a file system, a network or the page cache; the \
+                      device itself was not seen"
+        .to_string();
+    Some(Observation { evidence, would_mean, verdict: None })
 }
 
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
