@@ -108,8 +108,9 @@ fn blocked(line: &str) -> Option<Entry<'_>> {
     let (before, rest) = line.split_once(" blocked > ")?;
     let (seconds, rest) = rest.split_once(" sec")?;
     let (before, what) = before.trim_end_matches(" are").rsplit_once(' ')?;
-    let count = before.rsplit(' ').next()?.trim_start_matches('(');
-    matches!(what, "ops" | "requests").then_some(())?;
+    let (lead, count) = before.rsplit_once(' ').unwrap_or(("", before));
+    let of_ceph = lead.is_empty() || lead.starts_with("HEALTH_") || lead.contains("[WRN]");
+    (of_ceph && matches!(what, "ops" | "requests")).then_some(())?;
     let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
     Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s })
 }

@@ -106,7 +106,7 @@ const KINDS: [(MessageKind, &[&str]); 67] = [
     (MessageKind::Link, &["limiting SATA link speed"]),
     (MessageKind::Link, &["PCIe Bus Error"]),
     (MessageKind::Link, &["SATA link down"]),
-    (MessageKind::Link, &["link is slow to respond"]),
+    (MessageKind::Link, &[SLOW_LINK]),
     (MessageKind::Link, &["device not ready (errno="]),
     (MessageKind::Link, &["failed to IDENTIFY"]),
     (MessageKind::Link, &["hostbyte=DID_TRANSPORT"]),
@@ -260,11 +260,18 @@ struct KernelLog {
     given_up: Option<Said>,
     /// The last line, if it was no complaint: it may go on in the next.
     unfinished: Option<(String, String)>,
+    /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says so): that the link answers
+    /// late then is no complaint.
+    woken: HashSet<String>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
     /// In what form the log came.
     form: Form,
 }
+
+/// What is said of a port before and after its disk is woken.
+const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
+const SLOW_LINK: &str = "link is slow to respond";
 
 /// A message, and where it stands.
 struct Said {
@@ -477,7 +484,13 @@ impl KernelLog {
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
+        if let Some(port) = named.filter(|_| WAKES.iter().any(|words| message.contains(words))) {
+            self.woken.insert(port.to_string());
+        }
         let Some(kind) = kind else { return };
+        if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
+            return;
+        }
         let address = names::address(message);
         if kind == MessageKind::Timeout && address.is_none() && message.contains("scmd(") {
             self.given_up = Some(Said { message: Message::new(stamp, message), place });
@@ -579,6 +592,19 @@ mod tests {
             assert_eq!(device(message).unwrap_or_default(), name, "{message}");
         }
         assert_eq!(kind("EXT4-fs (sda1): mounted filesystem"), None);
+    }
+
+    #[test]
+    fn a_link_that_is_slow_while_its_disk_wakes_is_no_complaint() {
+        let count = |text: &str| {
+            let facts = crate::scan::recorded(text).listings.remove(0).facts;
+            let key = key::KERNEL_LOG_COUNT.of("link");
+            facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.to_string())
+        };
+        let wakes = "[134712.147107] ata3: wake up from deepsleep, reset link now\n";
+        let slow = "[134720.892042] ata3: link is slow to respond, please be patient (ready=0)\n";
+        assert_eq!(count(&(wakes.to_string() + slow)), None);
+        assert_eq!(count(&(wakes.replace("ata3", "ata4") + slow)), Some("1".to_string()));
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Nfsiostat {
                 self.row = None;
                 return match self.values.is_empty() && decimal(word).is_none() {
                     true => Step::Passed,
-                    false => Step::Skipped("a value of the row is no number".to_string()),
+                    false => Step::Skipped("a value of the row is not a number".to_string()),
                 };
             };
             self.values.push(value);
