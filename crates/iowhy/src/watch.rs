@@ -37,6 +37,8 @@ impl Watch {
     /// As [`LiveCollectors::begin`].
     pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
         let mut recording = Recording::new();
+        // Before anything is watched: what was seen is shown to whoever stops it at once.
+        let stop = Stop::new()?;
         let collectors = LiveCollectors::begin(plan, &mut recording)?;
         // From here on only what is open is needed. What a command writes it opens before.
         if plan.stacks {
@@ -53,7 +55,7 @@ impl Watch {
             wanted: plan.devices.clone(),
             begun: Instant::now(),
             cpu_before: cpu_time(),
-            stop: Stop::new()?,
+            stop,
             progress: Progress::new(plan.progress),
             seen: 0,
         })

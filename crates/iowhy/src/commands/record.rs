@@ -148,6 +148,8 @@ impl Recorder {
             filter: selection.in_the_kernel()?,
             ..TraceOptions::new(TraceMode::Events)
         };
+        // Before anything is watched: who stops it then still has a file with an end.
+        let stop = Stop::new()?;
         let mut trace = BlockTrace::new(options);
         let mut counters = DiskStats::new(None);
         let mut writer = Writer::new(place.next()?, part::stream_number());
@@ -174,7 +176,7 @@ impl Recorder {
         confinement::watching(&Later::Write(confinement::folders(&[&record.output])), None)?;
         place.check_next()?;
         let progress = Progress::new(true);
-        let (begun, stop, gone) = (Instant::now(), Stop::new()?, Vec::new());
+        let (begun, gone) = (Instant::now(), Vec::new());
         Ok(Recorder { trace, counters, writer, place, known, wanted, gone, stop, progress, begun })
     }
 

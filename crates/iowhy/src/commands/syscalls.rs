@@ -88,13 +88,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             hint,
         ));
     }
+    let stop = Stop::new()?;
     let mut recording = Recording::new();
     let mut calls = Syscalls::new(Callers { pid: given.pid, comm: given.comm.clone() });
     let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
     calls.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
     confinement::watching(&Later::default(), None)?;
-    let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(true));
+    let (begun, progress) = (Instant::now(), Progress::new(true));
     let length = given.watch_for.map_or(WATCH, |time| Duration::from_nanos(time.ns() as u64));
     while begun.elapsed() < length && !stop.asked() {
         std::thread::sleep(DRAIN.min(length.saturating_sub(begun.elapsed())));

@@ -106,11 +106,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         only_event: given.only_event,
         whom: Callers { pid: given.pid, comm: given.comm.clone() },
     });
+    let stop = Stop::new()?;
     let mut recording = Recording::new();
     uprobe.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
     confinement::watching(&Later::default(), None)?;
-    let (begun, stop, progress) = (Instant::now(), Stop::new()?, Progress::new(!given.records));
+    let (begun, progress) = (Instant::now(), Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
     let output = Output { verbose: given.verbose, ..Output::default() };
