@@ -562,20 +562,17 @@ impl Drop for Running {
     }
 }
 
-/// The first verdict of each of ten watches of a device, one behind the other, or `layer.cpu` where that is among
-/// them; `None`: nothing to judge. Of 300 reads more may be slow by chance than of the 100 of one second
-/// (`tail_of_chance` of `diagnose`).
+/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Of 300
+/// reads more may be slow by chance than of the 100 of one second (`tail_of_chance` of `diagnose`).
 fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
     let verdict = |_| {
         let words = ["why", "--json", "--device", &disk.name, "--for", "3s"];
         let (_, text) = ended(iowhy(&words));
         let report: Value = serde_json::from_str(&text).expect("JSON");
         let findings = report["findings"].as_array()?;
-        // Whose worker gets no processor is slow, and a report that says so has said what it is.
-        let short = findings.iter().find(|finding| finding["verdict"] == "layer.cpu");
-        let verdict = short.or(findings.first())?["verdict"].as_str()?.to_string();
+        let verdict = findings.first()?["verdict"].as_str()?.to_string();
         if !matches!(verdict.as_str(), "healthy" | "layer.cpu") {
-            println!("{}", findings[0]);
+            println!("{findings:#?}");
         }
         Some(verdict)
     };

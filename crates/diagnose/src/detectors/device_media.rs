@@ -16,7 +16,8 @@
 //! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
 //! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
 //! that failed in its array while no write did, media errors or a predicted failure in its RAID
-//! controller's count, or a controller that has given it up and does not say why; its own failed SMART check, or less spare than its own threshold;
+//! controller's count, or a controller that has given it up and does not say why; its own failed
+//! SMART check, or less spare than its own threshold;
 //! SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
@@ -171,9 +172,13 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     ];
     let errors = proven.iter().any(|nats| *nats > 0.0);
     let own_word = from_own_word(analysis, candidate, &mut builder);
+    let given_up = match errors || own_word > 0.0 {
+        true => 0.0,
+        false => from_its_controller(analysis, candidate, &mut builder),
+    };
     let place = from_places(analysis, candidate, &mut builder);
-    let is_proven = errors || own_word > 0.0;
-    builder.clauses = proven.into_iter().chain([own_word, place]).collect();
+    let is_proven = errors || own_word > 0.0 || given_up > 0.0;
+    builder.clauses = proven.into_iter().chain([own_word, given_up, place]).collect();
     if builder.evidence.is_empty() || builder.clauses.iter().sum::<f64>() <= 0.0 {
         return None;
     }
@@ -449,15 +454,6 @@ fn from_own_word(
         ));
         most = most.max(FAILED_TWICE);
     }
-    let given_up = about.last(key::MEMBER_STATE).filter(|reading| {
-        disk_names::is_behind_a_controller(&candidate.disk) && THROWN_OUT.contains(&reading.text())
-    });
-    if let Some(reading) = given_up {
-        let what = "drives that their controller has given up";
-        builder.fact(analysis, &reading, what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-        builder.words.push(format!("its controller calls it `{}`", reading.text()));
-        most = most.max(BY_CONTROLLER);
-    }
     let worn = [key::SMART_NVME_PERCENTAGE_USED, key::SMART_WEAR];
     if let Some((used, reading)) = worn.into_iter().find_map(|key| about.number(key))
         && used > 1.0
@@ -473,6 +469,25 @@ fn from_own_word(
         most = most.max(WORN);
     }
     most
+}
+
+/// A controller that works without the drive, where nothing else says what is wrong with it.
+fn from_its_controller(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    if !disk_names::is_behind_a_controller(&candidate.disk) {
+        return 0.0;
+    }
+    let state = candidate.about().last(key::MEMBER_STATE);
+    let Some(reading) = state.filter(|reading| THROWN_OUT.contains(&reading.text())) else {
+        return 0.0;
+    };
+    let what = "drives that their controller has given up";
+    builder.fact(analysis, &reading, what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    builder.words.push(format!("its controller calls it `{}`", reading.text()));
+    BY_CONTROLLER
 }
 
 /// A place that is slow at each visit.

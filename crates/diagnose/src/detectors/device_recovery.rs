@@ -167,12 +167,13 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
 }
 
 fn next_step(disk: &str, logged: bool) -> Vec<String> {
+    let node = phrase::node(disk);
     let mut steps = vec![
         format!(
-            "compare `smartctl -l scterc /dev/{disk}` with `cat /sys/block/{disk}/device/timeout`: the first has to be shorter; `smartctl -l scterc,70,70 /dev/{disk}` sets 7 s"
+            "compare `smartctl -l scterc {node}` with `cat /sys/block/{disk}/device/timeout`: the first has to be shorter; `smartctl -l scterc,70,70 {node}` sets 7 s"
         ),
         format!(
-            "`smartctl -j -x /dev/{disk} > smart.json; dmesg > dmesg.txt`: what does it try to recover?"
+            "`smartctl -j -x {node} > smart.json; dmesg > dmesg.txt`: what does it try to recover?"
         ),
     ];
     if logged {

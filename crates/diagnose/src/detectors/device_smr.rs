@@ -145,7 +145,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     ]);
     finding.next_step = vec![
         format!(
-            "`smartctl -j -i /dev/{0}` and `cat /sys/block/{0}/queue/zoned`: is the model on the vendor's list of SMR drives?",
+            "`smartctl -j -i {}` and `cat /sys/block/{}/queue/zoned`: is the model on the vendor's list of SMR drives?",
+            phrase::node(&candidate.disk),
             candidate.disk
         ),
         "let it rest for an hour and measure again: a shingled disk is quick again at first"

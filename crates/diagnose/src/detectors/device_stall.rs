@@ -121,7 +121,10 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         ];
         finding.next_step = vec![
             "does it begin with a kernel or firmware update? try the version before".to_string(),
-            format!("`smartctl -x /dev/{name}`: errors, firmware; queueing off: `libata.force=noncq`"),
+            format!(
+                "`smartctl -x {}`: errors, firmware; queueing off: `libata.force=noncq`",
+                phrase::node(&name)
+            ),
             "power states off: `nvme_core.default_ps_max_latency_us=0`, `max_performance` for SATA links"
                 .to_string(),
         ];

@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         // No two alike, nine of ten in each bin right.
-        let sure = |k: i32| 0.9 + f64::from(k) * 1e-9;
+        let sure = |k: i32| 0.9 + f64::from(k) * 1e-15;
         let answers: Vec<(f64, bool)> = (0..150).map(|k| (sure(k), k % 10 != 0)).collect();
-        assert!((brier(&answers) - 0.09).abs() < 1e-6);
+        assert!((brier(&answers) - 0.09).abs() < 1e-12);
         let known = Reliability::of(&answers);
-        assert!(known.error() < 1e-6);
+        assert!(known.error() < 1e-12);
         // Each bin of ten is off by sqrt(0.9 x 0.1 / 10) = 0.095 on average, of which a normal's mean is 0.8.
         assert!((known.by_chance - 0.076).abs() < 0.01, "{known:?}");
         // All alike, the wrong ones first: they are one bin of 150.

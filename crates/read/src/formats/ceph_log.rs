@@ -3,8 +3,8 @@
 //! ## Reads
 //! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
 //! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
-//! sec, daemons [osd.12,osd.22] have slow ops`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of `osd.N`; blocked
-//! requests become facts: how many at most, and for how long.
+//! sec, daemons [osd.12,osd.22] have slow ops`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
+//! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long.
 //!
 //! ## Where it comes from
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.

@@ -69,6 +69,11 @@ const ARRAYS: usize = 256;
 /// The end of a message that names a read error and no more: drives add what became of it.
 const READ_ERROR: &str = "Add. Sense: Unrecovered read error";
 
+/// What is said of a port before and after its disk is woken.
+const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
+/// What is said of a link that answers late, which a disk that wakes up makes it do.
+const SLOW_LINK: &str = "link is slow to respond";
+
 /// What words make a message of which kind; the first that fits decides. Each row is all words of
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
@@ -268,10 +273,6 @@ struct KernelLog {
     /// In what form the log came.
     form: Form,
 }
-
-/// What is said of a port before and after its disk is woken.
-const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
-const SLOW_LINK: &str = "link is slow to respond";
 
 /// A message, and where it stands.
 struct Said {

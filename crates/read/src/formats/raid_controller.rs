@@ -252,10 +252,10 @@ fn sniff(lines: &[&str]) -> Sniff {
     }
 }
 
-/// Lines from a drive's slot to its errors.
+/// Lines from a drive's slot to its errors, or from the beginning of a piece to one of [`PIECES`].
 const SECTION: usize = 6;
 
-/// Labels that follow such a line within a few.
+/// Labels that follow a drive of a Smart Array, or the state of its controller's cache.
 const PIECES: [&str; 6] = [
     "Drive Type:",
     "Interface Type:",
@@ -264,6 +264,10 @@ const PIECES: [&str; 6] = [
     "Cache Disable Reason:",
     "Cache Ratio:",
 ];
+
+/// Parts of `ssacli ... show detail` that are about no drive.
+const PARTS: [&str; 7] =
+    ["Array", "Logical Drive", "Unassigned", "HBA Drives", "Port Name", "SEP", "Expander"];
 
 /// `Slot Number: 4`.
 fn slot(text: &str) -> bool {
@@ -440,6 +444,10 @@ impl Controller {
         {
             self.table = Table::None;
             return true;
+        }
+        // What begins another part of `show detail` has a `Status` of its own.
+        if self.table == Table::Detail && PARTS.iter().any(|part| text.starts_with(part)) {
+            (self.about, self.table) = (None, Table::None);
         }
         // Of `show detail`: its state stands below, as `Status`.
         if let Some(place) =
@@ -800,7 +808,8 @@ mod tests {
         let recording = crate::scan::recorded(
             "      physicaldrive 1I:1:3\n         Port: 1I\n         Box: 1\n         Bay: 3\n         Status: Failed\n\
              \x20        Last Failure Reason: Not ready bad sense\n         Drive Type: Spare Drive\n\
-             \x20        Interface Type: Solid State SAS\n\n      physicaldrive 1I:1:4\n         Status: OK\n",
+             \x20        Interface Type: Solid State SAS\n\n      physicaldrive 1I:1:4\n         Status: OK\n\n\
+             \x20  Array: B\n      Logical Drive: 2\n         Status: Failed\n",
         );
         let facts = &recording.listings[0].facts;
         let of = |name: &str| facts.iter().filter(|fact| fact.key.to_string() == name).count();

@@ -48,13 +48,13 @@ const LONGEST: [&str; 14] = [
     "iowhy/compat_pylatencymap",
 ];
 
+/// Whether a program waits for devices most of the time.
 fn waits(program: &Program) -> bool {
     DEVICE_CRATES.contains(&program.package.as_str())
         || DEVICE_PROGRAMS.contains(&program.title().as_str())
 }
 
 /// Programs that nobody runs yet, in the order in which they begin.
-#[derive(Default)]
 struct Queues {
     waiting: VecDeque<Program>,
     computing: VecDeque<Program>,
