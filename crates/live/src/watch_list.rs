@@ -6,8 +6,11 @@ use crate::Error;
 use crate::bpf::Programs;
 use crate::foreign_files;
 
-/// Rows kept for devices that appear while watching.
-const SPARE_ROWS: usize = 4;
+/// Kernel memory that rows for devices which appear while watching may take, and their number. A row of
+/// histograms is 54 KiB on each CPU (`counted` of `bpf/tables.h`: two banks, five operations, three stages).
+const SPARE_BYTES: usize = 16 << 20;
+const ROW_BYTES: usize = 54 << 10;
+const SPARE_ROWS: (usize, usize) = (4, 32);
 /// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
 const PROBES: u32 = 8;
 
@@ -70,7 +73,7 @@ impl WatchList {
         if wanted.is_empty() {
             devices = present(sys)?;
         }
-        let rows = devices.len() + if wanted.is_empty() { SPARE_ROWS } else { 0 };
+        let rows = devices.len() + if wanted.is_empty() { spare_rows() } else { 0 };
         // At most half full, and never fewer than 64 places.
         let place_bits = (2 * rows).next_power_of_two().ilog2().max(6);
         Ok(WatchList {
@@ -169,6 +172,12 @@ impl WatchList {
         self.places[place as usize] = true;
         programs.set_device(place, device.number, row as u32, device.without_requests)
     }
+}
+
+/// Rows for devices that appear: the table has them for all CPUs the machine may have.
+fn spare_rows() -> usize {
+    let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
+    (SPARE_BYTES / (ROW_BYTES * cpus)).clamp(SPARE_ROWS.0, SPARE_ROWS.1)
 }
 
 /// Whether a device, by its folder in /sys, makes no requests: those that do have hardware queues.

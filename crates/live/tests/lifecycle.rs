@@ -82,6 +82,8 @@ fn a_device_that_appears_is_watched() {
     let mut recording = Recording::new();
     let mut tracer = BlockTrace::new(TraceOptions::new(TraceMode::Histograms));
     tracer.begin(&mut recording).expect("the tracer begins");
+    // Others appear before it: a machine that attaches volumes does not stop at one.
+    let _others: Vec<Loop> = (0..8).map(|_| first.another(8)).collect();
     let disk = first.another(8);
     std::thread::sleep(Duration::from_millis(1100));
     tracer.tend().expect("it looks around");
