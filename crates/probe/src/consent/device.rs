@@ -1,9 +1,11 @@
 //! Writing to a whole device: only if nothing is on it, nobody uses it, and it was meant.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use iowhy_model::Random;
 
@@ -20,6 +22,9 @@ pub const EDGE_BYTES: u64 = 8 << 20;
 const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
 const CAP_SHARE: u64 = 100;
+/// How often it is looked again whether somebody still holds a device open, and the pause before each look.
+const LOOKS: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Examines a device; it is opened for reading only, and nothing is changed.
 pub fn examine(
@@ -181,7 +186,7 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
     }
     found.extend(in_use(node));
     let family = node.family();
-    let holders = topology::open_in(&family);
+    let holders = lasting_holders(&family);
     if !holders.is_empty() {
         found.push(format!("{} holds it open", holders.join(", ")));
     }
@@ -203,6 +208,20 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
         Err(error) => found.push(format!("it cannot be opened: {error}")),
     }
     found
+}
+
+/// Who holds any of these open, and not for a moment only: `losetup`, `udevd` and `blkid` look into each
+/// device that appears.
+fn lasting_holders(family: &BTreeSet<String>) -> Vec<String> {
+    let mut holders = topology::open_in(family);
+    for _ in 0..LOOKS {
+        if holders.is_empty() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        holders = topology::open_in(family);
+    }
+    holders
 }
 
 fn in_use(node: &Node) -> impl Iterator<Item = String> + use<> {
