@@ -100,10 +100,7 @@ fn refused(row: &Refusal, folder: &Folder, name: &str) -> Attempt {
     let put = "put() { printf \"$2\" | dd of={f} bs=1 seek=$1 conv=notrunc status=none; \
                blockdev --flushbufs {d}; }";
     let fill = |script: &str| {
-        script
-            .replace("{d}", &device.device)
-            .replace("{f}", &device.file)
-            .replace("{m}", &place)
+        script.replace("{d}", &device.device).replace("{f}", &device.file).replace("{m}", &place)
     };
     let swapped = pages_swapped_out();
     if shell(&fill(&format!("{put}; {}", row.before))).is_none() {

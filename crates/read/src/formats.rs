@@ -31,6 +31,8 @@ mod diskstats;
 mod drive_settings;
 mod dstat;
 mod dtrace_iosnoop;
+mod esxi_log;
+mod esxtop;
 mod etcd_log;
 mod events_csv;
 mod fdisk;
@@ -48,6 +50,7 @@ mod iolatency;
 mod ioping;
 mod iosnoop;
 mod iostat;
+mod iostat_errors;
 mod iostat_json;
 mod iotop;
 mod iowhy_capture;
@@ -84,6 +87,7 @@ mod prometheus;
 mod pylatencymap;
 mod quantize;
 mod raid_controller;
+mod redis_log;
 mod sadf;
 mod sar;
 mod smart;
@@ -137,6 +141,8 @@ pub const FORMATS: &[Format] = &[
     drive_settings::FORMAT,
     dstat::FORMAT,
     dtrace_iosnoop::FORMAT,
+    esxi_log::FORMAT,
+    esxtop::FORMAT,
     etcd_log::FORMAT,
     events_csv::FORMAT,
     fdisk::FORMAT,
@@ -154,6 +160,7 @@ pub const FORMATS: &[Format] = &[
     ioping::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
+    iostat_errors::FORMAT,
     iostat_json::FORMAT,
     iotop::FORMAT,
     iowhy_capture::FORMAT,
@@ -190,6 +197,7 @@ pub const FORMATS: &[Format] = &[
     pylatencymap::FORMAT,
     quantize::FORMAT,
     raid_controller::FORMAT,
+    redis_log::FORMAT,
     sadf::FORMAT,
     sar::FORMAT,
     smart::FORMAT,

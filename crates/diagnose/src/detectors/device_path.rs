@@ -16,7 +16,7 @@
 //! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
 //! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
 //! more beside none on a drive of the same model where no latency was measured;
-//! requests that failed with ENOLINK; reads, writes and flushes of one member that failed alike. A link
+//! requests that failed with ENOLINK; transport errors that illumos counts (suspected only); reads, writes and flushes of one member that failed alike. A link
 //! slower than its limit supports it.
 //!
 //! ## Wrong if
@@ -87,6 +87,8 @@ const SUPPORTS: f64 = 0.5;
 /// nats: with the prior 0.65 (choices).
 const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
+/// What commands that never came back are worth, nats: with the prior below an accusation (a choice).
+const NEVER_BACK: f64 = 1.5;
 /// Reads and writes of a member that failed, beyond any single event (a choice).
 const MANY_FAILED: f64 = 10.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
@@ -147,6 +149,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     clauses.push(from_counter(analysis, candidate, &mut builder));
     clauses.push(from_failures(analysis, candidate, &mut builder));
     clauses.push(from_member(analysis, candidate, &mut builder));
+    clauses.push(from_transport(analysis, candidate, &mut builder));
     clauses.push(from_link_counters(analysis, candidate, &mut builder));
     clauses.push(from_paths(analysis, candidate, &mut builder));
     if clauses.iter().all(|nats| *nats <= 0.0) {
@@ -469,6 +472,21 @@ fn from_member(
         phrase::count(flushes, "flush(es)")
     ));
     TWIN
+}
+
+/// Commands that never came back, as the system counts them since it attached the disk: by the cable, the controller, or a
+/// disk that hangs, so they make a suspicion.
+fn from_transport(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let count = candidate.about().number(key::MEMBER_ERRORS.of("transport"));
+    let Some((errors, reading)) = count.filter(|(n, _)| *n > RESETS) else { return 0.0 };
+    let what = "transport errors, as the system counts";
+    builder.fact(analysis, &reading, what, (errors, Unit::Count), Some(Bound::Above(RESETS)));
+    builder.words.push(phrase::count(errors, "command(s) never came back from it"));
+    NEVER_BACK
 }
 
 /// A link that runs below what both ends can do.

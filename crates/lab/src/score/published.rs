@@ -130,7 +130,7 @@ impl PublishedCase {
         let first = findings.first();
         let about = first.map(device).unwrap_or_default();
         let is_same =
-            about.is_empty() || self.device.as_ref().is_none_or(|faulty| *faulty == about);
+            about.is_empty() || self.device.as_ref().is_none_or(|faulty| is_of(faulty, &about));
         let grade = match first {
             _ if read == 0 => Grade::Unread,
             Some(first)
@@ -324,6 +324,12 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
         );
     }
     out
+}
+
+/// Whether a device is the one that a list names: `nvme1n1` is a namespace of the controller `nvme1`.
+fn is_of(named: &str, device: &str) -> bool {
+    let rest = device.strip_prefix(named);
+    rest.is_some_and(|rest| rest.is_empty() || named.starts_with("nvme") && rest.starts_with('n'))
 }
 
 /// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all

@@ -125,7 +125,7 @@ impl Message {
 }
 
 /// Words that only a link at fault writes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 12] = [
+const CORRUPT: [&str; 14] = [
     "PCIe Bus Error",
     "BadTLP",
     "BadDLLP",
@@ -138,9 +138,12 @@ const CORRUPT: [&str; 12] = [
     "ATA bus error",
     "Emask 0x10",
     "limiting SATA link speed",
+    // drivers/scsi/3w-9xxx.h
+    "PCI bus parity error",
+    "PCI Parity Error",
 ];
 /// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas).
-const RESET: [&str; 8] = [
+const RESET: [&str; 10] = [
     "controller is down",
     "reset controller",
     "resetting controller",
@@ -150,6 +153,9 @@ const RESET: [&str; 8] = [
     // drivers/usb/host/xhci.c, xhci-ring.c
     "host controller not responding",
     "HC died",
+    // drivers/scsi/aacraid/linit.c
+    "Host adapter reset request",
+    "Issuing IOP reset",
 ];
 /// The same of a device on USB (drivers/usb/core/hub.c).
 const USB_RESET: &str = ": reset ";

@@ -2,7 +2,8 @@
 //!
 //! ## Reads
 //! The table `Operation  Count  AvgLat  MaxLat` at the end of a run: `ReadX`, `WriteX` and `Flush` as reads, writes and
-//! flushes of a program, the others (create, rename, find ...) as its other operations; and the line `Throughput`.
+//! flushes of a program, the others (create, rename, find ...) as its other operations; and the line `Throughput`, which is
+//! all that version 3 prints.
 //!
 //! ## Where it comes from
 //! `dbench -D /mnt -t 60 8`, `tbench` likewise.
@@ -29,7 +30,9 @@ pub const FORMAT: Format = Format {
     summary: "dbench: operations on files, mean and maximum latency",
     manual: include_str!("dbench.rs"),
     level: Level::B,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| is_heading(line))),
+    sniff: |lines| {
+        Sniff::from(lines.first().is_some_and(|line| is_heading(line) || is_total(line)))
+    },
     reader: || Box::new(Dbench),
 };
 
@@ -39,6 +42,12 @@ const NAME: &str = "dbench";
 
 fn is_heading(line: &str) -> bool {
     line.split_whitespace().eq(["Operation", "Count", "AvgLat", "MaxLat"])
+}
+
+/// `Throughput 40.8924 MB/sec (sync open) (sync dirs) 5 procs`, `... 8 clients  8 procs  max_latency=12.3 ms`.
+fn is_total(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    matches!(words[..], ["Throughput", _, "MB/sec", ..]) && words.contains(&"procs")
 }
 
 struct Dbench;

@@ -3,7 +3,8 @@
 //! ## Reads
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
 //! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
-//! `json`, `json-pretty`, `export`, `verbose`), and of a syslog of RFC 5424. Messages copied without any time are read too. A
+//! `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424, of /dev/kmsg (without its times), of `talosctl dmesg`
+//! and of illumos' `/var/adm/messages`. Messages copied without any time are read too. A
 //! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
 //! brackets, and the message. Several messages that were run together on one line are told apart by
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
@@ -41,11 +42,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iowhy_model::{Fact, FactKey, FactValue, Level, Message, MessageKind, Note, Sink, key};
+use iowhy_model::{FactValue, Level, Message, MessageKind, Note, Sink, key};
 
 use self::journal::Journal;
-use self::line::{is_bare, is_of_another, is_pci, messages, peripheral, split};
+use self::line::{is_bare, is_of_another, is_of_kmsg, is_pci, messages, peripheral, split};
 use self::names::Names;
+use crate::drive::complaints::{Complaints, fact};
 use crate::drive::health::state;
 use crate::drive::smartd_lines;
 use crate::text::words::is_for_people;
@@ -61,8 +63,7 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(KernelLog::default()),
 };
 
-/// Messages kept of one kind and device, and arrays and complaints remembered.
-const KEPT: u64 = 100;
+/// Arrays and complaints remembered.
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
 
@@ -78,7 +79,7 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 67] = [
+const KINDS: [(MessageKind, &[&str]); 77] = [
     (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
     (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
     (MessageKind::Medium, &["critical medium error"]),
@@ -135,7 +136,20 @@ const KINDS: [(MessageKind, &[&str]); 67] = [
     (MessageKind::Controller, &["xhci", ": ERROR "]),
     (MessageKind::Controller, &["xhci", "not responding"]),
     (MessageKind::Controller, &["xhci", "HC died"]),
-    (MessageKind::Controller, &["log_info("]),
+    // What other parts of the adapter's firmware say there is of itself (mpi/mpi_log_sas.h, originators).
+    (MessageKind::Controller, &["log_info(", "originator(PL)"]),
+    (MessageKind::Controller, &["aacraid", "Host adapter abort request"]),
+    (MessageKind::Controller, &["aacraid", "Host adapter reset request"]),
+    (MessageKind::Controller, &["aacraid", "Issuing IOP reset"]),
+    // drivers/scsi/3w-9xxx.h, twa_aen_table and twa_error_table
+    (MessageKind::Link, &["3w-", "PCI bus parity error"]),
+    (MessageKind::Link, &["3w-", "PCI Parity Error"]),
+    (MessageKind::Medium, &["3w-", "Sector repair completed"]),
+    (MessageKind::Medium, &["3w-", "Drive ECC error"]),
+    (MessageKind::Timeout, &["3w-", "Drive timeout detected"]),
+    // usr/src/uts/common/io/sata of illumos
+    (MessageKind::Link, &["SATA port ", " error"]),
+    (MessageKind::IoError, &["SYNCHRONIZE CACHE command failed"]),
     (MessageKind::Controller, &["task abort"]),
     (MessageKind::Controller, &["Power-on or device reset occurred"]),
     (MessageKind::Controller, &["uas_eh_"]),
@@ -197,7 +211,7 @@ fn device(message: &str) -> Option<&str> {
     let name = |text: &str| {
         text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len())
     };
-    if let Some(peripheral) = peripheral(message) {
+    if let Some(peripheral) = peripheral(message).or_else(|| of_illumos(message)) {
         return Some(peripheral);
     }
     for mark in ["dev ", "device ", "["] {
@@ -222,8 +236,19 @@ fn device(message: &str) -> Option<&str> {
             || numbered("mpt3sas_cm")
             || numbered("mmcblk")
             || numbered("ahcich")
+            || word.starts_with("3w-")
+            || *word == "aacraid"
     });
     port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
+}
+
+/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or the controller's place.
+fn of_illumos(message: &str) -> Option<&str> {
+    let rest = message.get(message.find("/pci@")?..)?;
+    let disk = rest.split_once(" (").and_then(|(_, rest)| rest.split_once("):"));
+    let disk = disk.map(|(name, _)| name).filter(|name| is_disk(name));
+    // Of a port only the controller is named.
+    disk.or_else(|| rest.split_once(':').map(|(path, _)| path).filter(|path| !path.contains(' ')))
 }
 
 /// `xhci-hcd.0.auto` of `xhci-hcd xhci-hcd.0.auto: HC died; cleaning up`: a host controller on no bus of PCI.
@@ -256,7 +281,7 @@ struct KernelLog {
     port: String,
     /// The disk whose last message was a read error.
     read_error: String,
-    counts: BTreeMap<(&'static str, String), u64>,
+    complaints: Complaints,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
     /// What the log called the disks at which addresses and plugs.
@@ -347,6 +372,11 @@ impl KernelLog {
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
                     }
+                    if line.starts_with([' ', '\t']) && is_bare(line.trim_start()) {
+                        let stamp = self.end.clone();
+                        self.message(&stamp, line.trim_start(), place, sink);
+                        return Step::Took;
+                    }
                     if let Some((stamp, whole)) = self.continued(line) {
                         self.message(&stamp, &whole, place, sink);
                         return Step::Took;
@@ -357,7 +387,7 @@ impl KernelLog {
                         }
                         return Step::Took;
                     }
-                    let others = line.trim().is_empty() || is_of_another(line);
+                    let others = line.trim().is_empty() || is_of_another(line) || is_of_kmsg(line);
                     return if others { Step::Took } else { Step::Passed };
                 };
                 if !self.is_repeated(line, message) {
@@ -407,19 +437,13 @@ impl KernelLog {
         }
         if let Some(said) = self.given_up.take() {
             let name = device(&said.message.text).unwrap_or_default().to_string();
-            self.state(MessageKind::Timeout, &name, said.message, said.place, sink);
-        }
-        for ((kind, name), count) in std::mem::take(&mut self.counts) {
-            let value = FactValue::Count(count);
-            fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
+            self.complaints.take(MessageKind::Timeout, &name, said.message, said.place, sink);
         }
         for (name, work) in std::mem::take(&mut self.arrays) {
             let value = FactValue::Text(work);
             fact(&name, key::ARRAY_ACTION, value, place.clone(), sink);
         }
-        let (lines, end) = (FactValue::Count(self.lines), std::mem::take(&mut self.end));
-        fact("", key::KERNEL_LOG_LINES, lines, place.clone(), sink);
-        fact("", key::KERNEL_LOG_END, FactValue::Text(end), place, sink);
+        self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
@@ -458,7 +482,11 @@ impl KernelLog {
     /// Takes a message of the kernel.
     fn message(&mut self, stamp: &str, message: &str, place: String, sink: &mut dyn Sink) {
         self.lines += 1;
-        self.end = stamp.to_string();
+        // Lines that bear a whole date may be pasted in any order.
+        let earlier = is_whole_date(stamp) && is_whole_date(&self.end) && *stamp < *self.end;
+        if !earlier {
+            self.end = stamp.to_string();
+        }
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
@@ -473,14 +501,14 @@ impl KernelLog {
             let whose = whose.filter(|_| message.contains("CDB: "));
             let adapter = device(&said.message.text).map(str::to_string);
             let name = whose.or(adapter).unwrap_or_default();
-            self.state(MessageKind::Timeout, &name, said.message, said.place, sink);
+            self.complaints.take(MessageKind::Timeout, &name, said.message, said.place, sink);
         }
         if let Some((disk, said)) = gone {
-            self.state(MessageKind::Offline, &disk, said, place.clone(), sink);
+            self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
         if let Some(disk) = self.names.reset(message) {
             let said = Message::new(stamp, message);
-            self.state(MessageKind::Controller, &disk, said, place, sink);
+            self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
             return;
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
@@ -503,24 +531,14 @@ impl KernelLog {
             _ => self.names.known_at(address),
         });
         let name = named.map(str::to_string).or(port).or(at).unwrap_or_default();
-        self.state(kind, &name, Message::new(stamp, message), place, sink);
+        self.complaints.take(kind, &name, Message::new(stamp, message), place, sink);
     }
+}
 
-    fn state(
-        &mut self,
-        kind: MessageKind,
-        name: &str,
-        message: Message,
-        place: String,
-        sink: &mut dyn Sink,
-    ) {
-        let count = self.counts.entry((kind.name(), name.to_string())).or_default();
-        *count += 1;
-        if *count <= KEPT {
-            let key = key::KERNEL_LOG.of(kind.name());
-            fact(name, key, FactValue::Message(message), place, sink);
-        }
-    }
+/// `2017-04-06T20:07:33...`: as text in the order of time, within one zone.
+fn is_whole_date(stamp: &str) -> bool {
+    let year = stamp.split('-').next().unwrap_or_default();
+    year.len() == 4 && integer(year).is_some() && stamp.contains(':')
 }
 
 /// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and how many (SBC-4).
@@ -547,11 +565,6 @@ fn has_microseconds(line: &str) -> bool {
         let fraction = before.rsplit('.').next().unwrap_or_default();
         fraction.len() == 6 && fraction.len() < before.len() && integer(fraction).is_some()
     })
-}
-
-fn fact(name: &str, key: FactKey, value: FactValue, read_from: String, sink: &mut dyn Sink) {
-    let device = (!name.is_empty()).then(|| sink.device(name));
-    sink.fact(Fact::new(device, key, value, read_from));
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Paths to a volume: `multipath -ll`.
 //!
 //! ## Reads
-//! Each volume with its paths. Facts of the volume are `device.alias` (its name), `device.model`,
+//! Each volume with its paths; rows of paths that somebody grepped out of it; and what `multipathd` logs of a path (`tur checker
+//! reports path is down`, `mark as failed`). Facts of the volume are `device.alias` (its name), `device.model`,
 //! `device.slaves` (the paths), `multipath.paths` and `multipath.failed`; of a path that does not
 //! work `path.state`, as printed.
 //!
 //! ## Where it comes from
-//! `multipath -ll`, `multipathd show topology`.
+//! `multipath -ll`, `multipathd show topology`, `journalctl -u multipathd`.
 //!
 //! ## Versions
 //! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
@@ -40,8 +41,32 @@ fn sniff(lines: &[&str]) -> Sniff {
             let text = second.trim();
             Sniff::from(text.starts_with("size=") || text.starts_with("[size="))
         }
-        _ => Sniff::No,
+        [first, ..] => {
+            let row = path(first).is_some_and(|(_, said)| is_state(&said));
+            (row || logged(first).is_some()).into()
+        }
+        [] => Sniff::No,
     }
+}
+
+/// Whether a row says whether its path works, as nothing else does that has four numbers and a name.
+fn is_state(said: &str) -> bool {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let device_mapper = matches!(words.first(), Some(&"active" | &"failed" | &"undef"));
+    let checker = ["ready", "faulty", "shaky", "ghost", "i/o", "timeout", "delayed"];
+    device_mapper && words.get(1).is_some_and(|word| checker.contains(word))
+}
+
+/// The path that the daemon logs as gone: `... multipathd[4554]: mpathaq: sdak - tur checker reports path is down`.
+fn logged(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("multipathd")?;
+    let (_, message) = rest.split_once(": ")?;
+    let of_volume = message.split_once(": ").map_or(message, |(_, rest)| rest);
+    let (disk, said) = of_volume.split_once(' ')?;
+    let disk = disk.trim_end_matches(':');
+    let gone = said.contains("path is down") || said.contains("mark as failed");
+    let named = disk.bytes().all(|b| b.is_ascii_alphanumeric()) && disk.starts_with("sd");
+    (gone && named).then_some(disk)
 }
 
 /// `mpatha (3600601...) dm-2 DGC,VRAID`: name, kernel's name, model.
@@ -104,7 +129,12 @@ impl Reader for Multipath {
             }
             return Step::Took;
         }
+        if let Some(disk) = logged(line) {
+            state(sink, disk, "path.state", "down", &self.place);
+            return Step::Took;
+        }
         let ours = text.is_empty()
+            || text.contains(" multipathd[")
             || text.starts_with("size=")
             || text.starts_with("[size=")
             || text.contains("policy='")

@@ -771,6 +771,8 @@ fn state_of(key: &str, value: &str) -> Option<String> {
     let said = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
     let works = said.starts_with("online") || said.starts_with("unconfigured(good)");
     let plain = key == "member.state" && works;
+    // `Unconfigured(bad)` of MegaCli, `UBad` of storcli.
+    let said = if said.ends_with("(bad)") { "bad".to_string() } else { said };
     Some(said).filter(|said| !said.is_empty() && !plain)
 }
 

@@ -21,11 +21,12 @@ struct Rule {
 }
 
 /// All kinds, in the order in which they are tried.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     Rule { name: "quote", behind: &[], off: quote },
     Rule { name: "tags", behind: &[], off: tags },
     Rule { name: "cells", behind: &[], off: cells },
     Rule { name: "bar", behind: &[], off: bar },
+    Rule { name: "hash", behind: &[], off: hash },
     Rule { name: "ticks", behind: &[], off: ticks },
     Rule { name: "label", behind: &[], off: label },
     Rule { name: "file", behind: &[], off: file },
@@ -156,6 +157,12 @@ fn quote(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
 fn bar(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let rest = line.trim_start().strip_prefix('|')?;
     Some((Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
+}
+
+/// The sign of a comment before each line, as listings stand in scripts and their settings.
+fn hash(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let rest = line.trim_start().strip_prefix('#').filter(|rest| rest.starts_with([' ', '\t']))?;
+    Some((Cow::Borrowed(rest.get(1..)?), 0))
 }
 
 /// The cells of a Markdown table, and the rules between its rows.

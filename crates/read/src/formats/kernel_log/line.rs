@@ -26,7 +26,10 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
             )
         });
     }
-    if let Some(split) = of_syslog(text) {
+    if let Some(split) = of_syslog(text).or_else(|| of_kmsg(text)).or_else(|| of_talos(text)) {
+        return Some(split);
+    }
+    if let Some(split) = of_illumos(text) {
         return Some(split);
     }
     if let Some((stamp, message)) = text.split_once(' ')
@@ -70,6 +73,38 @@ fn of_syslog(text: &str) -> Option<(&str, &str)> {
     Some((stamp, split(message).map_or(message, |(_, message)| message)))
 }
 
+/// `4,1082,153214221,-;nvme nvme0: ...` of /dev/kmsg: level, number and microseconds since boot
+/// (Documentation/ABI/testing/dev-kmsg).
+fn of_kmsg(text: &str) -> Option<(&str, &str)> {
+    let (head, message) = text.split_once(';')?;
+    let mut parts = head.split(',');
+    let (level, number, time) = (parts.next()?, parts.next()?, parts.next()?);
+    let numbers = [level, number, time].iter().all(|part| integer(part).is_some());
+    let flag = matches!(parts.next(), Some("-" | "c" | "+"));
+    (numbers && flag && level.len() < 4).then_some(("", message))
+}
+
+/// `node03: kern: warning: [2026-01-01T23:30:46.079064078Z]: nvme nvme1: ...`, as `talosctl dmesg` writes a line.
+fn of_talos(text: &str) -> Option<(&str, &str)> {
+    let (node, rest) = text.split_once(": kern: ")?;
+    let (level, rest) = rest.trim_start().split_once(": [")?;
+    let (stamp, message) = rest.split_once("]: ")?;
+    WallTime::read(stamp)?;
+    (!node.contains(' ') && level.len() < 8).then_some((stamp, message))
+}
+
+/// `2017-04-06T20:07:33.81+00:00 node5 sata: [ID 801845 kern.info] /pci@0,0/...: SATA port 4 error`: the system log of
+/// illumos, in which a driver speaks with the number of its message. `#012` and `#011` stand for line feed and tab.
+fn of_illumos(text: &str) -> Option<(&str, &str)> {
+    let (head, rest) = text.split_once(": [ID ")?;
+    let (number, message) = rest.split_once("] ")?;
+    let (number, level) = number.split_once(' ')?;
+    let (before, _driver) = head.rsplit_once(' ')?;
+    let (stamp, _host) = before.rsplit_once(' ')?;
+    WallTime::read(stamp.rsplit(' ').next()?)?;
+    (integer(number).is_some() && level.starts_with("kern.")).then_some((stamp, message))
+}
+
 /// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
 /// shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
@@ -82,6 +117,13 @@ fn untagged(text: &str) -> Option<(&str, &str)> {
     let is_time =
         words.nth(1).is_some_and(|time| time.len() == 8 && WallTime::read(time).is_some());
     (is_month && is_time && is_bare(message)).then_some((stamp, message))
+}
+
+/// ` SUBSYSTEM=nvme`, ` DEVICE=c245:1`: what /dev/kmsg adds to a message, on lines of their own.
+pub(super) fn is_of_kmsg(line: &str) -> bool {
+    let indented = line.trim_start();
+    let key = indented.split_once('=').map(|(key, _)| key).filter(|_| indented.len() < line.len());
+    key.is_some_and(|key| matches!(key, "SUBSYSTEM" | "DEVICE"))
 }
 
 /// The messages of a line into which several were run together: each begins with a time of its own in
@@ -213,11 +255,13 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 18] = [
+    const BEGIN: [&str; 20] = [
         "blk_update_request: ",
         "end_request: ",
         "print_req_error: ",
         "Buffer I/O error on dev",
+        "3w-9xxx: scsi",
+        "aacraid: ",
         "usb-storage ",
         "xhci",
         "critical medium error, dev ",

@@ -1,0 +1,56 @@
+//! Complaints that a log makes of devices: the first of each kind and device are kept, all are counted.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{Fact, FactKey, FactValue, Message, MessageKind, Sink, key};
+
+/// Messages kept of one kind and device.
+const KEPT: u64 = 100;
+
+/// How often each kind was said of each device.
+#[derive(Default)]
+pub(crate) struct Complaints {
+    counts: BTreeMap<(&'static str, String), u64>,
+}
+
+impl Complaints {
+    /// Takes a complaint, about no device where the name is empty.
+    pub(crate) fn take(
+        &mut self,
+        kind: MessageKind,
+        name: &str,
+        message: Message,
+        place: String,
+        sink: &mut dyn Sink,
+    ) {
+        let count = self.counts.entry((kind.name(), name.to_string())).or_default();
+        *count += 1;
+        if *count <= KEPT {
+            let key = key::KERNEL_LOG.of(kind.name());
+            fact(name, key, FactValue::Message(message), place, sink);
+        }
+    }
+
+    /// States how many there were of each kind, of how many lines, and the time of the last line as printed.
+    pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
+        let place = sink.source().place();
+        for ((kind, name), count) in std::mem::take(&mut self.counts) {
+            let value = FactValue::Count(count);
+            fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
+        }
+        fact("", key::KERNEL_LOG_LINES, FactValue::Count(lines), place.clone(), sink);
+        fact("", key::KERNEL_LOG_END, FactValue::Text(end), place, sink);
+    }
+}
+
+/// A fact of a device, or of the machine where the name is empty.
+pub(crate) fn fact(
+    name: &str,
+    key: FactKey,
+    value: FactValue,
+    read_from: String,
+    sink: &mut dyn Sink,
+) {
+    let device = (!name.is_empty()).then(|| sink.device(name));
+    sink.fact(Fact::new(device, key, value, read_from));
+}

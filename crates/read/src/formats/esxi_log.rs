@@ -1,0 +1,248 @@
+//! The kernel's log of VMware ESX and ESXi: paths that are gone, commands that failed or were aborted.
+//!
+//! ## Reads
+//! Lines of `vmkernel.log` and `vobd.log` in all their forms. A complaint of a known kind becomes a fact
+//! `kernel.log.KIND` of the device, adapter or driver that it names, as those of Linux do (format `kernel-log`): `offline`
+//! (all paths are down, the device is lost), `link` (one path is), `timeout`, `controller` (commands aborted, a bus or device
+//! reset, a host status that says so), `medium` (sense key 3). `kernel.log.lines` counts the lines.
+//!
+//! ## Where it comes from
+//! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`); `/var/log/vmkernel` of ESX.
+//!
+//! ## Versions
+//! ESX 3 and 4, ESXi 5 to 8.
+//!
+//! ## Traps
+//! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus, 0x1 no connection, 0x3 and 0x5 a
+//! time-out and an abort, 0x7 and 0x8 an error and a reset. Sense data behind `Possible` or `Invalid` are left over from
+//! another command. Conflicts of reservations are the other host's doing, and no fault of the disk. A clock behind the
+//! date (`84:18:41:17.645`) counts from the boot.
+//!
+//! ## Cannot know
+//! What the log left out: it limits how often it says the same (`repeated 10 times`). Whether lines are missing: they bear
+//! no numbers.
+
+use iowhy_model::{Level, Message, MessageKind, Sink};
+
+use crate::drive::complaints::Complaints;
+use crate::drive::health::Places;
+use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "esxi-log",
+    summary: "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
+    manual: include_str!("esxi_log.rs"),
+    level: Level::E,
+    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
+    reader: || Box::new(EsxiLog::default()),
+};
+
+/// What words make a complaint of which kind; the first row whose words all stand there decides.
+const KINDS: [(MessageKind, &[&str]); 25] = [
+    (MessageKind::Medium, &["Valid sense data: 0x3 "]),
+    (MessageKind::Offline, &["Lost connectivity to storage device"]),
+    (MessageKind::Offline, &["ermanently inaccessible"]),
+    (MessageKind::Offline, &["ermanent Device Loss"]),
+    (MessageKind::Offline, &["ll Paths Down"]),
+    (MessageKind::Offline, &["Lost access to volume"]),
+    (MessageKind::Offline, &["H:0x1 "]),
+    (MessageKind::Link, &["Lost path redundancy"]),
+    (MessageKind::Link, &["pathstate.dead"]),
+    (MessageKind::Link, &["ath vmhba", " is down"]),
+    (MessageKind::Link, &["I/O could not be issued to device"]),
+    (MessageKind::Timeout, &["H:0x3 "]),
+    (MessageKind::Timeout, &["H:0x5 "]),
+    (MessageKind::Timeout, &["Reservation error: Timeout"]),
+    (MessageKind::Timeout, &["File system timeout"]),
+    (MessageKind::Controller, &["H:0x2 "]),
+    (MessageKind::Controller, &["H:0x7 "]),
+    (MessageKind::Controller, &["H:0x8 "]),
+    (MessageKind::Controller, &["state in doubt"]),
+    (MessageKind::Controller, &["issued abort"]),
+    (MessageKind::Controller, &["ahciAbortIO"]),
+    (MessageKind::Controller, &["VIRT_RESET"]),
+    (MessageKind::Controller, &["LUN_RESET"]),
+    (MessageKind::Controller, &["Storage initiator error"]),
+    (MessageKind::Controller, &["Bus reset"]),
+];
+
+fn kind(message: &str) -> Option<MessageKind> {
+    let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
+    KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
+}
+
+/// The time as printed, and the message, of a line of one of the two logs.
+fn split(line: &str) -> Option<(&str, &str)> {
+    for (at, _) in line.match_indices("cpu") {
+        let (before, rest) = line.split_at(at);
+        if let Some((who, message)) = rest.split_once(')')
+            && is_processor(who)
+        {
+            return Some((stamp(before)?, message.trim_start()));
+        }
+    }
+    // `vobd: ...`, `In(14) vobd[2097700]: [scsiCorrelator] 171974us: ...`.
+    let (head, rest) = line.split_once("vobd")?;
+    let (_, message) = rest.split_once(": ")?;
+    message.contains("us: ").then_some((stamp(head)?, message))
+}
+
+/// The time that a line begins with: `2017-02-25T17:34:15.505Z`, `Apr 27 10:14:42`.
+fn stamp(head: &str) -> Option<&str> {
+    let blanks: Vec<usize> = head.match_indices(' ').map(|(at, _)| at).collect();
+    let to = |end: Option<&usize>| head.get(..*end?);
+    let whole = to(blanks.first()).filter(|word| word.contains('T'));
+    // A day of one digit stands behind two blanks.
+    let dated = || {
+        let end = blanks.iter().find(|at| head.get(..**at).is_some_and(|text| text.contains(':')));
+        to(end)
+    };
+    let is_time = |stamp: &&str| {
+        let words: Vec<&str> = stamp.split_whitespace().collect();
+        let dated =
+            words.len() == 1 || words.len() == 3 && words.first().is_some_and(|m| m.len() == 3);
+        dated && words.last().is_some_and(|time| WallTime::read(time).is_some())
+    };
+    let stamp = whole.or_else(dated).filter(is_time)?;
+    Some(stamp.trim_end_matches(':'))
+}
+
+/// `cpu3:1037`: the processor and the world that spoke.
+fn is_processor(word: &str) -> bool {
+    let numbers = word.strip_prefix("cpu").and_then(|rest| rest.split_once(':'));
+    numbers.is_some_and(|(cpu, world)| integer(cpu).is_some() && integer(world).is_some())
+}
+
+/// Whom a message is about: a device by its identifier (`naa.`, `t10.`, `eui.`, `mpx.`), else an adapter, else the driver that
+/// speaks.
+fn device(message: &str) -> &str {
+    let end = |text: &str| {
+        text.find(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | '\'' | ')'))
+            .unwrap_or(text.len())
+    };
+    for mark in ["naa.", "t10.", "eui.", "mpx."] {
+        if let Some(rest) = message.find(mark).and_then(|at| message.get(at..)) {
+            return rest.get(..end(rest)).unwrap_or_default().trim_end_matches(['.', ':']);
+        }
+    }
+    if let Some(rest) = message.find("vmhba").and_then(|at| message.get(at..)) {
+        let digits = rest.bytes().skip("vmhba".len()).take_while(u8::is_ascii_digit).count();
+        return rest.get(.."vmhba".len() + digits).unwrap_or_default();
+    }
+    let driver = message.split([':', '[']).next().unwrap_or_default();
+    let named = driver.ends_with(|c: char| c.is_ascii_digit()) || driver.starts_with("vmw_");
+    if named && !driver.contains(' ') { driver } else { "" }
+}
+
+#[derive(Default)]
+struct EsxiLog {
+    places: Places,
+    lines: u64,
+    end: String,
+    complaints: Complaints,
+}
+
+impl Reader for EsxiLog {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let place = self.places.next(sink);
+        let Some((stamp, message)) = split(line) else {
+            // A message goes on in the next line of syslog, which bears its time and no processor.
+            let more = line.trim().is_empty() || line.contains(" vmkernel: ");
+            return if more { Step::Took } else { Step::Passed };
+        };
+        self.lines += 1;
+        self.end = stamp.to_string();
+        if let Some(kind) = kind(message) {
+            let said = Message::new(stamp, message);
+            self.complaints.take(kind, device(message), said, place, sink);
+        }
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_all_versions() {
+        for (line, stamp, begins) in [
+            (
+                "2017-02-25T17:34:15.505Z cpu0:65560)NMP: nmp_Throttle: Cmd 0x2a",
+                "2017-02-25T17:34:15.505Z",
+                "NMP:",
+            ),
+            (
+                "2023-05-01T10:00:00.123Z In(182) vmkernel: cpu12:2097193)ScsiDeviceIO: x",
+                "2023-05-01T10:00:00.123Z",
+                "ScsiDeviceIO",
+            ),
+            (
+                "Apr 27 10:14:42 host vmkernel: 84:18:41:17.645 cpu3:1062)lpfc0:0712: x",
+                "Apr 27 10:14:42",
+                "lpfc0",
+            ),
+            (
+                "Mar  4 11:02:17 host7 vmkernel: 12:03:45:10.210 cpu5:4120)lpfc1:0712: x",
+                "Mar  4 11:02:17",
+                "lpfc1",
+            ),
+            (
+                "Aug 15 06:07:13 vobd: Aug 15 06:07:13.285: 171971079169us: [vob.scsi.scsipath.pathstate.dead] x",
+                "Aug 15 06:07:13",
+                "Aug 15",
+            ),
+        ] {
+            let (printed, message) = split(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(printed, stamp, "{line}");
+            assert!(message.starts_with(begins), "{message}");
+        }
+        for other in ["perf (cpu3:1062) said", "Nov 21 08:36:47 web sshd[812]: vobd is no word: x"]
+        {
+            assert_eq!(split(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn messages_by_kind_and_device() {
+        for (message, expected, name) in [
+            (
+                "NMP: nmp_ThrottleLogForDevice:3617: Cmd 0x2a to dev \"naa.600a0b80\" on path \"vmhba2:C0:T0:L0\" Failed: H:0x2 D:0x0 P:0x0",
+                Some(MessageKind::Controller),
+                "naa.600a0b80",
+            ),
+            (
+                "ScsiDeviceIO: 2927: Cmd 0x28 to dev \"mpx.vmhba1:C0:T2:L0\" failed H:0x0 D:0x2 P:0x0 Valid sense data: 0x3 0x11 0x0.",
+                Some(MessageKind::Medium),
+                "mpx.vmhba1:C0:T2:L0",
+            ),
+            (
+                "171971079169us: Lost connectivity to storage device naa.60060xxx. Path vmhba39:C0:T0:L0 is down.",
+                Some(MessageKind::Offline),
+                "naa.60060xxx",
+            ),
+            (
+                "lpfc0:0712:FPe:SCSI layer issued abort device Data: x0 x83",
+                Some(MessageKind::Controller),
+                "lpfc0",
+            ),
+            (
+                "vmw_ahci[00000017]: ahciAbortIO:(curr) HWQD: 0 BusyL: 0",
+                Some(MessageKind::Controller),
+                "vmw_ahci",
+            ),
+            ("SCSI: 119: Failing I/O due to too many reservation conflicts", None, ""),
+        ] {
+            assert_eq!((kind(message), device(message)), (expected, name), "{message}");
+        }
+    }
+}
