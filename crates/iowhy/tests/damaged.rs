@@ -116,8 +116,14 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("bonnie", "dropped", 2, "the sample is so short that its one line is among them"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
     ("collectl-brief", "dropped", 2, "the sample is so short that its heading is among the lines"),
-    ("dbench", "dropped", 2, "the heading of its one table is among the ten"),
+    (
+        "dbench",
+        "dropped",
+        1,
+        "the heading of its table is among the ten, its rows are named unread",
+    ),
     ("dstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
+    ("esxtop", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("fio-json", "dropped", 1, "totals are declared"),
     (
         "latency-outliers",

@@ -79,7 +79,7 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 77] = [
+const KINDS: [(MessageKind, &[&str]); 75] = [
     (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
     (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
     (MessageKind::Medium, &["critical medium error"]),
@@ -144,8 +144,6 @@ const KINDS: [(MessageKind, &[&str]); 77] = [
     // drivers/scsi/3w-9xxx.h, twa_aen_table and twa_error_table
     (MessageKind::Link, &["3w-", "PCI bus parity error"]),
     (MessageKind::Link, &["3w-", "PCI Parity Error"]),
-    (MessageKind::Medium, &["3w-", "Sector repair completed"]),
-    (MessageKind::Medium, &["3w-", "Drive ECC error"]),
     (MessageKind::Timeout, &["3w-", "Drive timeout detected"]),
     // usr/src/uts/common/io/sata of illumos
     (MessageKind::Link, &["SATA port ", " error"]),
@@ -242,6 +240,18 @@ fn device(message: &str) -> Option<&str> {
     port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
 }
 
+/// The drive of which an adapter of 3ware says that a sector could not be read, and was written anew from the others or not
+/// (drivers/scsi/3w-9xxx.h, twa_aen_table): `scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
+fn unread_behind_3ware(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("3w-")?.1.split_once(": ")?;
+    let (adapter, said) = rest.split_once(": AEN: ")?;
+    let unread =
+        ["Sector repair completed", "Drive ECC error"].iter().any(|what| said.contains(what));
+    let (_, port) = said.split_once("port=").filter(|_| unread)?;
+    let port = port.split(|c: char| !c.is_ascii_digit()).next().filter(|port| !port.is_empty())?;
+    Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
+}
+
 /// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or the controller's place.
 fn of_illumos(message: &str) -> Option<&str> {
     let rest = message.get(message.find("/pci@")?..)?;
@@ -282,6 +292,8 @@ struct KernelLog {
     /// The disk whose last message was a read error.
     read_error: String,
     complaints: Complaints,
+    /// Sectors that drives behind an adapter could not read, as it counts them.
+    unread: BTreeMap<String, u64>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
     /// What the log called the disks at which addresses and plugs.
@@ -443,6 +455,10 @@ impl KernelLog {
             let value = FactValue::Text(work);
             fact(&name, key::ARRAY_ACTION, value, place.clone(), sink);
         }
+        for (drive, count) in std::mem::take(&mut self.unread) {
+            let key = key::MEMBER_ERRORS.of("media");
+            fact(&drive, key, FactValue::Count(count), place.clone(), sink);
+        }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
@@ -509,6 +525,10 @@ impl KernelLog {
         if let Some(disk) = self.names.reset(message) {
             let said = Message::new(stamp, message);
             self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
+            return;
+        }
+        if let Some(drive) = unread_behind_3ware(message).filter(|_| self.unread.len() < ARRAYS) {
+            *self.unread.entry(drive).or_default() += 1;
             return;
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
@@ -619,6 +639,14 @@ mod tests {
         let slow = "[134720.892042] ata3: link is slow to respond, please be patient (ready=0)\n";
         assert_eq!(count(&(wakes.to_string() + slow)), None);
         assert_eq!(count(&(wakes.replace("ata3", "ata4") + slow)), Some("1".to_string()));
+    }
+
+    #[test]
+    fn what_an_adapter_repaired_is_counted_of_the_drive() {
+        let line = "3w-9xxx: scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F.";
+        assert_eq!(unread_behind_3ware(line).as_deref(), Some("c0/p1"));
+        let other = "3w-9xxx: scsi0: AEN: INFO (0x04:0x0029): Verify started:unit=0.";
+        assert_eq!(unread_behind_3ware(other), None);
     }
 
     #[test]
