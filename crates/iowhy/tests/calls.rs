@@ -94,7 +94,7 @@ fn every_system_call_of_dd_is_counted_and_the_disk_has_its_part() {
     }
     let disk = Loop::new(64, None);
     let dd = own("dd");
-    std::fs::copy("/bin/dd", &dd).unwrap();
+    rig::copy_program("/bin/dd", &dd);
     let comm = dd.file_name().unwrap().to_str().unwrap();
     let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
     until_attached(&watching);
@@ -138,7 +138,7 @@ fn requests_of_io_uring_are_counted_one_by_one() {
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     let fio = own("fio");
     let found = rig::run("sh", &["-c", "command -v fio"]);
-    std::fs::copy(found.trim(), &fio).unwrap();
+    rig::copy_program(found.trim(), &fio);
     let comm = fio.file_name().unwrap().to_str().unwrap();
     let watching = iowhy(&["syscalls", "--comm", comm, "--json", "--for", "5m"]);
     until_attached(&watching);

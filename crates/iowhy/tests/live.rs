@@ -216,7 +216,7 @@ fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     }
     // The binary is copied to where everybody may run it.
     let binary = std::env::temp_dir().join(format!("iowhy-unprivileged-{}", std::process::id()));
-    std::fs::copy(env!("CARGO_BIN_EXE_iowhy"), &binary).unwrap();
+    rig::copy_program(env!("CARGO_BIN_EXE_iowhy"), &binary);
     let ended = Command::new(&binary)
         .args(["why", "--json", "--for", "2s"])
         .stdin(Stdio::null())
@@ -542,7 +542,7 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     }
     // Others may not look into the folder that it was built in.
     let copy = std::env::temp_dir().join(format!("iowhy-plain-{}", std::process::id()));
-    std::fs::copy(env!("CARGO_BIN_EXE_iowhy"), &copy).unwrap();
+    rig::copy_program(env!("CARGO_BIN_EXE_iowhy"), &copy);
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", copy.to_str().unwrap()];
     let tried = start("setpriv", &[&nobody[..], &["hist", "1", "1"]].concat());
     let tried = tried.wait_with_output().unwrap();

@@ -168,6 +168,12 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
+/// Copies a program, in a process of its own: a descriptor that writes to it, inherited for a moment by a child that
+/// another thread starts, would keep it from being run (ETXTBSY).
+pub fn copy_program(from: &str, to: &std::path::Path) {
+    run("cp", &[from, &to.display().to_string()]);
+}
+
 /// Waits until the child watches: once its programs are attached it gives up its rights.
 pub fn until_attached(child: &std::process::Child) {
     let rights = |pid: &str| {
