@@ -7,6 +7,15 @@ use iowhy_model::{Fact, FactKey, FactValue, Message, MessageKind, Sink, key};
 /// Messages kept of one kind and device.
 const KEPT: u64 = 100;
 
+/// What words make a complaint of which kind: all words of a row must stand in the message.
+pub(crate) type Kinds = [(MessageKind, &'static [&'static str])];
+
+/// The kind of the first row that fits a message.
+pub(crate) fn kind_of(kinds: &Kinds, message: &str) -> Option<MessageKind> {
+    let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
+    kinds.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
+}
+
 /// How often each kind was said of each device.
 #[derive(Default)]
 pub(crate) struct Complaints {

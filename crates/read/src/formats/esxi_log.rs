@@ -24,7 +24,7 @@
 
 use iowhy_model::{Level, Message, MessageKind, Sink};
 
-use crate::drive::complaints::Complaints;
+use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
 use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// What words make a complaint of which kind; the first row whose words all stand there decides.
-const KINDS: [(MessageKind, &[&str]); 25] = [
+const KINDS: &Kinds = &[
     (MessageKind::Medium, &["Valid sense data: 0x3 "]),
     (MessageKind::Offline, &["Lost connectivity to storage device"]),
     (MessageKind::Offline, &["ermanently inaccessible"]),
@@ -66,11 +66,6 @@ const KINDS: [(MessageKind, &[&str]); 25] = [
     (MessageKind::Controller, &["Storage initiator error"]),
     (MessageKind::Controller, &["Bus reset"]),
 ];
-
-fn kind(message: &str) -> Option<MessageKind> {
-    let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
-    KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
-}
 
 /// The time as printed, and the message, of a line of one of the two logs.
 fn split(line: &str) -> Option<(&str, &str)> {
@@ -153,7 +148,7 @@ impl Reader for EsxiLog {
         };
         self.lines += 1;
         self.end = stamp.to_string();
-        if let Some(kind) = kind(message) {
+        if let Some(kind) = kind_of(KINDS, message) {
             let said = Message::new(stamp, message);
             self.complaints.take(kind, device(message), said, place, sink);
         }
@@ -242,7 +237,7 @@ mod tests {
             ),
             ("SCSI: 119: Failing I/O due to too many reservation conflicts", None, ""),
         ] {
-            assert_eq!((kind(message), device(message)), (expected, name), "{message}");
+            assert_eq!((kind_of(KINDS, message), device(message)), (expected, name), "{message}");
         }
     }
 }

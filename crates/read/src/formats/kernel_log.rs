@@ -47,8 +47,8 @@ use iowhy_model::{FactValue, Level, Message, MessageKind, Note, Sink, key};
 use self::journal::Journal;
 use self::line::{is_bare, is_of_another, is_of_kmsg, is_pci, messages, peripheral, split};
 use self::names::Names;
-use crate::drive::complaints::{Complaints, fact};
-use crate::drive::health::state;
+use crate::drive::complaints::{Complaints, Kinds, fact, kind_of};
+use crate::drive::health::{Places, state};
 use crate::drive::smartd_lines;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
@@ -79,7 +79,7 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
 /// named on the project's page on evidence).
-const KINDS: [(MessageKind, &[&str]); 75] = [
+const KINDS: &Kinds = &[
     (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
     (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
     (MessageKind::Medium, &["critical medium error"]),
@@ -136,7 +136,7 @@ const KINDS: [(MessageKind, &[&str]); 75] = [
     (MessageKind::Controller, &["xhci", ": ERROR "]),
     (MessageKind::Controller, &["xhci", "not responding"]),
     (MessageKind::Controller, &["xhci", "HC died"]),
-    // What other parts of the adapter's firmware say there is of itself (mpi/mpi_log_sas.h, originators).
+    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h, originators).
     (MessageKind::Controller, &["log_info(", "originator(PL)"]),
     (MessageKind::Controller, &["aacraid", "Host adapter abort request"]),
     (MessageKind::Controller, &["aacraid", "Host adapter reset request"]),
@@ -183,8 +183,7 @@ fn as_printed(line: &str) -> Cow<'_, str> {
 }
 
 fn kind(message: &str) -> Option<MessageKind> {
-    let fits = |words: &&[&str]| words.iter().all(|word| message.contains(word));
-    KINDS.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind).or_else(|| returned(message))
+    kind_of(KINDS, message).or_else(|| returned(message))
 }
 
 /// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
@@ -281,8 +280,7 @@ fn is_disk(name: &str) -> bool {
 
 #[derive(Default)]
 struct KernelLog {
-    /// Lines offered so far; the first is that of the listing.
-    offered: u64,
+    places: Places,
     /// Those that were of the kernel.
     lines: u64,
     /// The time of the last of them, as printed.
@@ -353,9 +351,7 @@ impl Reader for KernelLog {
 impl KernelLog {
     /// Takes a line that holds one message at most.
     fn one(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let first = sink.source().lines.map_or(0, |(first, _)| first);
-        let place = format!("{}:{}", sink.source().input, first + self.offered);
-        self.offered += 1;
+        let place = self.places.next(sink);
         if matches!(self.form, Form::Unknown) {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,

@@ -26,10 +26,8 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
             )
         });
     }
-    if let Some(split) = of_syslog(text).or_else(|| of_kmsg(text)).or_else(|| of_talos(text)) {
-        return Some(split);
-    }
-    if let Some(split) = of_illumos(text) {
+    let forms = [of_syslog, of_kmsg, of_talos, of_illumos];
+    if let Some(split) = forms.iter().find_map(|form| form(text)) {
         return Some(split);
     }
     if let Some((stamp, message)) = text.split_once(' ')
