@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 13] = [
+const COLLECTIONS: [(&str, &str); 14] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -28,6 +28,7 @@ const COLLECTIONS: [(&str, &str); 13] = [
     ("P10", "Tenth collection, in the layout of the tools"),
     ("P11", "Eleventh collection, in the layout of the tools"),
     ("P12", "Twelfth collection, in the layout of the tools"),
+    ("P13", "Thirteenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
@@ -157,7 +158,7 @@ impl PublishedCase {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P12`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P13`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         let begins = self.name.split('-').next().unwrap_or_default();
         let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);
@@ -297,10 +298,11 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     let count = |grade| told.iter().filter(|(_, told)| told.grade == grade).count();
     let wrong: Vec<f64> =
         told.iter().filter(|(_, t)| t.grade == Grade::Wrong).map(|(_, t)| t.confidence).collect();
-    let mean = wrong.iter().sum::<f64>() / wrong.len().max(1) as f64;
+    let mean = wrong.iter().sum::<f64>() / wrong.len() as f64;
+    let mean = if wrong.is_empty() { "-".to_string() } else { format!("{mean:.2}") };
     let _ = writeln!(
         out,
-        "\n{} right, {} right to admit that it is not enough, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean:.2}; \
+        "\n{} right, {} right to admit that it is not enough, {} insufficient, {} wrong, {} unread, of {}. Mean confidence of the wrong: {mean}; \
          wrong at 0.8 or more: {}.\n",
         count(Grade::Right),
         count(Grade::Admitted),
