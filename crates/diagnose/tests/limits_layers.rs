@@ -340,6 +340,33 @@ fn layer_above() {
     assert!(of(&above(7.0, 24.0), "layer.above").is_empty());
 }
 
+#[test]
+fn layer_above_from_averages_of_an_array_and_idle_disks() {
+    // Four rows of an array that writes in seconds, beside two disks that each do `per_s` writes in `below_ms`.
+    let array = |above_ms: f64, below_ms: f64, per_s: f64, disks: &[&str]| {
+        let mut capture = MadeCapture::averaged();
+        for _ in 0..4 {
+            row(&mut capture, "md127", 1.0, 8.0 * above_ms / 1e3, &[(Op::Write, 8.0, above_ms)]);
+            for disk in disks {
+                let queue = per_s * below_ms / 1e3;
+                row(&mut capture, disk, queue, queue, &[(Op::Write, per_s, below_ms)]);
+            }
+        }
+        capture.judge()
+    };
+    let findings = array(2400.0, 12.0, 5.0, &["sda", "sdb"]);
+    assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
+    assert!(!blames_a_device(&findings), "{}", brief(&findings));
+    near(cited(&findings, "layer.above", "latency above over that of"), 200.0);
+    // Near misses: a disk is busy; it is slow itself; the disks did not move the bytes; it waits for no longer than
+    // people bear; there is no other disk.
+    assert!(of(&array(2400.0, 12.0, 60.0, &["sda", "sdb"]), "layer.above").is_empty());
+    assert!(of(&array(2400.0, 500.0, 5.0, &["sda"]), "layer.above").is_empty());
+    assert!(of(&array(2400.0, 12.0, 3.0, &["sda", "sdb"]), "layer.above").is_empty());
+    assert!(of(&array(90.0, 1.0, 5.0, &["sda", "sdb"]), "layer.above").is_empty());
+    assert!(of(&array(2400.0, 12.0, 5.0, &[]), "layer.above").is_empty());
+}
+
 /// A mapped device that answers in so many ms what the disk below does in half a millisecond.
 fn mapped(above_ms: f64, below_ms: f64, told: bool) -> Vec<Finding> {
     let mut capture = MadeCapture::new();

@@ -12,14 +12,16 @@
 //! ## Needs
 //! The latency the program or the system call saw, beside the block layer's at the same time
 //! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop). For a
-//! device that is made of others: its I/Os and those of all of them, traced in one capture.
+//! device that is made of others: its I/Os and those of all of them, traced in one capture, or `iostat -x` of all disks.
 //!
 //! ## Rule
 //! What was seen above takes more than three times what the block layer needs for it: the mean above
 //! against the mean below, times the block I/Os that each call needs, at least one. The block layer
 //! itself must be well: its mean below three healthy service times on every disk that could be meant.
 //! The same factor holds between a device and those it is made of, which must be idle for more than
-//! half of the time: requests wait above a busy disk because of it.
+//! half of the time: requests wait above a busy disk because of it. From averages, three rows of it must be ten times slower
+//! than the slowest disk of the listing and above 0.1 s, while no disk has half a request in flight and all of them together
+//! moved its bytes.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two looked at different times or devices.
@@ -35,6 +37,7 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
@@ -75,6 +78,21 @@ const SAME_TIME: f64 = 1.5;
 /// Above 20 % of the time somebody waits for memory or for I/O (as in `cap.cgroup`).
 const PRESSURE: f64 = 0.2;
 
+/// What to ask of a device that is made of others.
+const TO_DO: [&str; 2] = [
+    "`dmsetup table` and `dmsetup status` tell what it does: delay, crypt, thin, cache, snapshot",
+    "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
+];
+
+/// Rows with I/O from which on averages tell of a habit.
+const ROWS: usize = 3;
+/// Requests are merged on their way down, so that many above wait for one below: only what is far longer tells
+/// (choices; ten times, and what people feel).
+const TIMES_OF_AVERAGES: f64 = 10.0;
+const FELT_NS: f64 = 1e8;
+/// Least share of its bytes that the disks must have moved: figures are rounded.
+const MOVED: f64 = 0.9;
+
 /// What was measured in one layer.
 #[derive(Clone, Copy, Default)]
 struct LayerTime {
@@ -106,7 +124,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     // Whichever waited longest in all speaks.
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
     let above = most.and_then(|(place, above)| finding(analysis, *place, above));
-    above.into_iter().chain(between(analysis)).collect()
+    let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
+    above.into_iter().chain(between).collect()
 }
 
 /// Devices made of others that answer far later than those below them.
@@ -206,10 +225,7 @@ fn charge_between(
         Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
     finding.refuted_by =
         vec!["the block trace missed I/Os: its count is below that of /proc/diskstats".to_string()];
-    finding.next_step = lines(&[
-        "`dmsetup table` and `dmsetup status` tell what it does: delay, crypt, thin, cache, snapshot",
-        "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
-    ]);
+    finding.next_step = lines(&TO_DO);
     Some(finding)
 }
 
@@ -371,4 +387,106 @@ fn all_well(analysis: &Analysis) -> bool {
             },
         );
     traces && rows && histograms
+}
+
+/// What the rows of one device come to.
+#[derive(Default)]
+struct DeviceRows {
+    time: LayerTime,
+    bytes: f64,
+    rows: usize,
+    /// Most that was in flight in a row.
+    in_flight: f64,
+    /// Queue, rate and latency of a row did not agree.
+    contradicts: bool,
+}
+
+/// Devices made of others that answer far later than any disk of the listing, while all of these are idle. Which disks one is
+/// made of is mostly not told beside `iostat`, so all must be quick and idle, and must have moved its bytes.
+fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
+    let mut places: Vec<usize> = analysis.intervals.iter().map(|row| row.listing).collect();
+    places.dedup();
+    places.into_iter().flat_map(|place| averages_of_listing(analysis, place)).collect()
+}
+
+fn averages_of_listing(analysis: &Analysis, place: usize) -> Vec<Finding> {
+    let mut all: BTreeMap<DeviceId, DeviceRows> = BTreeMap::new();
+    for row in analysis.intervals.iter().filter(|row| row.listing == place) {
+        add_row(all.entry(row.device).or_default(), row);
+    }
+    let name = |device: DeviceId| analysis.recording.device_of(device).name.as_str();
+    let (above, disks): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(device, _)| disk_names::is_stacked(name(*device)));
+    let slowest_ns = disks.iter().map(|(_, disk)| disk.time.mean_ns()).fold(0.0, f64::max);
+    let busiest = disks.iter().map(|(_, disk)| disk.in_flight).fold(0.0, f64::max);
+    let moved: f64 = disks.iter().map(|(_, disk)| disk.bytes).sum();
+    let finding = |(device, upper): &(DeviceId, DeviceRows)| {
+        let mean_ns = upper.time.mean_ns();
+        let times = mean_ns / slowest_ns.max(1.0);
+        let seen = upper.rows >= ROWS && upper.time.count >= FEWEST && moved >= MOVED * upper.bytes;
+        if !seen
+            || upper.contradicts
+            || busiest > IDLE
+            || times < TIMES_OF_AVERAGES
+            || mean_ns < FELT_NS
+            || slowest_ns <= 0.0
+        {
+            return None;
+        }
+        let (source, n) = (analysis.source(place), upper.rows as u64);
+        let mut finding = new_finding(DETECTOR.verdict, Some(*device), vec![place]);
+        finding.sentence = format!(
+            "the delay arises in {}, above the disks: it takes {} per I/O, while all disks of the listing are idle and \
+             none takes more than {}",
+            phrase::disk(name(*device)),
+            phrase::ns(mean_ns),
+            phrase::ns(slowest_ns)
+        );
+        finding.evidence = vec![
+            computed("mean latency above", mean_ns / 1e6, Unit::Ms, n, source),
+            computed("mean latency of the slowest disk", slowest_ns / 1e6, Unit::Ms, n, source),
+            held(
+                computed(
+                    "latency above over that of the slowest disk",
+                    times,
+                    Unit::Ratio,
+                    n,
+                    source,
+                ),
+                Bound::Above(TIMES_OF_AVERAGES),
+            ),
+            held(
+                computed("requests in flight on a disk, most", busiest, Unit::Count, n, source),
+                Bound::Below(IDLE),
+            ),
+        ];
+        let idle = confidence::below(busiest, IDLE);
+        finding.confidence =
+            confidence::believe(PRIOR, &[confidence::above(times, TIMES_OF_AVERAGES), idle]);
+        finding.explained_share = 1.0 - 1.0 / times;
+        finding.forecast = Some(without_waiting(
+            &upper.time,
+            slowest_ns,
+            "the device passes on at once what it is given",
+        ));
+        finding.refuted_by = lines(&[
+            "it lies on disks that are not in the listing: `lsblk -s`",
+            "a disk was busy between two rows: shorter intervals show it",
+        ]);
+        finding.next_step = lines(&TO_DO);
+        Some(finding)
+    };
+    above.iter().filter_map(finding).collect()
+}
+
+fn add_row(device: &mut DeviceRows, row: &IntervalSample) {
+    let interval = row.interval;
+    let (Some(mean), false) = (interval.mean_await_ns(), interval.since_boot) else { return };
+    let (count, length_ns) = counted(interval);
+    device.time.add(count, count * mean);
+    device.bytes += interval.bytes_per_s() * length_ns / 1e9;
+    device.rows += 1;
+    let in_flight = interval.queue_len.unwrap_or(interval.ios_per_s() * mean / 1e9);
+    device.in_flight = device.in_flight.max(in_flight);
+    device.contradicts |= !row.agrees;
 }
