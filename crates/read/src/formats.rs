@@ -88,6 +88,7 @@ mod pylatencymap;
 mod quantize;
 mod raid_controller;
 mod redis_log;
+mod rocksdb_log;
 mod sadf;
 mod sar;
 mod smart;
@@ -198,6 +199,7 @@ pub const FORMATS: &[Format] = &[
     quantize::FORMAT,
     raid_controller::FORMAT,
     redis_log::FORMAT,
+    rocksdb_log::FORMAT,
     sadf::FORMAT,
     sar::FORMAT,
     smart::FORMAT,

@@ -4,7 +4,8 @@
 //! next.
 
 use iowhy_model::{
-    FactKey, Finding, Interval, Layer, MessageKind, Observation, STANDS, Unit, Verdict, key,
+    Distribution, FactKey, Finding, Interval, Layer, MessageKind, Observation, Op, Quantity,
+    STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -123,6 +124,28 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
+            key::FLUSH_SLOWEST_LEAST,
+            "what the slowest flush that a program logged took at least",
+            0.1,
+            "no healthy device takes so long for one alone: it is slow, or much else is queued on it",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::STALL_STOPPED,
+            "times that a database stopped its own writes",
+            0.0,
+            "its compaction does not follow: by the disk, its threads or the rate it is allowed",
+            None,
+        ),
+        known(
+            key::STALL_SLOWED,
+            "times that a database slowed its own writes down",
+            0.0,
+            "its compaction does not follow: by the disk, its threads or the rate it is allowed",
+            None,
+        ),
+        known(
             key::TASKS_BLOCKED,
             "tasks that cannot be interrupted",
             0.0,
@@ -171,6 +194,14 @@ fn of_drive() -> Vec<NotableNumber> {
             "the flash is near the end of its rated writes, which alone slows nothing down",
             media,
         ),
+        known(
+            key::DEVICE_LATENCY_COMPLAINED,
+            "mean latency that the host complained of, longest",
+            0.02,
+            "the storage was slow for a time, or asked for too much: its own figures tell which",
+            None,
+        )
+        .measured_in(Unit::Seconds),
         known(
             key::DEVICE_TIMEOUT,
             "time limit of a command",
@@ -250,6 +281,7 @@ pub fn of(
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
     seen.extend(longest_of_programs(analysis, input));
+    seen.extend(longest_flush(analysis, input));
     for disk in disks {
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
@@ -271,8 +303,11 @@ pub fn of(
     seen
 }
 
-/// The longest mean that a program saw, of what it read or wrote: a queue, a file system, a network or the page cache lay
-/// between it and any device.
+/// Bytes above which the size of a request is part of its time: 1 ms at 64 MB/s.
+const LARGE: f64 = 65_536.0;
+
+/// The longest mean that a program saw, for what it read or wrote each time: a queue, a file system, a network or the page
+/// cache lay between it and any device.
 fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
@@ -280,18 +315,50 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     let means = of_input.flat_map(|(place, listing)| {
         listing.intervals.iter().filter(present).flat_map(move |row| {
             let means = row.rates.iter();
-            means.filter_map(move |(op, rates)| Some((rates.await_ns?, *op, row.device, place)))
+            means.filter_map(move |(op, rates)| {
+                Some((rates.await_ns?, rates.mean_bytes(), *op, row.device, place))
+            })
         })
     });
-    let longest = means.max_by(|a, b| a.0.total_cmp(&b.0));
-    let (ns, op, device, place) = longest?;
+    let for_size =
+        |ns: f64, bytes: Option<f64>| ns / bytes.map_or(1.0, |size| (size / LARGE).max(1.0));
+    let longest = means.max_by(|a, b| for_size(a.0, a.1).total_cmp(&for_size(b.0, b.1)));
+    let (ns, bytes, op, device, place) = longest?;
     let name = &analysis.recording.device_of(device).name;
-    let what = format!("longest mean of a {} as the program saw it ({name})", op.name());
+    let size = bytes.filter(|size| *size >= 1.0).map(|value| Quantity { value, unit: Unit::Bytes });
+    let size = size.map(|size| format!(" of {}", size.words())).unwrap_or_default();
+    let what = format!("longest mean of a {}{size} as the program saw it ({name})", op.name());
     let evidence = read_off(&what, ns / 1e9, Unit::Seconds, 1, analysis.source(place));
     let would_mean = "it holds whatever lies above the device, a queue, a file system, a network or the page cache; the \
                       device itself was not seen"
         .to_string();
     Some(Observation { evidence, would_mean, verdict: None })
+}
+
+/// A flush that a program waited for longer than this is worth a word, ns.
+const LONG_FLUSH_NS: u64 = 100_000_000;
+
+/// The longest flush that a program saw among those it summed up.
+fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let flushes = of_input.flat_map(|(place, listing)| {
+        let above = |one: &&Distribution| matches!(one.layer, Layer::Application | Layer::Syscall);
+        let flushes = listing.distributions.iter().filter(above);
+        let flushes = flushes.filter(|one| one.op == Some(Op::Flush));
+        flushes.filter_map(move |one| Some((one.histogram.max_ns?, one.device, place)))
+    });
+    let (ns, device, place) = flushes.max_by_key(|(ns, ..)| *ns)?;
+    let name = &analysis.recording.device_of(device).name;
+    let what = format!("longest flush as the program saw it ({name})");
+    let evidence = read_off(&what, ns as f64 / 1e9, Unit::Seconds, 1, analysis.source(place));
+    let would_mean =
+        "no healthy device takes so long for one alone: it is slow, or much else is queued on it";
+    (ns > LONG_FLUSH_NS).then(|| Observation {
+        evidence,
+        would_mean: would_mean.to_string(),
+        verdict: None,
+    })
 }
 
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.

@@ -79,6 +79,7 @@ keys {
     DEVICE_HOLDERS "device.holders" Words "devices that are made of it";
     DEVICE_IO_ERRORS "device.ioerr_cnt" Text "commands that failed, as the SCSI layer counts them";
     DEVICE_IO_TIMEOUTS "device.iotmo_cnt" Text "commands that ran out of time, as the SCSI layer counts them";
+    DEVICE_LATENCY_COMPLAINED "device.latency.complained" Microseconds "longest mean latency that the host complained of";
     DEVICE_LINK_SPEED "device.link_speed" BitsPerSecond "speed of the link";
     DEVICE_LINK_WIDTH "device.link_width" Count "lanes of the link";
     DEVICE_LINK_SPEED_MAX "device.max_link_speed" BitsPerSecond "speed that the link could have";
@@ -99,6 +100,7 @@ keys {
     ETCD_LATE_HEARTBEATS "etcd.late-heartbeats" Count "heartbeats that etcd sent too late";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "time of the slowest flush";
+    FLUSH_SLOWEST_LEAST "flush.slowest.least" Microseconds "time that the slowest flush took at least";
     FLUSH_TIME "flush.time" Microseconds "mean time of a durable write";
     HOST_KERNEL "host.kernel" Text "release of the kernel";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
@@ -201,6 +203,9 @@ keys {
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
     SYSBENCH_FSYNC_EVERY "sysbench.fsync-every" Count "requests between two fsyncs of a run";
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
+    STALL_SHARE "stall.share" Percent "time for which a program held its own writes back";
+    STALL_SLOWED "stall.slowed" Count "times that a program slowed its own writes down";
+    STALL_STOPPED "stall.stopped" Count "times that a program stopped its own writes";
     TASKS_BLOCKED "tasks.blocked" Count "tasks in uninterruptible sleep, at most";
     TASKS_KSWAPD "tasks.kswapd" Percent "share of a processor that reclaims memory, at most";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests that the end of the watch left in flight";

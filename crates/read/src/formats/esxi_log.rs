@@ -4,7 +4,9 @@
 //! Lines of `vmkernel.log` and `vobd.log` in all their forms. A complaint of a known kind becomes a fact
 //! `kernel.log.KIND` of the device, adapter or driver that it names, as those of Linux do (format `kernel-log`): `offline`
 //! (all paths are down, the device is lost), `link` (one path is), `timeout`, `controller` (commands aborted, a bus or device
-//! reset, a host status that says so), `medium` (sense key 3). `kernel.log.lines` counts the lines.
+//! reset, a host status that says so), `medium` (sense key 3). `kernel.log.lines` counts the lines. Of `performance has
+//! deteriorated. I/O latency increased from average value of 1343 microseconds to 28022 microseconds` the longest of each
+//! device is kept.
 //!
 //! ## Where it comes from
 //! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`); `/var/log/vmkernel` of ESX.
@@ -22,9 +24,11 @@
 //! What the log left out: it limits how often it says the same (`repeated 10 times`). Whether lines are missing: they bear
 //! no numbers.
 
-use iowhy_model::{Level, Message, MessageKind, Sink};
+use std::collections::BTreeMap;
 
-use crate::drive::complaints::{Complaints, Kinds, kind_of};
+use iowhy_model::{FactValue, Level, Message, MessageKind, Nanos, Sink, key};
+
+use crate::drive::complaints::{Complaints, Kinds, fact, kind_of};
 use crate::drive::health::Places;
 use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
@@ -130,12 +134,22 @@ fn device(message: &str) -> &str {
     if named && !driver.contains(' ') { driver } else { "" }
 }
 
+/// The mean latency, us, of a message that the host finds it too long: `performance has deteriorated. I/O latency increased
+/// from average value of 1343 microseconds to 28022 microseconds.`
+fn deteriorated_us(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("performance has deteriorated. ")?;
+    let (_, rest) = rest.split_once(" to ")?;
+    integer(rest.split_once(" microseconds")?.0)
+}
+
 #[derive(Default)]
 struct EsxiLog {
     places: Places,
     lines: u64,
     end: String,
     complaints: Complaints,
+    /// Of each device the longest mean latency that was found too long, us, and where.
+    deteriorated: BTreeMap<String, (u64, String)>,
 }
 
 impl Reader for EsxiLog {
@@ -151,6 +165,11 @@ impl Reader for EsxiLog {
         if let Some(kind) = kind_of(KINDS, message) {
             let said = Message::new(stamp, message);
             self.complaints.take(kind, device(message), said, place, sink);
+        } else if let Some(us) = deteriorated_us(message) {
+            let longest = self.deteriorated.entry(device(message).to_string()).or_default();
+            if us > longest.0 {
+                *longest = (us, place);
+            }
         }
         Step::Took
     }
@@ -160,6 +179,10 @@ impl Reader for EsxiLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        for (name, (us, place)) in std::mem::take(&mut self.deteriorated) {
+            let longest = FactValue::Duration(Nanos::from_seconds(us as f64 / 1e6));
+            fact(&name, key::DEVICE_LATENCY_COMPLAINED, longest, place, sink);
+        }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 }

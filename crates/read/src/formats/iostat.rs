@@ -215,6 +215,7 @@ impl Reader for Iostat {
             self.expect = Expect::Header;
             return Step::Took;
         }
+        let words = self.without_time(words, sink);
         self.words(words, sink)
     }
 
@@ -232,6 +233,22 @@ impl Iostat {
         }
         take(self);
         Step::Took
+    }
+
+    /// A row without the time that a script put before each row of a report.
+    fn without_time<'a, 'b>(&mut self, words: &'a [&'b str], sink: &mut dyn Sink) -> &'a [&'b str] {
+        let more = words.len().saturating_sub(self.columns.len() + 1);
+        if !matches!(self.expect, Expect::Rows { .. }) || !(1..=2).contains(&more) {
+            return words;
+        }
+        let (time, row) = words.split_at(more);
+        match WallTime::read(&time.join(" ")) {
+            Some(moment) => {
+                self.reports.row_time(moment, sink);
+                row
+            }
+            None => words,
+        }
     }
 
     /// A blank line, or something else that parts a row from its beginning.

@@ -127,6 +127,9 @@ const KINDS: &Kinds = &[
     (MessageKind::Timeout, &["timing out command"]),
     (MessageKind::Timeout, &["hostbyte=DID_TIME_OUT"]),
     (MessageKind::Command, &["failed command: "]),
+    // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
+    (MessageKind::IoError, &["critical target error", ":(WRITE)"]),
+    (MessageKind::IoError, &["critical target error", ":(READ)"]),
     (MessageKind::Controller, &["nvme", "timeout, "]),
     (MessageKind::Controller, &["nvme", "controller is down"]),
     (MessageKind::Controller, &["nvme", "resetting controller"]),

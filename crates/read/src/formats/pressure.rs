@@ -5,7 +5,8 @@
 //! `/proc/pressure/io` and of a control group's `io.pressure`. They become facts such as
 //! `pressure.io.some.avg10`, in percent of the time, and `pressure.io.some.total`, in microseconds
 //! since boot. Names of files before the lines, as `grep` and `head` print them, or a line above that names one file
-//! (`$ cat /proc/pressure/io`), tell the resource.
+//! (`$ cat /proc/pressure/io`), tell the resource; then `some` and `full` may stand on one line, and fields may be missing,
+//! as in the traces of Android.
 //!
 //! ## Where it comes from
 //! `cat /proc/pressure/io`, `grep . /proc/pressure/*`, `head /proc/pressure/*`.
@@ -47,9 +48,9 @@ const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
-        [first, ..] if row(first).is_some() => Sniff::Yes,
+        [first, ..] if rows(first, false).is_some() => Sniff::Yes,
         [first, rest @ ..] if heading(first).is_some() => match rest {
-            [.., last] if row(last).is_some() => Sniff::Yes,
+            [.., last] if rows(last, true).is_some() => Sniff::Yes,
             rest if rest.len() < LEAD && rest.iter().all(|line| line.trim().is_empty()) => {
                 Sniff::More
             }
@@ -66,21 +67,47 @@ struct PressureLine<'a> {
     fields: Vec<(&'a str, &'a str)>,
 }
 
-fn row(line: &str) -> Option<PressureLine<'_>> {
+/// The rows of a line: `some` and `full` may stand behind one another. Where a heading named the resource, fields may have
+/// been left out.
+fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
+    // Every line of a document is asked.
+    if !line.contains("avg10=") {
+        return None;
+    }
     let (path, rest) = match line.trim().split_once(':') {
         Some((path, rest)) => (Some(path), rest),
         None => (None, line.trim()),
     };
-    let (share, rest) = rest.split_once(' ')?;
-    let fields = rest.split_whitespace().map(|field| field.split_once('='));
-    let fields = fields.collect::<Option<Vec<_>>>()?;
-    let sound = fields.iter().all(|(key, value)| match *key {
+    let mut rows: Vec<PressureLine> = Vec::new();
+    for word in rest.split_whitespace() {
+        match (word.split_once('='), rows.last_mut()) {
+            (None, _) if matches!(word, "some" | "full") => {
+                rows.push(PressureLine { path, share: word, fields: Vec::new() });
+            }
+            (Some(field), Some(row)) => row.fields.push(field),
+            _ => return None,
+        }
+    }
+    let sound = |(key, value): &(&str, &str)| match *key {
         "total" => integer(value).is_some(),
         "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
         _ => false,
+    };
+    // The kernel prints two digits behind the point, so that a value that was cut is told from one that is not.
+    let whole = |(_, value): &(&str, &str)| {
+        value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
+    };
+    let named = path.is_some_and(|path| resource(path).is_some());
+    if path.is_some() && !named {
+        return None;
+    }
+    let told = headed || named;
+    let all = rows.iter().all(|row| {
+        let fields = &row.fields;
+        let cut = told && !fields.is_empty() && fields.iter().all(whole);
+        fields.iter().all(sound) && (fields.len() == 4 || cut)
     });
-    let whole = fields.len() == 4 && matches!(share, "some" | "full");
-    (whole && sound).then_some(PressureLine { path, share, fields })
+    (all && !rows.is_empty()).then_some(rows)
 }
 
 /// `==> /proc/pressure/io <==`, `$ cat /proc/pressure/io`: the path, if there is one alone.
@@ -116,7 +143,7 @@ impl Reader for Pressure {
         if line.trim().is_empty() {
             return Step::Took;
         }
-        let Some(row) = row(line) else {
+        let Some(rows) = rows(line, self.path.is_some()) else {
             if line.contains("avg10=") {
                 return Step::Skipped("the line has not its four fields".to_string());
             }
@@ -125,11 +152,13 @@ impl Reader for Pressure {
             return Step::Took;
         };
         let input = sink.source().input.clone();
-        let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
-        let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
-        for (field, value) in row.fields {
-            let key = FactKey::named(&format!("pressure.{of}{}.{field}", row.share));
-            sink.fact(Fact::read(None, key, value, path));
+        for row in rows {
+            let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
+            let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
+            for (field, value) in row.fields {
+                let key = FactKey::named(&format!("pressure.{of}{}.{field}", row.share));
+                sink.fact(Fact::read(None, key, value, path));
+            }
         }
         Step::Took
     }
@@ -144,8 +173,9 @@ mod tests {
         assert_eq!(resource("/proc/pressure/io"), Some("io"));
         assert_eq!(resource("/sys/fs/cgroup/a.slice/memory.pressure"), Some("memory"));
         assert_eq!(resource("notes.txt"), None);
-        assert!(row("some avg10=0.00 avg60=0.00 avg300=0.00").is_none());
-        assert!(row("some people say").is_none());
+        assert!(rows("some avg10=0.00 avg60=0.00 avg300=0.00", false).is_none());
+        assert!(rows("some avg10=0.00 avg60=0.00 avg300=1.0", true).is_none());
+        assert!(rows("some people say", true).is_none());
     }
 
     #[test]
@@ -157,6 +187,14 @@ mod tests {
             let first = &recording.listings[0].facts[0];
             assert_eq!(first.key.name(), "pressure.memory.some.avg10");
         }
+        let text = "----- Output from /proc/pressure/io -----\nsome avg10=85.37 avg60=63.13 avg300=23.13\n\
+                    /proc/pressure/memory:  some avg10=0.50   full avg10=0.25\n";
+        let recording = crate::scan::recorded(text);
+        let keys: Vec<_> =
+            recording.listings[0].facts.iter().map(|fact| fact.key.to_string()).collect();
+        let rest = ["pressure.io.some.avg60", "pressure.io.some.avg300"];
+        assert_eq!(keys[..3], ["pressure.io.some.avg10", rest[0], rest[1]]);
+        assert_eq!(keys[3..], ["pressure.memory.some.avg10", "pressure.memory.full.avg10"]);
         assert_eq!(heading("cat /proc/pressure/io /proc/pressure/cpu"), None);
         assert_eq!(heading("the pressure on io grows"), None);
     }

@@ -73,7 +73,7 @@ impl Reader for RedisLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         state(None, "flush.slow", self.slow.to_string(), sink);
-        state(None, "flush.slowest", format!("{LEAST_US} us"), sink);
+        state(None, "flush.slowest.least", format!("{LEAST_US} us"), sink);
     }
 }
 

@@ -91,6 +91,13 @@ impl Reports {
         WallTime::begin(&mut self.run.first, moment, sink);
     }
 
+    /// The time before a row, which begins a report if it is another than that of the row before.
+    pub(super) fn row_time(&mut self, moment: WallTime, sink: &mut dyn Sink) {
+        if self.run.now != Some(moment) {
+            self.time(moment, sink);
+        }
+    }
+
     /// An avg-cpu header begins a report.
     pub(super) fn processor(&mut self, sink: &mut dyn Sink) {
         self.flush(sink);
