@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 14] = [
+const COLLECTIONS: [(&str, &str); 15] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -29,6 +29,7 @@ const COLLECTIONS: [(&str, &str); 14] = [
     ("P11", "Eleventh collection, in the layout of the tools"),
     ("P12", "Twelfth collection, in the layout of the tools"),
     ("P13", "Thirteenth collection, in the layout of the tools"),
+    ("P14", "Fourteenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
@@ -158,7 +159,7 @@ impl PublishedCase {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P13`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P14`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         let begins = self.name.split('-').next().unwrap_or_default();
         let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);
