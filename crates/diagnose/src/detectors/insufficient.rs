@@ -315,7 +315,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let capture = format!("{}{meanwhile}: adds {what}", phrase::capture(&first, seconds));
     let id = analysis.recording.find_device(&first);
     let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
-    let made_of = (rich && unstated).then(|| MADE_OF.to_string());
+    // Slow is slow for a class.
+    let by_class = suspicion.is_some_and(|known| known.verdict == Verdict::DeviceSlow);
+    let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
     finding.next_step = made_of.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, input, disks);
     let unseen = unseen(ranked.detectors, analysis.level(&listings));

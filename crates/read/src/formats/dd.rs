@@ -4,7 +4,8 @@
 //! Result lines of any dd: `1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 1.3 GB/s`, `...
 //! bytes transferred in 0.81 secs (1312669 bytes/sec)`, in any language, and the lines `1024+0
 //! records in` and `out` before them. The command line above a result, if it was copied too, says
-//! what was read or written, in which size, and whether the page cache was in between.
+//! what was read or written, in which size, and whether the page cache was in between. Where a busybox without statistics
+//! prints the records alone, `time dd bs=4M ...` and the line `real 0m 40.07s` below are the result.
 //!
 //! ## Where it comes from
 //! `dd if=/dev/sdb of=/dev/null bs=1M count=1000 iflag=direct`,
@@ -57,7 +58,9 @@ fn sniff(lines: &[&str]) -> Sniff {
         return Sniff::No;
     }
     match lines.last() {
-        Some(last) if result(last).is_some() || is_harmed(last) => Sniff::Yes,
+        Some(last) if result(last).is_some() || is_harmed(last) || timed(last).is_some() => {
+            Sniff::Yes
+        }
         // What stands between: the other line of records, a prompt, a warning.
         Some(last) if lines.len() > 1 && Command::of(last).is_some() => Sniff::No,
         _ if lines.len() < LEAD => Sniff::More,
@@ -109,6 +112,14 @@ fn result(line: &str) -> Option<CopyResult> {
     let per_s = rate * scale(unit)?;
     let sound = seconds > 0.0 && moved > 0.0 && AGREES.contains(&(per_s * seconds / moved));
     sound.then_some(CopyResult { bytes: moved, seconds })
+}
+
+/// Seconds of `real    0m40.073s` of a shell and `real	0m 40.07s` of busybox.
+fn timed(line: &str) -> Option<f64> {
+    let (minutes, seconds) = line.trim().strip_prefix("real")?.trim().split_once('m')?;
+    let seconds = decimal(seconds.trim().strip_suffix('s')?)?;
+    let minutes = integer(minutes)? as f64;
+    (0.0..60.0).contains(&seconds).then_some(minutes * 60.0 + seconds)
 }
 
 /// Whether a line is a result with something else where a number is due.
@@ -242,6 +253,9 @@ impl Reader for Dd {
                 self.pour(sink);
             }
             self.records = self.records.or(Some(count));
+        } else if let Some(done) = self.by_the_shell(line) {
+            self.pending = Some(done);
+            self.pour(sink);
         } else if let Some(done) = result(line) {
             let goes_on = self.pending.is_some_and(|before| {
                 self.records.is_none() && before.bytes < done.bytes && before.seconds < done.seconds
@@ -268,6 +282,14 @@ impl Reader for Dd {
 }
 
 impl Dd {
+    /// What `time` says of a copy that printed its records and no result; the size of a record stands in the command.
+    fn by_the_shell(&self, line: &str) -> Option<CopyResult> {
+        let seconds = timed(line).filter(|seconds| *seconds > 0.0)?;
+        let (command, records) = (self.command.as_ref()?, self.records?);
+        let bytes = records * command.size.unwrap_or(BLOCK);
+        (self.pending.is_none() && bytes > 0.0).then_some(CopyResult { bytes, seconds })
+    }
+
     /// Gives out the last result and forgets its records.
     fn pour(&mut self, sink: &mut dyn Sink) {
         self.pour_pending(sink);
@@ -347,6 +369,20 @@ mod tests {
         assert_eq!(records("1024+0 Datensätze ein"), Some(1024.0));
         assert_eq!(records("记录了1024+0 的读入"), Some(1024.0));
         assert_eq!(records("1+1 is two (I think)"), None);
+    }
+
+    #[test]
+    fn a_copy_that_the_shell_timed() {
+        let text = "~ # time dd if=/dev/zero of=test.img bs=4M count=10 conv=fsync\n10+0 records in\n\
+                    10+0 records out\nreal\t1m 40.07s\nuser\t0m 0.00s\n";
+        let recording = read(text);
+        let listing = &recording.listings[0];
+        let writes = listing.intervals[0].of(Op::Write).unwrap();
+        assert!((writes.bytes_per_s.unwrap() - 10.0 * 4_194_304.0 / 100.07).abs() < 1.0);
+        // What printed its own result is not timed twice.
+        let own = "41943040 bytes (42 MB) copied, 99.5 s, 422 kB/s\n";
+        let recording = read(&text.replace("real", &format!("{own}real")));
+        assert_eq!(recording.listings[0].intervals.len(), 1);
     }
 
     #[test]

@@ -25,6 +25,20 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`.
+pub(crate) fn without_remark(line: &str) -> &str {
+    let arrow = |at: &usize| {
+        let rest = line.get(at + 1..).unwrap_or_default();
+        ["<--", "<==", "\u{2190}"].iter().any(|arrow| rest.starts_with(arrow))
+    };
+    // `head` names its files `==> name <==`.
+    if memchr::memchr2(b'<', 0xe2, line.as_bytes()).is_none() || line.starts_with("==>") {
+        return line;
+    }
+    let place = line.match_indices(' ').map(|(at, _)| at).find(arrow);
+    place.and_then(|at| line.get(..at)).map_or(line, str::trim_end)
+}
+
 /// The letter a tool printed; none where nothing is seen of it.
 fn plain(c: char) -> Option<char> {
     match c {
@@ -101,6 +115,19 @@ mod tests {
             assert_eq!(cleaned(shown), printed, "{shown:?}");
         }
         assert!(matches!(cleaned("Gerät sda 1.0"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_arrow_and_what_stands_behind_it_are_no_part_of_a_row() {
+        for (line, row) in [
+            ("sdb  1.0  99.92    <-- swap disk", "sdb  1.0  99.92"),
+            ("sdb  1.0  99.92 \u{2190} this one", "sdb  1.0  99.92"),
+            ("==> /proc/pressure/io <==", "==> /proc/pressure/io <=="),
+            ("blk_mq_start_request <-nvme_queue_rq", "blk_mq_start_request <-nvme_queue_rq"),
+            ("sdb  1.0  <0.01 \u{2264} 5", "sdb  1.0  <0.01 \u{2264} 5"),
+        ] {
+            assert_eq!(without_remark(line), row);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read, Result};
 
 use crate::BlockSize;
-use crate::text::letters::{ESCAPE, cleaned};
+use crate::text::letters::{ESCAPE, cleaned, without_remark};
 
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
 pub const LINE_LIMIT: usize = 1 << 20;
@@ -122,8 +122,8 @@ impl<'a> Lines<'a> {
         last.and_then(|last| self.pending.get(last)).map_or(0, |line| line.number)
     }
 
-    /// What a line says, without its end. Broken characters are replaced; so are colours and the
-    /// letters that stand where a tool printed others ([`cleaned`]).
+    /// What a line says, without its end and without the arrow and words that somebody put behind it. Broken characters are
+    /// replaced; so are colours and the letters that stand where a tool printed others ([`cleaned`]).
     pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
         let bytes = self.bytes_of(line.start, line.end);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
@@ -132,8 +132,13 @@ impl<'a> Lines<'a> {
             return Cow::Owned(cleaned(&row).into_owned());
         }
         match str::from_utf8(bytes) {
-            Ok(text) if line.start >= self.escaped && text.is_ascii() => Cow::Borrowed(text),
-            Ok(text) => cleaned(text),
+            Ok(text) if line.start >= self.escaped && text.is_ascii() => {
+                Cow::Borrowed(without_remark(text))
+            }
+            Ok(text) => match cleaned(text) {
+                Cow::Borrowed(text) => Cow::Borrowed(without_remark(text)),
+                Cow::Owned(text) => Cow::Owned(without_remark(&text).to_string()),
+            },
             Err(_) => {
                 let mut known = self.mended.borrow_mut();
                 if known.0 != line.start {
