@@ -86,6 +86,7 @@ mod pressure;
 mod prometheus;
 mod pylatencymap;
 mod quantize;
+mod rados_bench;
 mod raid_controller;
 mod redis_log;
 mod rocksdb_log;
@@ -103,6 +104,7 @@ mod typeperf;
 mod vmstat;
 mod vmstat_disk;
 mod vxtrace;
+mod windows_event;
 mod write_test;
 mod zpool_iostat;
 mod zpool_status;
@@ -197,6 +199,7 @@ pub const FORMATS: &[Format] = &[
     prometheus::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
+    rados_bench::FORMAT,
     raid_controller::FORMAT,
     redis_log::FORMAT,
     rocksdb_log::FORMAT,
@@ -214,6 +217,7 @@ pub const FORMATS: &[Format] = &[
     vmstat::FORMAT,
     vmstat_disk::FORMAT,
     vxtrace::FORMAT,
+    windows_event::FORMAT,
     write_test::FORMAT,
     zpool_iostat::FORMAT,
     zpool_status::FORMAT,

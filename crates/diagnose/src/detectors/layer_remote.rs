@@ -15,7 +15,8 @@
 //! ## Rule
 //! The device is virtual by its model, by what was stated, or by its name; else it is only
 //! suspected. Reads of places that nobody touched before take at least three times as long as reads
-//! of places touched before, size for size, with at least ten of each and a chance below 1 %.
+//! of places touched before, size for size, with at least ten of each and a chance below 1 %. Or the kernel's log says that a
+//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer.
 //!
 //! ## Wrong if
 //! The disk is local behind a virtual name, and its own cache makes the second read quick.
@@ -81,7 +82,43 @@ const BY_SHAPE: f64 = SHAPE_ALONE;
 const BY_NAME: f64 = 0.3;
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
-    touched.chain(stuck(analysis)).chain(reported_by_a_target(analysis)).collect()
+    touched
+        .chain(stuck(analysis))
+        .chain(reported_by_a_target(analysis))
+        .chain(does_not_answer(analysis))
+        .collect()
+}
+
+/// A server or a peer of which the kernel says that it did not answer.
+fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let findings = candidates.iter().filter_map(|candidate| {
+        let logged: Vec<&LogLine> = candidate.about().logged(MessageKind::Remote).collect();
+        if logged.is_empty() {
+            return None;
+        }
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(0.0));
+        let what = "messages of the kernel that a server or peer did not answer";
+        builder.log_lines(analysis, what, &logged, above);
+        let mut finding =
+            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        finding.sentence = format!(
+            "{} did not answer in time: what waits for it waits for the network or for a disk of another machine",
+            candidate.disk
+        );
+        finding.confidence = OF_A_TARGET;
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by =
+            lines(&["the I/O that is slow goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
+        finding.next_step = lines(&[
+            "is the server up, and the network whole? `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
+            "on the server: `iostat -x 1` and its kernel's log of the same minute",
+        ]);
+        Some(finding)
+    });
+    findings.collect()
 }
 
 /// A virtual disk on which requests stay in flight and none completes to the end of the listing: the

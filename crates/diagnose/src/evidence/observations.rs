@@ -132,6 +132,21 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
+            key::RUN_SILENT,
+            "time in which nothing completed though requests were in flight",
+            1.0,
+            "one disk, machine or link holds back whatever waits for it: the slowest of those that take part",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::CEPH_SCRUB_ERRORS,
+            "errors that a scrub of Ceph found",
+            0.0,
+            "a copy differs or cannot be read: `rados list-inconsistent-obj` names the OSD, the log of its machine the disk",
+            Some(Verdict::DeviceMedia),
+        ),
+        known(
             key::STALL_STOPPED,
             "times that a database stopped its own writes",
             0.0,
@@ -418,6 +433,7 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Firmware => {
             "the drive's firmware changed: what was learned of it before may not hold"
         }
+        MessageKind::Remote => "a server or peer was waited for: it, or the network between",
         MessageKind::Medium | MessageKind::Target => "a place could not be read or written",
     }
 }

@@ -48,6 +48,7 @@ keys {
     CEPH_BLOCKED "ceph.blocked" Count "requests of an OSD that were blocked at once, most";
     CEPH_BLOCKED_FOR "ceph.blocked-for" Seconds "longest time that a request of an OSD was blocked";
     CEPH_COMMIT "ceph.commit" Microseconds "mean commit latency of an OSD";
+    CEPH_SCRUB_ERRORS "ceph.scrub-errors" Count "errors that a scrub found in copies";
     CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency that a control group is promised";
     CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read";
     CGROUP_MAX_RIOPS "cgroup.io.max.riops" PerSecond "limit of reads";
@@ -164,6 +165,7 @@ keys {
     RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
     RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
     RUN_DURABLE "run.durable" Text "when a run made its data durable";
+    RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
     SMART_AT "smart.at" Date "when SMART was read";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";

@@ -44,6 +44,8 @@ pub enum MessageKind {
     Offline,
     /// The link went down or woke up, nothing else.
     Phy,
+    /// A server or peer on the network did not answer.
+    Remote,
     /// An answer that programs give in a drive's place: a write that failed with a read error.
     Target,
     /// No answer from the drive.
@@ -52,7 +54,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 12] = [
+    pub const ALL: [MessageKind; 13] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -63,6 +65,7 @@ impl MessageKind {
         MessageKind::Medium,
         MessageKind::Offline,
         MessageKind::Phy,
+        MessageKind::Remote,
         MessageKind::Target,
         MessageKind::Timeout,
     ];
@@ -80,6 +83,7 @@ impl MessageKind {
             MessageKind::Medium => "medium",
             MessageKind::Offline => "offline",
             MessageKind::Phy => "phy",
+            MessageKind::Remote => "remote",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
         }

@@ -4,7 +4,8 @@
 //! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
 //! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
 //! sec, daemons [osd.12,osd.22] have slow ops`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
-//! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long.
+//! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long;
+//! so does the number of errors that a scrub found (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`).
 //!
 //! ## Where it comes from
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.
@@ -58,12 +59,23 @@ enum Entry<'a> {
     Store { osd: Option<u64>, what: &'a str, ns: u64 },
     /// Requests of these OSDs are blocked: how many, and the oldest for how long, s.
     Blocked { osds: Vec<u64>, count: u64, oldest_s: u64 },
+    /// So many errors were found by a scrub: copies that differ or cannot be read.
+    Scrubbed(u64),
 }
 
 impl<'a> Entry<'a> {
     fn of(line: &'a str) -> Option<Entry<'a>> {
         if line.contains(" blocked > ") {
             return blocked(line);
+        }
+        if let Some((before, _)) = line.split_once(" scrub errors") {
+            let (lead, count) = before.rsplit_once(' ').unwrap_or(("", before));
+            let lead = lead.trim();
+            let of_ceph = lead.is_empty()
+                || lead.starts_with("HEALTH_")
+                || lead == "OSD_SCRUB_ERRORS"
+                || lead.contains("[ERR]");
+            return integer(count).filter(|_| of_ceph).map(Entry::Scrubbed);
         }
         if !line.contains("slow ") {
             return None;
@@ -147,6 +159,7 @@ struct BlockedOps {
 struct CephLog {
     slow: SlowLog,
     blocked: BTreeMap<Option<u64>, BlockedOps>,
+    scrubbed: u64,
 }
 
 impl Reader for CephLog {
@@ -163,6 +176,10 @@ impl Reader for CephLog {
                     known.most = known.most.max(count);
                     known.oldest_s = known.oldest_s.max(oldest_s);
                 }
+                return Step::Took;
+            }
+            Some(Entry::Scrubbed(errors)) => {
+                self.scrubbed = self.scrubbed.max(errors);
                 return Step::Took;
             }
             None if line.contains("slow operation observed for ") => {
@@ -183,6 +200,9 @@ impl Reader for CephLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.slow.state_flushes(sink);
+        if self.scrubbed > 0 {
+            state(None, "ceph.scrub-errors", self.scrubbed.to_string(), sink);
+        }
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
             state(device, "ceph.blocked", blocked.most.to_string(), sink);
@@ -236,6 +256,12 @@ mod tests {
                 "HEALTH_WARN 150 requests are blocked > 32 sec; 11 osds have slow requests",
                 Some(Entry::Blocked { osds: vec![], count: 150, oldest_s: 32 }),
             ),
+            ("OSD_SCRUB_ERRORS 1 scrub errors", Some(Entry::Scrubbed(1))),
+            (
+                "HEALTH_ERR 3 scrub errors; Possible data damage: 1 pg inconsistent",
+                Some(Entry::Scrubbed(3)),
+            ),
+            ("we had 5 scrub errors", None),
             ("threads were blocked > 30 sec on a lock", None),
             ("slow request 5 seconds old, received at the door", None),
         ] {

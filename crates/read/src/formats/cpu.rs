@@ -46,6 +46,13 @@ fn sniff(lines: &[&str]) -> Sniff {
     if table(first).is_some() || top_shares(first).is_some() {
         return Sniff::Yes;
     }
+    // Its table of tasks alone.
+    if tasks(first).is_some() {
+        return match lines.get(1) {
+            None => Sniff::More,
+            Some(row) => Sniff::from(row.split_whitespace().next().is_some_and(is_number)),
+        };
+    }
     if load(first).is_none() {
         return Sniff::No;
     }
@@ -72,6 +79,10 @@ fn top_shares(line: &str) -> Option<Shares> {
     let pairs = words.chunks_exact(2).map(|pair| (pair[1], pair[0]));
     let names: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
     are_shares(&names).then(|| shares(pairs))
+}
+
+fn is_number(word: &str) -> bool {
+    integer(word).is_some()
 }
 
 /// The columns of a table: `03:15:06 PM  CPU    %usr   %nice ...`.
@@ -256,6 +267,13 @@ mod tests {
         }
         assert!(new.contains(&"tasks.blocked 1".to_string()));
         assert!(new.contains(&"tasks.kswapd 99 %".to_string()), "{new:?}");
+    }
+
+    #[test]
+    fn the_table_of_tasks_alone() {
+        let text = "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n   \
+                    54 root      20   0       0      0      0 R 100.0  0.0  62:34.27 kswapd0\n";
+        assert_eq!(values(text), ["tasks.kswapd 100 %"]);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
-//! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do). Facts `kernel.log.KIND.count` count all messages of a kind, and
+//! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
+//! `remote` (a server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts `kernel.log.KIND.count` count all messages of a kind, and
 //! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
 //! the last of them.
 //!
@@ -127,6 +128,19 @@ const KINDS: &Kinds = &[
     (MessageKind::Timeout, &["timing out command"]),
     (MessageKind::Timeout, &["hostbyte=DID_TIME_OUT"]),
     (MessageKind::Command, &["failed command: "]),
+    (MessageKind::Offline, &["hostbyte=DID_BAD_TARGET"]),
+    (MessageKind::Controller, &["megasas: RESET "]),
+    // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
+    (MessageKind::Timeout, &["mmcblk", "error -110 "]),
+    (MessageKind::Timeout, &["mmc", "Timeout waiting for hardware"]),
+    (MessageKind::Link, &["mmcblk", "error -84 "]),
+    // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
+    (MessageKind::Remote, &["nfs: server ", " not responding"]),
+    (MessageKind::Remote, &["CIFS: VFS: ", " has not responded in "]),
+    (MessageKind::Remote, &["connection", "ping timeout of "]),
+    (MessageKind::Remote, &["connection", "detected conn error"]),
+    (MessageKind::Remote, &["drbd ", "PingAck did not arrive in time"]),
+    (MessageKind::Remote, &["nvme", "Reconnecting in "]),
     // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
     (MessageKind::IoError, &["critical target error", ":(WRITE)"]),
     (MessageKind::IoError, &["critical target error", ":(READ)"]),
@@ -211,8 +225,10 @@ fn device(message: &str) -> Option<&str> {
     let name = |text: &str| {
         text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len())
     };
-    if let Some(peripheral) = peripheral(message).or_else(|| of_illumos(message)) {
-        return Some(peripheral);
+    if let Some(named) =
+        peripheral(message).or_else(|| of_illumos(message)).or_else(|| server(message))
+    {
+        return Some(named);
     }
     for mark in ["dev ", "device ", "["] {
         for (place, _) in message.match_indices(mark) {
@@ -235,11 +251,31 @@ fn device(message: &str) -> Option<&str> {
             || numbered("nvme")
             || numbered("mpt3sas_cm")
             || numbered("mmcblk")
+            || numbered("mmc")
             || numbered("ahcich")
             || word.starts_with("3w-")
             || *word == "aacraid"
     });
     port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
+}
+
+/// The server or peer that a message waits for: `nfs: server nas not responding`, `connection8:0: ping timeout`,
+/// `drbd r0 peer: PingAck did not arrive in time.`
+fn server(message: &str) -> Option<&str> {
+    let word = |text: &'_ str| text.find([' ', ',']).unwrap_or(text.len());
+    if let Some((_, rest)) = message.split_once("nfs: server ") {
+        return rest.get(..word(rest));
+    }
+    if let Some((_, rest)) = message.split_once("CIFS: VFS: ") {
+        let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
+        return rest.get(..word(rest));
+    }
+    let message = message.trim_start();
+    let name = message.strip_prefix("drbd ").or_else(|| {
+        let rest = message.strip_prefix("connection")?;
+        rest.starts_with(|c: char| c.is_ascii_digit()).then_some(message)
+    })?;
+    name.split_once(": ").map(|(name, _)| name)
 }
 
 /// The drive of which an adapter of 3ware says that a sector could not be read, and was written anew from the others or not

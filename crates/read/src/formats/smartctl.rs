@@ -182,9 +182,28 @@ fn begins(line: &str) -> bool {
         || text.starts_with("SMART Error Log Version:")
         || text == "After command completion occurred, registers were:"
         || logged(text).is_some()
+        || is_self_test(text)
         || scanned(text).is_some()
         || attribute(text).is_some()
         || !plain_attributes(text).is_empty()
+}
+
+/// A row of the self-test log: `# 2  Extended offline    Completed: read failure       90%      5940         9321057`.
+fn is_self_test(text: &str) -> bool {
+    const KINDS: [&str; 8] = [
+        "Short offline",
+        "Extended offline",
+        "Conveyance offline",
+        "Selective offline",
+        "Short captive",
+        "Extended captive",
+        "Background short",
+        "Background long",
+    ];
+    let row = text.strip_prefix('#').map(str::trim_start);
+    row.and_then(|row| row.split_once("  ")).is_some_and(|(number, rest)| {
+        integer(number).is_some() && KINDS.iter().any(|kind| rest.trim_start().starts_with(kind))
+    })
 }
 
 /// Sense keys of what a background scan met (SPC-4): a place that was read in the end, and one that was not.

@@ -29,10 +29,15 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
 pub(crate) fn without_remark(line: &str) -> &str {
     let arrow = |at: &usize| {
         let rest = line.get(at + 1..).unwrap_or_default();
-        ["<--", "<==", "\u{2190}"].iter().any(|arrow| rest.starts_with(arrow))
+        let shaft = rest.strip_prefix("<--").or_else(|| rest.strip_prefix("<=="));
+        let head = shaft
+            .map(|rest| rest.trim_start_matches(['-', '=']))
+            .or_else(|| rest.strip_prefix('\u{2190}'));
+        head.is_some_and(|words| words.is_empty() || words.starts_with(' '))
     };
-    // `head` names its files `==> name <==`.
-    if memchr::memchr2(b'<', 0xe2, line.as_bytes()).is_none() || line.starts_with("==>") {
+    // `head` names its files `==> name <==`, and tables have `<---- Disks ---->` above their columns.
+    let may_be = memchr::memchr2(b'<', 0xe2, line.as_bytes()).is_some();
+    if !may_be || line.contains("==>") || line.contains("-->") {
         return line;
     }
     let place = line.match_indices(' ').map(|(at, _)| at).find(arrow);
@@ -122,7 +127,9 @@ mod tests {
         for (line, row) in [
             ("sdb  1.0  99.92    <-- swap disk", "sdb  1.0  99.92"),
             ("sdb  1.0  99.92 \u{2190} this one", "sdb  1.0  99.92"),
-            ("==> /proc/pressure/io <==", "==> /proc/pressure/io <=="),
+            ("12: ==> /proc/pressure/io <==", "12: ==> /proc/pressure/io <=="),
+            ("# <---- Disks ---->", "# <---- Disks ---->"),
+            ("#         <--------CPU--------", "#         <--------CPU--------"),
             ("blk_mq_start_request <-nvme_queue_rq", "blk_mq_start_request <-nvme_queue_rq"),
             ("sdb  1.0  <0.01 \u{2264} 5", "sdb  1.0  <0.01 \u{2264} 5"),
         ] {

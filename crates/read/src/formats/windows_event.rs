@@ -1,0 +1,201 @@
+//! Windows' system log: what its disk drivers complain of.
+//!
+//! ## Reads
+//! The texts of events of `disk`, `storport` and its miniports (`stornvme`, `storahci`, `vioscsi`), `iaStor`, `Ntfs`, wherever
+//! they stand in a line: from the Event Viewer, `Get-WinEvent`, `wevtutil`, a mail of a monitor. A complaint becomes a fact
+//! `kernel.log.KIND` of the disk or port that it names, as those of Linux do (format `kernel-log`): `timeout` (event 129, a
+//! reset since a request did not end; 153, it was retried; 9), `medium` (7, a bad block), `controller` (11), `io-error` (51, and
+//! 140 of Ntfs), `offline` (157, removed).
+//!
+//! ## Where it comes from
+//! Event Viewer, Windows Logs, System; `Get-WinEvent -LogName System | Where Id -in 7,9,11,51,129,153,157 | Format-List`.
+//!
+//! ## Versions
+//! Windows 7 to 11, Server 2008 to 2025, in English.
+//!
+//! ## Traps
+//! Event 129 is written when a request has been in flight for the time limit of the driver (60 s mostly, `TimeoutValue`), and its
+//! port is reset: the disk, the path, or in a guest the storage of the host. 153 is the same of one request. `Disk 1` is Windows'
+//! number of a disk, `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
+//!
+//! ## Cannot know
+//! How long anything took; which disk stands behind a port. Whether events are missing: what is pasted is mostly chosen.
+
+use std::borrow::Cow;
+
+use iowhy_model::{Level, Message, MessageKind, Sink};
+
+use crate::drive::complaints::{Complaints, Kinds, kind_of};
+use crate::drive::health::Places;
+use crate::{Format, Reader, Sniff, Step, WallTime};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "windows-event",
+    summary: "Windows' system log: resets, retries, bad blocks of disks",
+    manual: include_str!("windows_event.rs"),
+    level: Level::E,
+    sniff,
+    reader: || Box::new(WindowsEvent::default()),
+};
+
+/// What words make a complaint of which kind.
+const KINDS: &Kinds = &[
+    (MessageKind::Timeout, &["Reset to device, \\Device\\", ", was issued"]),
+    (MessageKind::Timeout, &["The IO operation at logical block address ", " was retried"]),
+    (MessageKind::Timeout, &["\\Device\\", " did not respond within the timeout period"]),
+    (MessageKind::Medium, &["The device, \\Device\\", " has a bad block"]),
+    (MessageKind::Controller, &["The driver detected a controller error on \\Device\\"]),
+    (
+        MessageKind::IoError,
+        &["An error was detected on device \\Device\\", " during a paging operation"],
+    ),
+    (MessageKind::IoError, &["failed to flush data to the transaction log"]),
+    (MessageKind::Offline, &["Disk ", " has been surprise removed"]),
+];
+/// What the Event Viewer and PowerShell print in front of the text of an event.
+const FIELDS: [&str; 14] = [
+    "Log Name",
+    "LogName",
+    "Source",
+    "ProviderName",
+    "Date",
+    "TimeCreated",
+    "Event ID",
+    "Id",
+    "Task Category",
+    "Level",
+    "LevelDisplayName",
+    "Keywords",
+    "User",
+    "Computer",
+];
+/// Lines of an event before its text.
+const LEAD: usize = 14;
+
+fn sniff(lines: &[&str]) -> Sniff {
+    let Some(first) = lines.first() else { return Sniff::No };
+    if kind_of_line(first).is_some() {
+        return Sniff::Yes;
+    }
+    if field(first).is_none() {
+        return Sniff::No;
+    }
+    match lines.iter().any(|line| kind_of_line(line).is_some()) {
+        true => Sniff::Yes,
+        false if lines.len() < LEAD && lines.iter().all(|line| is_of_an_event(line)) => Sniff::More,
+        false => Sniff::No,
+    }
+}
+
+/// The kind of complaint in a line. Every line of a document is asked.
+fn kind_of_line(line: &str) -> Option<MessageKind> {
+    let may_be =
+        line.contains("\\Device\\") || line.contains("Disk ") || line.contains("transaction log");
+    if may_be { kind_of(KINDS, line) } else { None }
+}
+
+/// `Event ID:      129`: the name of a field and its value.
+fn field(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once(':')?;
+    let name = name.trim();
+    FIELDS.contains(&name).then_some((name, value.trim()))
+}
+
+fn is_of_an_event(line: &str) -> bool {
+    let text = line.trim();
+    text.is_empty()
+        || field(text).is_some()
+        || text.starts_with("Description:")
+        || text.starts_with("Message")
+}
+
+/// Whom a text is about: `Disk 1`, also for `Harddisk1\DR1`; `RaidPort0`, `Ide\IdePort1`.
+fn device(text: &str) -> Cow<'_, str> {
+    if let Some(rest) = text.find("Disk ").and_then(|at| text.get(at..)) {
+        let digits = rest.bytes().skip("Disk ".len()).take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            return rest.get(.."Disk ".len() + digits).unwrap_or_default().into();
+        }
+    }
+    let Some((_, rest)) = text.split_once("\\Device\\") else { return "".into() };
+    let end = rest.find([',', ' ', ')']).unwrap_or(rest.len());
+    let name = rest.get(..end).unwrap_or_default().trim_end_matches('.');
+    let number = name.strip_prefix("Harddisk").and_then(|rest| rest.split('\\').next());
+    number.map_or(name.into(), |number| format!("Disk {number}").into())
+}
+
+#[derive(Default)]
+struct WindowsEvent {
+    places: Places,
+    lines: u64,
+    /// The date of the event whose text comes next.
+    date: String,
+    complaints: Complaints,
+}
+
+impl Reader for WindowsEvent {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let place = self.places.next(sink);
+        if let Some(kind) = kind_of_line(line) {
+            self.lines += 1;
+            // In a table the date stands before the text.
+            let words: Vec<&str> = line.split_whitespace().take(3).collect();
+            let stamps =
+                (1..=words.len()).rev().map(|n| words.get(..n).unwrap_or_default().join(" "));
+            let stamp = stamps.into_iter().find(|stamp| WallTime::read(stamp).is_some());
+            let said = Message::new(stamp.as_deref().unwrap_or(&self.date), line.trim());
+            self.complaints.take(kind, &device(line), said, place, sink);
+            return Step::Took;
+        }
+        if let Some(("Date" | "TimeCreated", date)) = field(line.trim()) {
+            self.date = date.to_string();
+        }
+        if is_of_an_event(line) { Step::Took } else { Step::Passed }
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.complaints.close(self.lines, std::mem::take(&mut self.date), sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_all_kinds() {
+        for (line, kind, name) in [
+            (
+                "Message: Reset to device, \\Device\\RaidPort2, was issued.",
+                MessageKind::Timeout,
+                "RaidPort2",
+            ),
+            (
+                "3/5/2021 9:12:03 AM 153 Warning The IO operation at logical block address 0x2ba3d50 for Disk 1 (PDO name: \\Device\\00000031) was retried.",
+                MessageKind::Timeout,
+                "Disk 1",
+            ),
+            (
+                "The device, \\Device\\Harddisk1\\DR1, has a bad block.",
+                MessageKind::Medium,
+                "Disk 1",
+            ),
+            (
+                "The driver detected a controller error on \\Device\\Ide\\IdePort1.",
+                MessageKind::Controller,
+                "Ide\\IdePort1",
+            ),
+            ("Disk 3 has been surprise removed.", MessageKind::Offline, "Disk 3"),
+        ] {
+            assert_eq!((kind_of_line(line), &*device(line)), (Some(kind), name), "{line}");
+        }
+        for other in ["The disk has a bad block of text", "Disk 3 was formatted", ""] {
+            assert_eq!(kind_of_line(other), None, "{other}");
+        }
+    }
+}
