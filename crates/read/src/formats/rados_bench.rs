@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! The rows `sec Cur ops started finished avg MB/s cur MB/s last lat(s) avg lat(s)`; of each run the last becomes averages as
-//! the program saw them: operations, bytes, mean latency. Seconds in which operations were in flight and none finished are
+//! the program saw them: operations and their mean latency. Seconds in which operations were in flight and none finished are
 //! counted. The lines at the end (`Average Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with
 //! its mean and maximum.
 //!
@@ -14,8 +14,7 @@
 //!
 //! ## Traps
 //! An operation is an object of 4 MB by default, which goes to several disks on several machines: its latency is no disk's.
-//! 16 are in flight unless `-t` says otherwise. Rows without an operation print `-` for the last latency. MB are powers of
-//! 1024.
+//! 16 are in flight unless `-t` says otherwise. Rows without an operation print `-` for the last latency.
 //!
 //! ## Cannot know
 //! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are missing.
@@ -39,7 +38,6 @@ pub const FORMAT: Format = Format {
 const NAME: &str = "rados bench";
 /// Lines between the command and the heading.
 const LEAD: usize = 4;
-const MB: f64 = 1_048_576.0;
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines.iter().any(|line| is_heading(line)) {
@@ -70,13 +68,12 @@ fn operation(line: &str) -> Option<Op> {
     })
 }
 
-/// A row: second, in flight, finished so far, MB per second so far and now, mean latency so far.
+/// A row: second, in flight, finished so far, mean latency so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
     second: u64,
     in_flight: u64,
     finished: u64,
-    mb_per_s: f64,
     mean_s: Option<f64>,
 }
 
@@ -90,10 +87,11 @@ fn row(line: &str) -> Option<Row> {
         second: integer(second)?,
         in_flight: integer(in_flight)?,
         finished: integer(finished)?,
-        mb_per_s: decimal(mean_mb)?,
         mean_s: decimal(mean).filter(|mean| *mean > 0.0),
     };
-    let sound = started == row.finished + row.in_flight && (last == "-" || decimal(last).is_some());
+    let sound = decimal(mean_mb).is_some()
+        && started == row.finished + row.in_flight
+        && (last == "-" || decimal(last).is_some());
     sound.then_some(row)
 }
 
@@ -185,8 +183,8 @@ impl RadosBench {
             return;
         };
         let per_s = last.finished as f64 / last.second as f64;
-        let known =
-            rates(Some(per_s), Some(last.mb_per_s * MB), last.mean_s.map(|mean| mean * 1e9));
+        // The size of an object is no size of a request to a disk.
+        let known = rates(Some(per_s), None, last.mean_s.map(|mean| mean * 1e9));
         let Some(known) = known else { return };
         let mut interval = Interval::new(device(sink), Layer::Application);
         interval.length = Some(Nanos::from_seconds(last.second as f64));
@@ -205,13 +203,7 @@ mod tests {
     #[test]
     fn rows_and_commands() {
         let line = "     3      16        31        15   19.9939        32     2.93448     2.07765";
-        let known = Row {
-            second: 3,
-            in_flight: 16,
-            finished: 15,
-            mb_per_s: 19.9939,
-            mean_s: Some(2.07765),
-        };
+        let known = Row { second: 3, in_flight: 16, finished: 15, mean_s: Some(2.07765) };
         assert_eq!(row(line), Some(known));
         assert_eq!(
             row("     0       0         0         0         0         0           -           0")

@@ -30,6 +30,8 @@
 //! controller, unless smartctl was told to look there. Whether lines are missing: they bear no
 //! numbers.
 
+use std::collections::HashSet;
+
 use iowhy_model::{Level, Sink};
 
 use crate::drive::health::{
@@ -439,6 +441,8 @@ struct Smartctl {
     /// Places that its background scan rewrote.
     rewritten: u64,
     corrupt: u64,
+    /// Rows of self-tests that failed.
+    tests_known: HashSet<String>,
     /// Of the self-test log: failures, and those that are outdated; `None` if no log was seen.
     failed_tests: Option<u64>,
     outdated: u64,
@@ -558,7 +562,9 @@ impl Smartctl {
                     || row.contains("Failed in segment")
                     || row.contains("Completed: ") && row.contains("failure");
                 let so_far = self.failed_tests.unwrap_or(0);
-                self.failed_tests = Some(so_far + u64::from(failed));
+                // A report that was pasted twice has each test twice.
+                let new = !failed || self.tests_known.insert(row.to_string());
+                self.failed_tests = Some(so_far + u64::from(failed && new));
                 return true;
             }
         }
