@@ -389,12 +389,14 @@ fn all_well(analysis: &Analysis) -> bool {
     traces && rows && histograms
 }
 
-/// What the rows of one device come to.
+/// What the rows of one device in one listing come to.
 #[derive(Default)]
 struct DeviceRows {
     time: LayerTime,
     bytes: f64,
     rows: usize,
+    /// The longest mean of a row, ns.
+    slowest_ns: f64,
     /// Most that was in flight in a row.
     in_flight: f64,
     /// Queue, rate and latency of a row did not agree.
@@ -404,20 +406,28 @@ struct DeviceRows {
 /// Devices made of others that answer far later than any disk of the listing, while all of these are idle. Which disks one is
 /// made of is mostly not told beside `iostat`, so all must be quick and idle, and must have moved its bytes.
 fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
-    let mut places: Vec<usize> = analysis.intervals.iter().map(|row| row.listing).collect();
-    places.dedup();
-    places.into_iter().flat_map(|place| averages_of_listing(analysis, place)).collect()
+    if !analysis.intervals.iter().any(|row| disk_names::is_stacked(&row.disk)) {
+        return Vec::new();
+    }
+    let mut listings: BTreeMap<usize, BTreeMap<DeviceId, DeviceRows>> = BTreeMap::new();
+    for row in &analysis.intervals {
+        add_row(listings.entry(row.listing).or_default().entry(row.device).or_default(), row);
+    }
+    listings
+        .into_iter()
+        .flat_map(|(place, all)| averages_of_listing(analysis, place, all))
+        .collect()
 }
 
-fn averages_of_listing(analysis: &Analysis, place: usize) -> Vec<Finding> {
-    let mut all: BTreeMap<DeviceId, DeviceRows> = BTreeMap::new();
-    for row in analysis.intervals.iter().filter(|row| row.listing == place) {
-        add_row(all.entry(row.device).or_default(), row);
-    }
+fn averages_of_listing(
+    analysis: &Analysis,
+    place: usize,
+    all: BTreeMap<DeviceId, DeviceRows>,
+) -> Vec<Finding> {
     let name = |device: DeviceId| analysis.recording.device_of(device).name.as_str();
     let (above, disks): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(device, _)| disk_names::is_stacked(name(*device)));
-    let slowest_ns = disks.iter().map(|(_, disk)| disk.time.mean_ns()).fold(0.0, f64::max);
+    let slowest_ns = disks.iter().map(|(_, disk)| disk.slowest_ns).fold(0.0, f64::max);
     let busiest = disks.iter().map(|(_, disk)| disk.in_flight).fold(0.0, f64::max);
     let moved: f64 = disks.iter().map(|(_, disk)| disk.bytes).sum();
     let finding = |(device, upper): &(DeviceId, DeviceRows)| {
@@ -486,6 +496,7 @@ fn add_row(device: &mut DeviceRows, row: &IntervalSample) {
     device.time.add(count, count * mean);
     device.bytes += interval.bytes_per_s() * length_ns / 1e9;
     device.rows += 1;
+    device.slowest_ns = device.slowest_ns.max(mean);
     let in_flight = interval.queue_len.unwrap_or(interval.ios_per_s() * mean / 1e9);
     device.in_flight = device.in_flight.max(in_flight);
     device.contradicts |= !row.agrees;

@@ -114,7 +114,7 @@ fn result(line: &str) -> Option<CopyResult> {
     sound.then_some(CopyResult { bytes: moved, seconds })
 }
 
-/// Seconds of `real    0m40.073s` of a shell and `real	0m 40.07s` of busybox.
+/// Seconds of `real 0m40.073s` of a shell and `real 0m 40.07s` of busybox, behind a tab each.
 fn timed(line: &str) -> Option<f64> {
     let (minutes, seconds) = line.trim().strip_prefix("real")?.trim().split_once('m')?;
     let seconds = decimal(seconds.trim().strip_suffix('s')?)?;
