@@ -200,14 +200,14 @@ keys {
     SMART_UNCORRECTED_READ "smart.uncorrected.read" Count "reads the drive could not correct";
     SMART_UNCORRECTED_WRITE "smart.uncorrected.write" Count "writes the drive could not correct";
     SMART_WEAR "smart.wear.percent" Percent "endurance used";
+    STALL_SHARE "stall.share" Percent "time for which a program held its own writes back";
+    STALL_SLOWED "stall.slowed" Count "times that a program slowed its own writes down";
+    STALL_STOPPED "stall.stopped" Count "times that a program stopped its own writes";
     STRACE_CALLS "strace.calls" Text "number of system calls of one kind";
     SWAP_USED "swap.used" Bytes "swap in use on a device";
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
     SYSBENCH_FSYNC_EVERY "sysbench.fsync-every" Count "requests between two fsyncs of a run";
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
-    STALL_SHARE "stall.share" Percent "time for which a program held its own writes back";
-    STALL_SLOWED "stall.slowed" Count "times that a program slowed its own writes down";
-    STALL_STOPPED "stall.stopped" Count "times that a program stopped its own writes";
     TASKS_BLOCKED "tasks.blocked" Count "tasks in uninterruptible sleep, at most";
     TASKS_KSWAPD "tasks.kswapd" Percent "share of a processor that reclaims memory, at most";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests that the end of the watch left in flight";
