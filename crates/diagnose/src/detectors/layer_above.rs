@@ -20,7 +20,7 @@
 //! itself must be well: its mean below three healthy service times on every disk that could be meant.
 //! The same factor holds between a device and those it is made of, which must be idle for more than
 //! half of the time: requests wait above a busy disk because of it. From averages, three rows of it must be ten times slower
-//! than the slowest disk of the listing and above 0.1 s, while no disk has half a request in flight and all of them together
+//! than the slowest row of any disk of the listing and above 0.1 s, while no disk has half a request in flight and all of them together
 //! moved its bytes.
 //!
 //! ## Wrong if
@@ -454,7 +454,13 @@ fn averages_of_listing(
         );
         finding.evidence = vec![
             computed("mean latency above", mean_ns / 1e6, Unit::Ms, n, source),
-            computed("mean latency of the slowest disk", slowest_ns / 1e6, Unit::Ms, n, source),
+            computed(
+                "longest mean latency of a disk in a row",
+                slowest_ns / 1e6,
+                Unit::Ms,
+                n,
+                source,
+            ),
             held(
                 computed(
                     "latency above over that of the slowest disk",

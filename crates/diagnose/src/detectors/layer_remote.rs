@@ -1,4 +1,4 @@
-//! The disk is behind the host: a volume that fetches each place when it is first touched.
+//! The disk is behind the host: a volume that fetches each place when it is first touched, a server that does not answer.
 //!
 //! ## Accuses
 //! The storage behind the device: a volume restored from a snapshot, a thin pool, a network. What

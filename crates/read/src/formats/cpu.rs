@@ -50,7 +50,9 @@ fn sniff(lines: &[&str]) -> Sniff {
     if tasks(first).is_some() {
         return match lines.get(1) {
             None => Sniff::More,
-            Some(row) => Sniff::from(row.split_whitespace().next().is_some_and(is_number)),
+            Some(row) => {
+                Sniff::from(row.split_whitespace().next().is_some_and(|pid| integer(pid).is_some()))
+            }
         };
     }
     if load(first).is_none() {
@@ -79,10 +81,6 @@ fn top_shares(line: &str) -> Option<Shares> {
     let pairs = words.chunks_exact(2).map(|pair| (pair[1], pair[0]));
     let names: Vec<&str> = pairs.clone().map(|(name, _)| name).collect();
     are_shares(&names).then(|| shares(pairs))
-}
-
-fn is_number(word: &str) -> bool {
-    integer(word).is_some()
 }
 
 /// The columns of a table: `03:15:06 PM  CPU    %usr   %nice ...`.

@@ -131,20 +131,22 @@ impl<'a> Lines<'a> {
             let row = String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ");
             return Cow::Owned(cleaned(&row).into_owned());
         }
-        match str::from_utf8(bytes) {
-            Ok(text) if line.start >= self.escaped && text.is_ascii() => {
-                Cow::Borrowed(without_remark(text))
-            }
-            Ok(text) => match cleaned(text) {
-                Cow::Borrowed(text) => Cow::Borrowed(without_remark(text)),
-                Cow::Owned(text) => Cow::Owned(without_remark(&text).to_string()),
-            },
+        let printed = match str::from_utf8(bytes) {
+            Ok(text) if line.start >= self.escaped && text.is_ascii() => Cow::Borrowed(text),
+            Ok(text) => cleaned(text),
             Err(_) => {
                 let mut known = self.mended.borrow_mut();
                 if known.0 != line.start {
                     *known = (line.start, cleaned(&String::from_utf8_lossy(bytes)).into_owned());
                 }
                 Cow::Owned(known.1.clone())
+            }
+        };
+        match printed {
+            Cow::Borrowed(text) => Cow::Borrowed(without_remark(text)),
+            Cow::Owned(mut text) => {
+                text.truncate(without_remark(&text).len());
+                Cow::Owned(text)
             }
         }
     }
