@@ -32,11 +32,24 @@ impl Program {
 }
 
 /// Cargo in this workspace.
+///
+/// `cargo run` tells a program of its package (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME` ...). The build script of `ring`
+/// runs again when these change: with them each clone would build whatever needs `ring` anew.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_a_package) {
+            cargo.env_remove(name);
+        }
+    }
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     cargo
+}
+
+/// Whether that variable tells of the package of a program.
+fn is_of_a_package(variable: &str) -> bool {
+    variable.starts_with("CARGO_MANIFEST_") || variable.starts_with("CARGO_PKG_")
 }
 
 /// The workspace of the program that reads a fleet's files: it has a lock file and a folder of objects of its own.
@@ -110,6 +123,16 @@ fn program(line: &str) -> Option<Program> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_built_does_not_depend_on_where_the_clone_lies() {
+        // Without them the test shows nothing: cargo sets them for each test.
+        assert!(std::env::vars().any(|(name, _)| name == "CARGO_MANIFEST_DIR"));
+        let cargo = cargo(&["test"]);
+        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).collect();
+        assert!(removed.iter().any(|(name, _)| *name == "CARGO_MANIFEST_DIR"), "{removed:?}");
+        assert!(removed.iter().all(|(name, _)| *name != "CARGO_TARGET_DIR"), "{removed:?}");
+    }
 
     #[test]
     fn only_test_programs_are_taken() {
