@@ -57,11 +57,21 @@ fn load(disk: &Loop, at_1: u32, at_32: u32) {
     disk.settle();
 }
 
-fn filled() -> Loop {
-    let disk = Loop::new(64, None);
+/// A device written full, so that reads of it are reads of its file.
+fn filled(disk: Loop) -> Loop {
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
     disk.settle();
     disk
+}
+
+/// For a test that loads the machine: no other of them runs.
+fn loaded() -> Loop {
+    filled(Loop::new(64, None))
+}
+
+/// For a test whose load is paced, or that only watches.
+fn paced() -> Loop {
+    filled(Loop::beside_others(64))
 }
 
 #[test]
@@ -69,7 +79,7 @@ fn hist_counts_what_the_kernel_counts() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = loaded();
     let before = disk.counters();
     let watching = iowhy(&["hist", "--json", "--device", &disk.name, "300", "1"]);
     until_attached(&watching);
@@ -98,7 +108,7 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = loaded();
     let before = disk.counters();
     let file = std::env::temp_dir().join(format!("iowhy-snoop-{}", std::process::id()));
     let watching = Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -136,7 +146,7 @@ fn stat_prints_what_iostat_prints() {
     if !can_run(&["fio", "iostat"]) {
         return;
     }
-    let disk = filled();
+    let disk = loaded();
     // The load has to lie wholly within both intervals, so that both saw the same I/Os.
     let both = |seconds: u64| {
         let length = seconds.to_string();
@@ -191,7 +201,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = loaded();
     let name = disk.name.clone();
     let watching = iowhy(&["why", "--json", "--for", "5m", "--device", &name]);
     until_attached(&watching);
@@ -252,7 +262,7 @@ fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
     if !can_run(&[]) {
         return;
     }
-    let disk = Loop::new(64, None);
+    let disk = Loop::beside_others(64);
     disk.settle();
     let ended = Command::new(env!("CARGO_BIN_EXE_iowhy"))
         .args(["why", "--for", "500ms", "--device", &disk.name])
@@ -279,7 +289,7 @@ fn the_kernels_event_text_will_do_where_ebpf_is_refused() {
     if !can_run(&["fio", "unshare"]) {
         return;
     }
-    let disk = filled();
+    let disk = loaded();
     let before = disk.counters();
     let watching =
         with_tracefs(&["hist", "--ftrace", "--json", "--device", &disk.name, "300", "1"]);
@@ -324,7 +334,7 @@ fn no_trace_instance_stays_however_the_watch_ends() {
     if !can_run(&["unshare"]) {
         return;
     }
-    let disk = Loop::new(8, None);
+    let disk = Loop::beside_others(8);
     let words = ["hist", "--ftrace", "--json", "--device", &disk.name, "60", "1"];
     for signal in ["-INT", "-TERM", "-HUP"] {
         let watching = with_tracefs(&words);
@@ -355,7 +365,7 @@ fn every_live_command_says_what_its_tracing_cost() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = paced();
     std::thread::scope(|scope| {
         let reads = scope.spawn(|| {
             let how = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=2000"];
@@ -412,9 +422,7 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
         println!("skipped: a limit of a group: needs control groups of version 1 with `blkio`");
         return;
     };
-    let disk = Loop::new(64, None);
-    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
-    disk.settle();
+    let disk = paced();
     let (major, minor) = disk.number;
     let limit = group.0.join("blkio.throttle.read_iops_device");
     std::fs::write(&limit, format!("{major}:{minor} 50")).expect("a limit");
@@ -448,8 +456,7 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = Loop::new(64, None);
-    disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    let disk = loaded();
     // Large enough that many are in flight although few are issued per second: a reader that gets no processor
     // for a moment must not lose events to a full ring, which would be said, too.
     let how = ["--name=x", "--rw=randread", "--bs=256k", "--direct=1", "--size=64m"];
@@ -479,7 +486,7 @@ fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = paced();
     let folder = std::env::temp_dir().join(format!("iowhy-rotated-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     let capture = folder.join("x.iowhy");
@@ -517,7 +524,7 @@ fn rates_are_over_the_whole_watch() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = paced();
     let watching = iowhy(&["hist", "--by", "process", "--device", &disk.name, "300", "1"]);
     until_attached(&watching);
     std::thread::sleep(Duration::from_secs(2));
@@ -592,7 +599,7 @@ fn accuse_nobody(verdicts: &[Option<String>]) {
 #[test]
 fn an_idle_device_is_accused_in_none_of_ten_watches() {
     if can_run(&["fio"]) {
-        accuse_nobody(&ten_verdicts(&filled()));
+        accuse_nobody(&ten_verdicts(&paced()));
     }
 }
 
@@ -601,7 +608,7 @@ fn a_lightly_loaded_device_is_called_nothing_but_healthy_ten_times() {
     if !can_run(&["fio"]) {
         return;
     }
-    let disk = filled();
+    let disk = paced();
     let place = format!("--filename={}", disk.path);
     let words = ["--name=light", &place, "--rw=randread", "--bs=4k", "--direct=1", "--readonly"];
     let pace = ["--size=64m", "--rate_iops=100", "--time_based", "--runtime=600", "--thread"];

@@ -38,6 +38,11 @@ impl Loop {
         Loop::made(mib, tmpfs_mib, Some(turn))
     }
 
+    /// A device of that many MiB for a test that waits most of its time: others may load the machine beside it.
+    pub fn beside_others(mib: u64) -> Loop {
+        Loop::made(mib, None, None)
+    }
+
     /// One more in the same test.
     pub fn another(&self, mib: u64) -> Loop {
         Loop::made(mib, None, None)

@@ -14,6 +14,8 @@ const WAITING: usize = 3;
 /// Programs at a time that compute, one for each of the two CPUs that the suite is measured on. They run
 /// behind the others (`nice`), which watch devices that are not to be made slow by a neighbour.
 const COMPUTING: usize = 2;
+/// Tests at a time of a program that waits. libtest takes one for each CPU, which would leave these idle.
+const THREADS: &str = "--test-threads=4";
 
 /// Crates whose programs wait for devices.
 const DEVICE_CRATES: [&str; 3] = ["live", "rig", "probe"];
@@ -113,7 +115,9 @@ pub fn all(programs: &[Program], long: bool) -> io::Result<Vec<(Program, String,
 fn one(program: Program, long: bool) -> io::Result<(Program, String, bool)> {
     let started = Instant::now();
     let mut command = if waits(&program) {
-        Command::new(&program.path)
+        let mut waiting = Command::new(&program.path);
+        waiting.arg(THREADS);
+        waiting
     } else {
         let mut behind = Command::new("nice");
         behind.arg(&program.path);
