@@ -535,6 +535,9 @@ impl Scanner<'_> {
         let mut begins = found.map(|format| ListingStart { format, wrapping: bare });
         let mut left = usize::MAX;
         for wrapping in Wrapping::candidates(&self.lines.text(line)) {
+            if wrapping.may_be_a_prompt() && !self.is_around_the_next(&wrapping)? {
+                continue;
+            }
             let found = match &begins {
                 Some(ListingStart { format, wrapping: known })
                     if !wrapping.is_plain_to_see()
@@ -556,6 +559,12 @@ impl Scanner<'_> {
             }
         }
         Ok(begins)
+    }
+
+    /// Whether the next line bears what may stand around this one; if there is none, it does.
+    fn is_around_the_next(&mut self, wrapping: &Wrapping) -> std::io::Result<bool> {
+        let known = self.lines.look_ahead(1)?;
+        Ok(!known || self.lines.ahead().next().is_none_or(|next| wrapping.is_around(&next)))
     }
 
     /// The first of these formats that says yes; two are a bug of ours (a test looks for it).

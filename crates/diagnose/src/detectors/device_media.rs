@@ -17,7 +17,8 @@
 //! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
 //! that failed in its array while no write did, media errors or a predicted failure in its RAID
 //! controller's count, or a controller that has given it up and does not say why; its own failed
-//! SMART check, or less spare than its own threshold;
+//! SMART check, or less spare than its own threshold; an NVMe warning that its media are unreliable, unless its rated
+//! endurance is used up and nothing else failed;
 //! SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
@@ -346,8 +347,11 @@ fn from_smart(
         builder.words.push(format!("{} errors in the drive's log", phrase::thousands(errors)));
         most = most.max(FAILED_MEDIUM);
     }
+    // Some drives set the bit when their rated writes are used up and nothing failed yet.
+    let used = about.number(key::SMART_NVME_PERCENTAGE_USED).is_some_and(|(used, _)| used >= 1.0);
     if let Some((value, reading)) = about.number(key::SMART_NVME.of("critical_warning"))
         && value as u64 & UNRELIABLE != 0
+        && (!used || most > 0.0)
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
         builder.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));

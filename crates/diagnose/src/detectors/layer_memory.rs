@@ -12,7 +12,8 @@
 //!
 //! ## Rule
 //! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
-//! average, or `kswapd` takes more than half of a processor. Where disks were measured they must have lost time, and none of them be slow by itself.
+//! average, or `kswapd` takes more than half of a processor, or the kernel's log shows tasks that hung while memory was
+//! freed for them (one alone stays a suspicion). Where disks were measured they must have lost time, and none of them be slow by itself.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -47,6 +48,8 @@ const PRESSURE: f64 = 0.1;
 const SWAPPED: f64 = 1e6;
 /// Share of a processor that kswapd takes: it sleeps where memory is free (mm/vmscan.c, kswapd_try_to_sleep).
 const RECLAIM: f64 = 0.5;
+/// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is a suspicion (a choice).
+const HUNG: f64 = 0.75;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let symptoms = [
@@ -67,6 +70,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             quantity: "share of a processor that reclaims memory (kswapd)",
             above: RECLAIM,
             unit: Unit::Share,
+        },
+        Symptom {
+            key: key::TASKS_HUNG_IN_RECLAIM,
+            quantity: "tasks that hung while the kernel freed memory for them",
+            above: HUNG,
+            unit: Unit::Count,
         },
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);

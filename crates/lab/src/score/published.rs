@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 15] = [
+const COLLECTIONS: [(&str, &str); 16] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -30,6 +30,7 @@ const COLLECTIONS: [(&str, &str); 15] = [
     ("P12", "Twelfth collection, in the layout of the tools"),
     ("P13", "Thirteenth collection, in the layout of the tools"),
     ("P14", "Fourteenth collection, in the layout of the tools"),
+    ("P15", "Fifteenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
@@ -159,7 +160,7 @@ impl PublishedCase {
         self.expected == verdict || self.also.iter().any(|also| also == verdict)
     }
 
-    /// The collection it is of: `A`, `P2` to `P14`, or `W` for the simulated ones.
+    /// The collection it is of: `A`, `P2` to `P15`, or `W` for the simulated ones.
     pub fn collection(&self) -> &'static str {
         let begins = self.name.split('-').next().unwrap_or_default();
         let named = COLLECTIONS.iter().find(|(letters, _)| *letters == begins);

@@ -209,6 +209,7 @@ keys {
     SYSBENCH_FSYNC_EVERY "sysbench.fsync-every" Count "requests between two fsyncs of a run";
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
     TASKS_BLOCKED "tasks.blocked" Count "tasks in uninterruptible sleep, at most";
+    TASKS_HUNG_IN_RECLAIM "tasks.hung-in-reclaim" Count "tasks that hung while the kernel freed memory for them";
     TASKS_KSWAPD "tasks.kswapd" Percent "share of a processor that reclaims memory, at most";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests that the end of the watch left in flight";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";

@@ -76,6 +76,11 @@ const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
 /// What is said of a link that answers late, which a disk that wakes up makes it do.
 const SLOW_LINK: &str = "link is slow to respond";
 
+/// Functions of the kernel below which a task waits for free memory (mm/vmscan.c, mm/page_io.c, mm/memory.c).
+const FREES_MEMORY: [&str; 3] = ["try_to_free_pages+0x", "swap_writepage+0x", "do_swap_page+0x"];
+/// Lines behind a task that hung that may be its call trace.
+const TRACE_LINES: u32 = 64;
+
 /// What words make a message of which kind; the first that fits decides. Each row is all words of
 /// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
@@ -200,7 +205,23 @@ fn as_printed(line: &str) -> Cow<'_, str> {
 }
 
 fn kind(message: &str) -> Option<MessageKind> {
-    kind_of(KINDS, message).or_else(|| returned(message))
+    kind_of(KINDS, message).or_else(|| returned(message)).or_else(|| of_a_port(message))
+}
+
+/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x280000
+/// action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
+fn of_a_port(message: &str) -> Option<MessageKind> {
+    /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
+    const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
+    /// The PHY's readiness changed, and COMWAKE.
+    const PHY: u32 = 1 << 16 | 1 << 18;
+    let (_, register) = message.split_once(": exception Emask ")?.1.split_once(" SErr 0x")?;
+    let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
+    match bits {
+        _ if bits & LINK != 0 => Some(MessageKind::Link),
+        _ if bits & PHY != 0 => Some(MessageKind::Phy),
+        _ => None,
+    }
 }
 
 /// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
@@ -344,6 +365,10 @@ struct KernelLog {
     woken: HashSet<String>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
+    /// Lines left that may be the call trace of a task that hung.
+    trace: u32,
+    /// Tasks that hung while memory was freed.
+    hung_in_reclaim: u64,
     /// In what form the log came.
     form: Form,
 }
@@ -494,7 +519,25 @@ impl KernelLog {
             let key = key::MEMBER_ERRORS.of("media");
             fact(&drive, key, FactValue::Count(count), place.clone(), sink);
         }
+        let hung = std::mem::take(&mut self.hung_in_reclaim);
+        if hung > 0 {
+            fact("", key::TASKS_HUNG_IN_RECLAIM, FactValue::Count(hung), place, sink);
+        }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
+    }
+
+    /// Follows the call trace of a task that hung: a frame that is not certain (`? shrink_node+0x...`) counts for nothing.
+    fn trace(&mut self, message: &str) {
+        if message.contains("blocked for more than ") {
+            self.trace = TRACE_LINES;
+        } else if self.trace > 0 {
+            self.trace -= 1;
+            let frees = FREES_MEMORY.iter().any(|function| message.contains(function));
+            if frees && !message.contains("? ") {
+                self.hung_in_reclaim += 1;
+                self.trace = 0;
+            }
+        }
     }
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
@@ -538,6 +581,7 @@ impl KernelLog {
         if !earlier {
             self.end = stamp.to_string();
         }
+        self.trace(message);
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
@@ -576,7 +620,8 @@ impl KernelLog {
             return;
         }
         let address = names::address(message);
-        if kind == MessageKind::Timeout && address.is_none() && message.contains("scmd(") {
+        let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
+        if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
             self.given_up = Some(Said { message: Message::new(stamp, message), place });
             return;
         }
@@ -651,6 +696,8 @@ mod tests {
             ("ata4: SError: { PHYRdyChg CommWake }", "phy", "ata4"),
             ("ata4: SError: { PHYRdyChg 10B8B BadCRC }", "link", "ata4"),
             ("ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen", "timeout", "ata3"),
+            ("ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x280000 action 0x0", "link", "ata1"),
+            ("ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x50000 action 0x0", "phy", "ata1"),
             ("nvme nvme0: I/O 27 QID 3 timeout, aborting", "controller", "nvme0"),
             ("nvme nvme1: controller is down; will reset: CSTS=0xffffffff", "controller", "nvme1"),
             ("sd 6:0:0:0: rejecting I/O to offline device", "offline", ""),
@@ -661,6 +708,27 @@ mod tests {
             assert_eq!(device(message).unwrap_or_default(), name, "{message}");
         }
         assert_eq!(kind("EXT4-fs (sda1): mounted filesystem"), None);
+        assert_eq!(kind("ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x0"), None);
+    }
+
+    #[test]
+    fn a_task_that_hangs_while_memory_is_freed_is_counted() {
+        let hung = |trace: &str| {
+            let log = format!(
+                "[5.000001] INFO: task x:2 blocked for more than 120 seconds.\n[5.000002] Call trace:\n\
+                 [5.000003]  io_schedule+0x38/0xcc\n[5.000004]  {trace}\n"
+            );
+            let facts = crate::scan::recorded(&log).listings.remove(0).facts;
+            facts.into_iter().find(|fact| fact.key == key::TASKS_HUNG_IN_RECLAIM).map(|f| f.value)
+        };
+        assert_eq!(hung("do_try_to_free_pages+0x1a4/0x574"), Some(FactValue::Count(1)));
+        assert_eq!(hung("? do_try_to_free_pages+0x1a4/0x574"), None);
+        assert_eq!(hung("wait_on_page_bit+0x1a4/0x574"), None);
+        // Without a task that hung it is somebody else's trace.
+        let other = "[5.000004]  do_try_to_free_pages+0x1a4/0x574\n[5.000005] Out of memory\n";
+        let facts = crate::scan::recorded(other).listings;
+        let facts = facts.iter().flat_map(|listing| &listing.facts);
+        assert_eq!(facts.filter(|fact| fact.key == key::TASKS_HUNG_IN_RECLAIM).count(), 0);
     }
 
     #[test]

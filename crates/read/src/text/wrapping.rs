@@ -87,6 +87,20 @@ impl Wrapping {
         line.trim().is_empty() || apply(*rule, line.trim_start(), *width).is_some()
     }
 
+    /// Whether one line alone does not tell: `# fio ...` may be a comment, or follow root's prompt.
+    pub(crate) fn may_be_a_prompt(&self) -> bool {
+        self.layers.iter().any(|(rule, _)| RULES.get(*rule).is_some_and(|rule| rule.name == "hash"))
+    }
+
+    /// Whether a line bears all of it.
+    pub(crate) fn is_around(&self, line: &str) -> bool {
+        let mut text = line.to_string();
+        self.layers.iter().all(|(rule, width)| {
+            let bare = apply(*rule, &text, *width).map(Cow::into_owned);
+            bare.map(|bare| text = bare).is_some()
+        })
+    }
+
     /// What may stand around a line, the simplest first.
     pub(crate) fn candidates(line: &str) -> Vec<Wrapping> {
         let mut found: Vec<(Wrapping, Cow<'_, str>)> = Vec::new();

@@ -253,7 +253,7 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 20] = [
+    const BEGIN: [&str; 22] = [
         "blk_update_request: ",
         "end_request: ",
         "print_req_error: ",
@@ -270,6 +270,8 @@ pub(super) fn is_bare(line: &str) -> bool {
         "mpt3sas_cm",
         "usb ",
         "megaraid_sas ",
+        "mptbase: ioc",
+        "mptscsih: ioc",
         "md/raid",
         "EXT4-fs ",
         "XFS (",
