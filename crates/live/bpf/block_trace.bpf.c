@@ -25,7 +25,7 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	if (is.way >= WAYS)
 		return 0;
 	begin_request(&is, rq, BY_START);
-	note_origin(&is, arguments, rq->bio);
+	note_origin(&is, arguments);
 	tracked = &is.set->requests[is.way];
 	arrived = before ? arrival_of(rq->bio) : 0;
 	if (start_by_kernel(&is)) {
@@ -70,7 +70,7 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 			return 0;
 		}
 		begin_request(&is, rq, BY_ISSUE);
-		note_origin(&is, arguments, rq->bio);
+		note_origin(&is, arguments);
 		tracked = &is.set->requests[is.way];
 		tracked->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		arrived = before && tracked->queued ? arrival_of(rq->bio) : 0;
@@ -163,7 +163,6 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	}
 	if (is.op != FLUSH && !(rq->rq_flags & io_stat_flag))
 		tally(is.row, is.op, NOT_ACCOUNTED);
-	is.bio = rq->bio;
 	if (is.way < WAYS) {
 		tracked = &is.set->requests[is.way];
 		if (tracked->queued & BY_KERNEL) /* never issued */
@@ -174,7 +173,7 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		tracked->sector = rq->__sector;
 		tracked->bytes = rq->__data_len;
 		tracked->cmd_flags = rq->cmd_flags;
-		tracked->unwanted = cgroup_wanted && payer(rq->bio) != cgroup_wanted;
+		tracked->unwanted = cgroup_wanted && payer(&is) != cgroup_wanted;
 		tracked->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 	}
 	if (is.way >= WAYS && passes(tracked) && sender_missed()) {
@@ -206,6 +205,8 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 	is.epoch = epoch_now();
 	if (!is.epoch)
 		return 0;
+	is.rq = 0;
+	is.bio = bio;
 	is.number = device_of_bio(bio);
 	if (!wanted(&is, bio->bi_opf))
 		return 0;
@@ -223,8 +224,8 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 		return 0;
 	}
 	tracked = &is.set->requests[is.way];
-	begin_tracking(&is, bio->bi_opf, bio, BY_BIO);
-	note_origin(&is, arguments, bio);
+	begin_tracking(&is, bio->bi_opf, BY_BIO);
+	note_origin(&is, arguments);
 	tracked->sector = bio->bi_iter.bi_sector;
 	tracked->bytes = bio->bi_iter.bi_size;
 	tracked->queued = ktime_get_ns();
@@ -254,6 +255,7 @@ SEC("tp_btf/block_bio_complete") int end_bio(u64 *arguments)
 	tracked = &is.set->requests[is.way];
 	is.op = op_of(tracked->cmd_flags);
 	is.number = number_of_kind(is.set->begins[is.way].kind);
+	is.rq = 0;
 	is.bio = bio;
 	is.device = find_device(is.number, &is.place);
 	is.row = is.device ? is.device->row : NO_ROW;

@@ -111,7 +111,7 @@ INLINE int send(struct tracked_request *tracked, struct subject *is, u64 now, s3
 	record->comm[1] = tracked->comm[1];
 	if (more) {
 		more->arrived = tracked->waited ? tracked->queued - lengthened(tracked->waited) : 0;
-		more->cgroup = cgroups ? payer(is->bio) : 0;
+		more->cgroup = cgroups ? payer(is) : 0;
 	}
 	if (full) {
 		origin = origin_of(is);

@@ -198,7 +198,7 @@ INLINE void tell_path(u64 inode, struct file_key *key)
 }
 
 /* Notes where a request comes from as it begins, in the task that sends it. */
-INLINE void note_origin(struct subject *is, u64 *arguments, struct bio *bio)
+INLINE void note_origin(struct subject *is, u64 *arguments)
 {
 	struct origin *origin = origin_of(is);
 
@@ -207,10 +207,11 @@ INLINE void note_origin(struct subject *is, u64 *arguments, struct bio *bio)
 	origin->file = (struct file_key){};
 	origin->kernel_stack = -1;
 	origin->user_stack = -1;
-	if (files && bio && (is->op == READ || is->op == WRITE)) {
+	if (files && (is->op == READ || is->op == WRITE)) {
+		struct bio *bio = first_bio(is);
 		u32 task = (u32)current_pid_tgid();
 		u64 *own = map_lookup(&direct, &task);
-		u64 inode = own ? *own : inode_of_pages(bio);
+		u64 inode = !bio ? 0 : own ? *own : inode_of_pages(bio);
 		struct file_key key = {};
 
 		if (inode) {

@@ -14,7 +14,8 @@ struct subject {
 	u32 place;  /* in the device table */
 	u32 row;
 	struct device *device; /* NULL: not in the table */
-	struct bio *bio;       /* the first of a request that ends */
+	struct request *rq;    /* NULL: of a device that makes no requests, `bio` */
+	struct bio *bio;
 	struct task_struct___sender *task; /* who sends, where it is known */
 	u64 id;
 	u64 epoch;
@@ -72,6 +73,8 @@ INLINE int request_wanted(struct request *rq, struct subject *is, enum side side
 	is->epoch = epoch_now();
 	if (!is->epoch)
 		return 0;
+	is->rq = rq;
+	is->bio = 0;
 	is->number = device_number(rq);
 	return wanted(is, rq->cmd_flags) && find_slot(is, rq, side);
 }
@@ -91,9 +94,17 @@ INLINE struct request *request_of(u64 *arguments)
 	return rq_argument ? second(arguments) : (struct request *)arguments[0];
 }
 
-/* The number of the control group that pays for a bio; 0 if none does. */
-INLINE u64 payer(struct bio *bio)
+/* The bio, or the first of the request. Asked for where it is needed and nowhere else: each time the verifier comes by
+ * the load of a pointer from an argument, it looks through all types of the kernel (btf_nested_type_is_trusted). */
+INLINE struct bio *first_bio(struct subject *is)
 {
+	return is->rq ? is->rq->bio : is->bio;
+}
+
+/* The number of the control group that pays for it; 0 if none does. */
+INLINE u64 payer(struct subject *is)
+{
+	struct bio *bio = first_bio(is);
 	struct blkcg_gq *group = bio ? bio->bi_blkg : 0;
 	struct blkcg *of = group ? group->blkcg : 0;
 	struct cgroup *cgroup = of ? of->css.cgroup : 0;
@@ -135,7 +146,7 @@ INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
  *
  * Who that is is asked before the request is written: its line of the cache has to be fetched from the CPU that
  * completes, and a call behind the first writes waits for that. */
-INLINE void begin_tracking(struct subject *is, u32 cmd_flags, struct bio *bio, enum crossing by)
+INLINE void begin_tracking(struct subject *is, u32 cmd_flags, enum crossing by)
 {
 	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
 	struct begins *begins = &is->set->begins[is->way & (WAYS - 1)];
@@ -168,7 +179,7 @@ INLINE void begin_tracking(struct subject *is, u32 cmd_flags, struct bio *bio, e
 		tracked->unwanted = 1;
 	if (comm_wanted[0] && (comm[0] != comm_wanted[0] || comm[1] != comm_wanted[1]))
 		tracked->unwanted = 1;
-	if (cgroup_wanted && payer(bio) != cgroup_wanted)
+	if (cgroup_wanted && payer(is) != cgroup_wanted)
 		tracked->unwanted = 1;
 }
 
@@ -176,7 +187,7 @@ INLINE void begin_request(struct subject *is, struct request *rq, enum crossing 
 {
 	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
 
-	begin_tracking(is, rq->cmd_flags, rq->bio, by);
+	begin_tracking(is, rq->cmd_flags, by);
 	tracked->sector = rq->__sector;
 	tracked->bytes = rq->__data_len;
 }
