@@ -42,37 +42,37 @@ pub const COLLECTORS: &[CollectorEntry] = &[
     CollectorEntry {
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, by eBPF",
-        manual: include_str!("collectors/block_trace.rs"),
+        manual: iowhy_model::manual!("collectors/block_trace.rs"),
         beside: None,
     },
     CollectorEntry {
         name: diskstats::NAME,
         summary: "the kernel's own counters of every block device, read at intervals",
-        manual: include_str!("collectors/diskstats.rs"),
+        manual: iowhy_model::manual!("collectors/diskstats.rs"),
         beside: None,
     },
     CollectorEntry {
         name: ftrace::NAME,
         summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
-        manual: include_str!("collectors/ftrace.rs"),
+        manual: iowhy_model::manual!("collectors/ftrace.rs"),
         beside: None,
     },
     CollectorEntry {
         name: host_facts::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
-        manual: include_str!("collectors/host_facts.rs"),
+        manual: iowhy_model::manual!("collectors/host_facts.rs"),
         beside: Some(|| Box::new(HostFacts::new(Path::new("/")))),
     },
     CollectorEntry {
         name: syscalls::NAME,
         summary: "system calls that do I/O, and io_uring requests, by eBPF",
-        manual: include_str!("collectors/syscalls.rs"),
+        manual: iowhy_model::manual!("collectors/syscalls.rs"),
         beside: None,
     },
     CollectorEntry {
         name: uprobe::NAME,
         summary: "calls of any user function, from entry to return, by eBPF",
-        manual: include_str!("collectors/uprobe.rs"),
+        manual: iowhy_model::manual!("collectors/uprobe.rs"),
         beside: None,
     },
 ];

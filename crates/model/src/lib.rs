@@ -33,6 +33,7 @@ mod fold;
 mod histogram;
 mod interval;
 mod limit;
+pub mod manual;
 pub mod numbers;
 mod op;
 mod pour;

@@ -43,7 +43,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CapBurst,
     summary: "The volume's burst credits are used up",
-    manual: include_str!("cap_burst.rs"),
+    manual: iowhy_model::manual!("cap_burst.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::A,

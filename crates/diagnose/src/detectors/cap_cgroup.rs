@@ -52,7 +52,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CapCgroup,
     summary: "A control group's limit holds I/O back above the disk",
-    manual: include_str!("cap_cgroup.rs"),
+    manual: iowhy_model::manual!("cap_cgroup.rs"),
     needs: Needs {
         level: Level::D,
         sure_from: Level::E,

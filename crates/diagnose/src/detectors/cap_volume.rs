@@ -44,7 +44,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CapVolume,
     summary: "A provider's limit holds the volume at a round number",
-    manual: include_str!("cap_volume.rs"),
+    manual: iowhy_model::manual!("cap_volume.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -48,7 +48,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgMisaligned,
     summary: "Writes that cut the device's blocks, so that it must read before it writes",
-    manual: include_str!("cfg_misaligned.rs"),
+    manual: iowhy_model::manual!("cfg_misaligned.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

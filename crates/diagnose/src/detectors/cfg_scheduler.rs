@@ -45,7 +45,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgScheduler,
     summary: "Requests wait in the host's queue while the device is not busy",
-    manual: include_str!("cfg_scheduler.rs"),
+    manual: iowhy_model::manual!("cfg_scheduler.rs"),
     needs: Needs {
         level: Level::D,
         sure_from: Level::D,

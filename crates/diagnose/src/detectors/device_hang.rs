@@ -41,7 +41,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceHang,
     summary: "The device hung once: nothing completed for a while",
-    manual: include_str!("device_hang.rs"),
+    manual: iowhy_model::manual!("device_hang.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -43,7 +43,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceIdleWake,
     summary: "The first request after each pause waits for the device to wake",
-    manual: include_str!("device_idle_wake.rs"),
+    manual: iowhy_model::manual!("device_idle_wake.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,

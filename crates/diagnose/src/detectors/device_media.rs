@@ -56,7 +56,7 @@ const PREDICTED: &str = "its controller predicts that it will fail";
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceMedia,
     summary: "The disk cannot read some of its sectors",
-    manual: include_str!("device_media.rs"),
+    manual: iowhy_model::manual!("device_media.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

@@ -47,7 +47,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePath,
     summary: "Cable, link, port or host adapter is at fault, not the disk",
-    manual: include_str!("device_path.rs"),
+    manual: iowhy_model::manual!("device_path.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,

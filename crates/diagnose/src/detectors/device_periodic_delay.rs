@@ -47,7 +47,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePeriodicDelay,
     summary: "Delays in equal steps that are no platter's: a timer or firmware",
-    manual: include_str!("device_periodic_delay.rs"),
+    manual: iowhy_model::manual!("device_periodic_delay.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,

@@ -42,7 +42,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRecovery,
     summary: "Error recovery runs into its time limit",
-    manual: include_str!("device_recovery.rs"),
+    manual: iowhy_model::manual!("device_recovery.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

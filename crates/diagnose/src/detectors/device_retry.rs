@@ -47,7 +47,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRetry,
     summary: "The disk retries sectors: whole extra revolutions of the platter",
-    manual: include_str!("device_retry.rs"),
+    manual: iowhy_model::manual!("device_retry.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,

@@ -55,7 +55,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSlow,
     summary: "The device is slow though little is asked of it",
-    manual: include_str!("device_slow.rs"),
+    manual: iowhy_model::manual!("device_slow.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

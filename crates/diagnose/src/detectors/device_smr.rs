@@ -45,7 +45,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSmr,
     summary: "A shingled disk cleans up after random writes",
-    manual: include_str!("device_smr.rs"),
+    manual: iowhy_model::manual!("device_smr.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

@@ -46,7 +46,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceStall,
     summary: "The device freezes now and then",
-    manual: include_str!("device_stall.rs"),
+    manual: iowhy_model::manual!("device_stall.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,

@@ -43,7 +43,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceThermal,
     summary: "The drive throttles itself because it is too warm",
-    manual: include_str!("device_thermal.rs"),
+    manual: iowhy_model::manual!("device_thermal.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

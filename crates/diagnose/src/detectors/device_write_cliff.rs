@@ -40,7 +40,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceWriteCliff,
     summary: "The write cache of the flash drive fills, and writes fall off a cliff",
-    manual: include_str!("device_write_cliff.rs"),
+    manual: iowhy_model::manual!("device_write_cliff.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -47,7 +47,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::Healthy,
     summary: "Nothing is wrong with the device",
-    manual: include_str!("healthy.rs"),
+    manual: iowhy_model::manual!("healthy.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -39,7 +39,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::Insufficient,
     summary: "The evidence does not carry a verdict",
-    manual: include_str!("insufficient.rs"),
+    manual: iowhy_model::manual!("insufficient.rs"),
     needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
     explains: &[],
     rule: Rule::Conclude(conclude),

@@ -50,7 +50,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerAbove,
     summary: "The delay is above the block layer, the disks are healthy",
-    manual: include_str!("layer_above.rs"),
+    manual: iowhy_model::manual!("layer_above.rs"),
     needs: Needs {
         level: Level::D,
         sure_from: Level::D,

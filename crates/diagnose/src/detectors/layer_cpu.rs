@@ -32,7 +32,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerCpu,
     summary: "CPU time is short: programs and completions wait for a CPU",
-    manual: include_str!("layer_cpu.rs"),
+    manual: iowhy_model::manual!("layer_cpu.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,

@@ -32,7 +32,7 @@ use crate::evidence::shortage::{self, Symptom};
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerMemory,
     summary: "Memory is short: the machine swaps or reads again what it dropped",
-    manual: include_str!("layer_memory.rs"),
+    manual: iowhy_model::manual!("layer_memory.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,

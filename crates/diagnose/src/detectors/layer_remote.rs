@@ -45,7 +45,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerRemote,
     summary: "The disk is behind the host: places are slow when first touched",
-    manual: include_str!("layer_remote.rs"),
+    manual: iowhy_model::manual!("layer_remote.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,

@@ -38,7 +38,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadBurst,
     summary: "Batches: many requests at once, drained at a steady pace",
-    manual: include_str!("load_burst.rs"),
+    manual: iowhy_model::manual!("load_burst.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::C,

@@ -44,7 +44,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadDiscard,
     summary: "Discards (TRIM) get in the way of everything else",
-    manual: include_str!("load_discard.rs"),
+    manual: iowhy_model::manual!("load_discard.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::D,

@@ -47,7 +47,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadFlush,
     summary: "Flushes and durable writes hold everything up",
-    manual: include_str!("load_flush.rs"),
+    manual: iowhy_model::manual!("load_flush.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::D,

@@ -39,7 +39,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadLargeIo,
     summary: "Requests are large, and the time goes into moving them",
-    manual: include_str!("load_large_io.rs"),
+    manual: iowhy_model::manual!("load_large_io.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::A,

@@ -55,7 +55,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadMissedRevolution,
     summary: "Sequential synchronous writes each wait a whole revolution of the platter",
-    manual: include_str!("load_missed_revolution.rs"),
+    manual: iowhy_model::manual!("load_missed_revolution.rs"),
     needs: Needs {
         level: Level::B,
         sure_from: Level::C,

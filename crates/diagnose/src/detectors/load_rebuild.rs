@@ -34,7 +34,7 @@ use crate::facts::reading::FactReading;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRebuild,
     summary: "An array is rebuilt, checked or scrubbed beside the work",
-    manual: include_str!("load_rebuild.rs"),
+    manual: iowhy_model::manual!("load_rebuild.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,

@@ -44,7 +44,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRwMix,
     summary: "Writes hurt reads on the same device, or reads hurt writes",
-    manual: include_str!("load_rw_mix.rs"),
+    manual: iowhy_model::manual!("load_rw_mix.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

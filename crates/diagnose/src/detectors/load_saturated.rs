@@ -43,7 +43,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadSaturated,
     summary: "More is asked of the device than a healthy one gives",
-    manual: include_str!("load_saturated.rs"),
+    manual: iowhy_model::manual!("load_saturated.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -42,7 +42,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadSmallSync,
     summary: "Small unmerged I/Os, one at a time: a direct or synchronous mount",
-    manual: include_str!("load_small_sync.rs"),
+    manual: iowhy_model::manual!("load_small_sync.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -45,7 +45,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerOutlier,
     summary: "One disk is far slower than its peers under the same load",
-    manual: include_str!("peer_outlier.rs"),
+    manual: iowhy_model::manual!("peer_outlier.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::B,

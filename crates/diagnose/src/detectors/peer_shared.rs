@@ -43,7 +43,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerShared,
     summary: "Many disks are slow together: what they share is at fault",
-    manual: include_str!("peer_shared.rs"),
+    manual: iowhy_model::manual!("peer_shared.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,

@@ -52,7 +52,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportInconsistent,
     summary: "The data contradict themselves",
-    manual: include_str!("report_inconsistent.rs"),
+    manual: iowhy_model::manual!("report_inconsistent.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::A,

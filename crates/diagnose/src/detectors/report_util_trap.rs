@@ -39,7 +39,7 @@ use crate::phrase;
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportUtilTrap,
     summary: "100 % busy is not full: the device had room for more",
-    manual: include_str!("report_util_trap.rs"),
+    manual: iowhy_model::manual!("report_util_trap.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::A,

@@ -44,7 +44,7 @@ use crate::store_input::StoreInput;
 pub const COMMAND: Command = Command {
     name: "compare",
     summary: "Two captures, devices or stretches of time: what differs, and why",
-    manual: include_str!("compare.rs"),
+    manual: iowhy_model::manual!("compare.rs"),
     arguments: Compare::augment_args,
     run,
 };

@@ -47,7 +47,7 @@ use crate::sanitised::SanitisedWriter;
 pub const COMMAND: Command = Command {
     name: "convert",
     summary: "Write a capture in another format, as far as that can carry it",
-    manual: include_str!("convert.rs"),
+    manual: iowhy_model::manual!("convert.rs"),
     arguments: Convert::augment_args,
     run,
 };

@@ -24,7 +24,7 @@ use crate::terminal;
 pub const COMMAND: Command = Command {
     name: "doctor",
     summary: "What can be watched here, what is missing, and what that costs",
-    manual: include_str!("doctor.rs"),
+    manual: iowhy_model::manual!("doctor.rs"),
     arguments: |line| Doctor::augment_args(line).mut_arg("verbose", |all| all.hide(true)),
     run,
 };

@@ -28,7 +28,7 @@ use crate::terminal;
 pub const COMMAND: Command = Command {
     name: "explain",
     summary: "The manual of a format, verdict, view, collector or command",
-    manual: include_str!("explain.rs"),
+    manual: iowhy_model::manual!("explain.rs"),
     arguments: |line| Explain::augment_args(line).mut_arg("verbose", |all| all.hide(true)),
     run,
 };

@@ -54,7 +54,7 @@ use partition::Partition;
 pub const COMMAND: Command = Command {
     name: "export",
     summary: "Captures and the recorder's store as Parquet tables, for a fleet of hosts",
-    manual: include_str!("export.rs"),
+    manual: iowhy_model::manual!("export.rs"),
     arguments: Export::augment_args,
     run,
 };

@@ -48,7 +48,7 @@ use crate::watch::{Plan, Watch};
 pub const COMMAND: Command = Command {
     name: "hist",
     summary: "Latency histograms per device and operation",
-    manual: include_str!("hist.rs"),
+    manual: iowhy_model::manual!("hist.rs"),
     arguments: Hist::augment_args,
     run,
 };

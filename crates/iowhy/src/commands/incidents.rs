@@ -30,7 +30,7 @@ use crate::when;
 pub const COMMAND: Command = Command {
     name: "incidents",
     summary: "What the flight recorder noticed: when, which device, the verdict",
-    manual: include_str!("incidents.rs"),
+    manual: iowhy_model::manual!("incidents.rs"),
     arguments: Incidents::augment_args,
     run,
 };

@@ -52,7 +52,7 @@ use window::Window;
 pub const COMMAND: Command = Command {
     name: "map",
     summary: "Latency heat maps over time: how many I/Os, and where the time went",
-    manual: include_str!("map.rs"),
+    manual: iowhy_model::manual!("map.rs"),
     arguments: Map::augment_args,
     run,
 };

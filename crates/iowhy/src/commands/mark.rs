@@ -22,7 +22,7 @@ use crate::store_input::FOLDER;
 pub const COMMAND: Command = Command {
     name: "mark",
     summary: "Tell the flight recorder to keep the I/Os around now",
-    manual: include_str!("mark.rs"),
+    manual: iowhy_model::manual!("mark.rs"),
     arguments: Mark::augment_args,
     run,
 };

@@ -48,7 +48,7 @@ use crate::terminal;
 pub const COMMAND: Command = Command {
     name: "probe",
     summary: "Measures with I/O of its own, and never harms data",
-    manual: include_str!("probe.rs"),
+    manual: iowhy_model::manual!("probe.rs"),
     arguments: Probe::augment_args,
     run,
 };

@@ -48,7 +48,7 @@ use part::{Part, Place};
 pub const COMMAND: Command = Command {
     name: "record",
     summary: "Keep every I/O in a file that all other commands read",
-    manual: include_str!("record.rs"),
+    manual: iowhy_model::manual!("record.rs"),
     arguments: Record::augment_args,
     run,
 };

@@ -35,7 +35,7 @@ use crate::scope;
 pub const COMMAND: Command = Command {
     name: "report",
     summary: "The verdict, its evidence and the pictures as one HTML file",
-    manual: include_str!("report.rs"),
+    manual: iowhy_model::manual!("report.rs"),
     arguments: ReportCommand::augment_args,
     run,
 };

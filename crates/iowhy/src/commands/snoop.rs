@@ -54,7 +54,7 @@ use crate::watch::{Plan, Watch};
 pub const COMMAND: Command = Command {
     name: "snoop",
     summary: "One line per I/O as it completes; slow ones only with --over",
-    manual: include_str!("snoop.rs"),
+    manual: iowhy_model::manual!("snoop.rs"),
     arguments: Snoop::augment_args,
     run,
 };

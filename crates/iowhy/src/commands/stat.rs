@@ -32,7 +32,7 @@ use crate::watch::{Plan, Watch};
 pub const COMMAND: Command = Command {
     name: "stat",
     summary: "Rates, await, queue and busy share per device and interval",
-    manual: include_str!("stat.rs"),
+    manual: iowhy_model::manual!("stat.rs"),
     arguments: Stat::augment_args,
     run,
 };

@@ -39,7 +39,7 @@ use disk::DiskPart;
 pub const COMMAND: Command = Command {
     name: "syscalls",
     summary: "How long programs wait in I/O calls, and the disk's share",
-    manual: include_str!("syscalls.rs"),
+    manual: iowhy_model::manual!("syscalls.rs"),
     arguments: Arguments::augment_args,
     run,
 };

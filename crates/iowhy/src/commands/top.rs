@@ -42,7 +42,7 @@ use terminal::Terminal;
 pub const COMMAND: Command = Command {
     name: "top",
     summary: "A live screen: devices, maps, processes and the verdict; replays captures",
-    manual: include_str!("top.rs"),
+    manual: iowhy_model::manual!("top.rs"),
     arguments: Top::augment_args,
     run,
 };

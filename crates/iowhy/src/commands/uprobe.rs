@@ -42,7 +42,7 @@ use crate::stop::Stop;
 pub const COMMAND: Command = Command {
     name: "uprobe",
     summary: "How long calls of any function of a program take",
-    manual: include_str!("uprobe.rs"),
+    manual: iowhy_model::manual!("uprobe.rs"),
     arguments: Arguments::augment_args,
     run,
 };

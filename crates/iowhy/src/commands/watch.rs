@@ -52,7 +52,7 @@ use crate::when::long_duration;
 pub const COMMAND: Command = Command {
     name: "watch",
     summary: "The flight recorder: always on, keeps the I/Os around incidents, judges them",
-    manual: include_str!("watch.rs"),
+    manual: iowhy_model::manual!("watch.rs"),
     arguments: WatchCommand::augment_args,
     run,
 };

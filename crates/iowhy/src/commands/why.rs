@@ -51,7 +51,7 @@ use crate::watch::{self, Plan, Watch};
 pub const COMMAND: Command = Command {
     name: "why",
     summary: "The verdict: why is it slow, and is it the workload or the disk?",
-    manual: include_str!("why.rs"),
+    manual: iowhy_model::manual!("why.rs"),
     arguments: Why::augment_args,
     run,
 };

@@ -32,7 +32,7 @@ use crate::{Purpose, human};
 pub const KIND: Kind = Kind {
     name: "calibrate",
     summary: "What this device needs for one I/O when nothing waits",
-    manual: include_str!("calibrate.rs"),
+    manual: iowhy_model::manual!("calibrate.rs"),
     loads: true,
     purpose: |_| Purpose::Read,
     run,

@@ -32,7 +32,7 @@ use crate::{Latencies, Purpose};
 pub const KIND: Kind = Kind {
     name: "flush-cost",
     summary: "What it costs to be sure: the same write with and without a flush behind it",
-    manual: include_str!("flush_cost.rs"),
+    manual: iowhy_model::manual!("flush_cost.rs"),
     loads: false,
     purpose,
     run,

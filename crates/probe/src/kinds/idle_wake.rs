@@ -32,7 +32,7 @@ use crate::{Latencies, Purpose};
 pub const KIND: Kind = Kind {
     name: "idle-wake",
     summary: "What the first read after a pause costs",
-    manual: include_str!("idle_wake.rs"),
+    manual: iowhy_model::manual!("idle_wake.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
     run,

@@ -39,7 +39,7 @@ use crate::{Latencies, Purpose, Run, human};
 pub const KIND: Kind = Kind {
     name: "mixed",
     summary: "What reads and writes suffer from each other, each with its own latencies",
-    manual: include_str!("mixed.rs"),
+    manual: iowhy_model::manual!("mixed.rs"),
     loads: true,
     purpose,
     run,

@@ -39,7 +39,7 @@ use crate::{Purpose, Run};
 pub const KIND: Kind = Kind {
     name: "ramp",
     summary: "How much it gives as more I/Os are kept in flight: whether 100 % busy is full",
-    manual: include_str!("ramp.rs"),
+    manual: iowhy_model::manual!("ramp.rs"),
     loads: true,
     purpose: |_| Purpose::Read,
     run,

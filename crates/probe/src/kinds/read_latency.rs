@@ -36,7 +36,7 @@ use crate::{Purpose, Run, human};
 pub const KIND: Kind = Kind {
     name: "read-latency",
     summary: "How long one read takes, by size and place, and again from the same places",
-    manual: include_str!("read_latency.rs"),
+    manual: iowhy_model::manual!("read_latency.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
     run,

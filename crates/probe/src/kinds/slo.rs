@@ -35,7 +35,7 @@ use crate::{Purpose, Run};
 pub const KIND: Kind = Kind {
     name: "slo",
     summary: "The highest rate at which a latency goal still holds, confirmed",
-    manual: include_str!("slo.rs"),
+    manual: iowhy_model::manual!("slo.rs"),
     loads: true,
     purpose: |_| Purpose::Read,
     run,

@@ -34,7 +34,7 @@ use crate::{Purpose, human};
 pub const KIND: Kind = Kind {
     name: "surface",
     summary: "Reads the whole surface and tells where it is slow",
-    manual: include_str!("surface.rs"),
+    manual: iowhy_model::manual!("surface.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
     run,

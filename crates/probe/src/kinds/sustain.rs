@@ -34,7 +34,7 @@ use crate::session::Session;
 pub const KIND: Kind = Kind {
     name: "sustain",
     summary: "Whether it keeps its pace: caches that fill up, credit that runs out, heat",
-    manual: include_str!("sustain.rs"),
+    manual: iowhy_model::manual!("sustain.rs"),
     loads: true,
     purpose,
     run,

@@ -51,7 +51,7 @@ use crate::{Purpose, Run};
 pub const KIND: Kind = Kind {
     name: "write-latency",
     summary: "How long one write takes until it is safe, write after write",
-    manual: include_str!("write_latency.rs"),
+    manual: iowhy_model::manual!("write_latency.rs"),
     loads: false,
     purpose,
     run,

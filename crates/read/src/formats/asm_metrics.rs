@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "asm-metrics",
     summary: "asm_metrics.pl: Oracle ASM I/O rates and mean times",
-    manual: include_str!("asm_metrics.rs"),
+    manual: iowhy_model::manual!("asm_metrics.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(AsmMetrics::default()),

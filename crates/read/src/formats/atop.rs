@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "atop",
     summary: "atop -P DSK, parseable lines of disks, volumes and arrays",
-    manual: include_str!("atop.rs"),
+    manual: iowhy_model::manual!("atop.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Atop::default()),

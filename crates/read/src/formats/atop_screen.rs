@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "atop-screen",
     summary: "atop's screen: disks, volumes, arrays and processors",
-    manual: include_str!("atop_screen.rs"),
+    manual: iowhy_model::manual!("atop_screen.rs"),
     level: Level::A,
     sniff: |lines| {
         let begins = |line: &&str| Title::of(line).is_some() || Disk::of(line).is_some();

@@ -42,7 +42,7 @@ use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
 pub const FORMAT: Format = Format {
     name: "biolatency",
     summary: "block I/O latency histograms from bcc or libbpf-tools",
-    manual: include_str!("biolatency.rs"),
+    manual: iowhy_model::manual!("biolatency.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Biolatency::default()),

@@ -52,7 +52,7 @@ mod usual;
 pub const FORMAT: Format = Format {
     name: "biosnoop",
     summary: "one line per block I/O from bcc, libbpf-tools or bpftrace",
-    manual: include_str!("biosnoop.rs"),
+    manual: iowhy_model::manual!("biosnoop.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(Biosnoop::default()),

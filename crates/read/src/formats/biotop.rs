@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "biotop",
     summary: "biotop: block I/O of processes and disks, mean latency (bcc)",
-    manual: include_str!("biotop.rs"),
+    manual: iowhy_model::manual!("biotop.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Biotop::default()),

@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "bitesize",
     summary: "bitesize: request sizes by process (bcc), no latencies",
-    manual: include_str!("bitesize.rs"),
+    manual: iowhy_model::manual!("bitesize.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Bitesize::default()),

@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "blkparse",
     summary: "traces of the block layer as blkparse prints them",
-    manual: include_str!("blkparse.rs"),
+    manual: iowhy_model::manual!("blkparse.rs"),
     level: Level::D,
     sniff,
     reader: || Box::new(Blkparse::default()),

@@ -42,7 +42,7 @@ use crate::{Binary, Error, Format, Reader, Scan, Sniff, Step, device_name};
 pub const FORMAT: Format = Format {
     name: "blktrace",
     summary: "binary traces of the block layer, one file per CPU or merged",
-    manual: include_str!("blktrace.rs"),
+    manual: iowhy_model::manual!("blktrace.rs"),
     level: Level::D,
     sniff,
     reader: || Box::new(Blktrace),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, decimal};
 pub const FORMAT: Format = Format {
     name: "bonnie",
     summary: "bonnie++: blocks written and read per second, and the longest wait",
-    manual: include_str!("bonnie.rs"),
+    manual: iowhy_model::manual!("bonnie.rs"),
     level: Level::B,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| is_heading(line))),
     reader: || Box::<Bonnie>::default(),

@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "bpftrace",
     summary: "latency histograms of a bpftrace map",
-    manual: include_str!("bpftrace.rs"),
+    manual: iowhy_model::manual!("bpftrace.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Bpftrace::default()),

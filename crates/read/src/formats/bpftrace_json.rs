@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime};
 pub const FORMAT: Format = Format {
     name: "bpftrace-json",
     summary: "bpftrace -f json, latency histograms of maps",
-    manual: include_str!("bpftrace_json.rs"),
+    manual: iowhy_model::manual!("bpftrace_json.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(BpftraceJson::default()),

@@ -27,7 +27,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "btrfs-stats",
     summary: "errors that btrfs counted: btrfs device stats",
-    manual: include_str!("btrfs_stats.rs"),
+    manual: iowhy_model::manual!("btrfs_stats.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(BtrfsStats::default()),

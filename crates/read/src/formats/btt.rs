@@ -27,7 +27,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "btt",
     summary: "btt: minimum, mean and maximum of each stage of a blktrace",
-    manual: include_str!("btt.rs"),
+    manual: iowhy_model::manual!("btt.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Btt::default()),

@@ -35,7 +35,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "ceph-log",
     summary: "Ceph's logs: slow operations of an OSD's store, blocked requests",
-    manual: include_str!("ceph_log.rs"),
+    manual: iowhy_model::manual!("ceph_log.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(CephLog::default()),

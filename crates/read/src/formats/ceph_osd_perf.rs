@@ -29,7 +29,7 @@ use crate::{Format, Reader, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "ceph-osd-perf",
     summary: "ceph osd perf: mean commit latency of each OSD",
-    manual: include_str!("ceph_osd_perf.rs"),
+    manual: iowhy_model::manual!("ceph_osd_perf.rs"),
     level: Level::A,
     sniff: |lines| lines.first().is_some_and(|line| is_heading(line)).into(),
     reader: || Box::new(CephOsdPerf),

@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, device_of_numbers, integer};
 pub const FORMAT: Format = Format {
     name: "cgroup-io",
     summary: "control groups: io.stat, io.max, io.latency, blkio.throttle",
-    manual: include_str!("cgroup_io.rs"),
+    manual: iowhy_model::manual!("cgroup_io.rs"),
     level: Level::E,
     sniff,
     reader: || Box::<CgroupIo>::default(),

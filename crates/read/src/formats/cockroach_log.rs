@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "cockroach-log",
     summary: "CockroachDB's log: disk slowness detected, disk stalls",
-    manual: include_str!("cockroach_log.rs"),
+    manual: iowhy_model::manual!("cockroach_log.rs"),
     level: Level::C,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| Entry::of(line).is_some())),
     reader: || Box::new(CockroachLog::default()),

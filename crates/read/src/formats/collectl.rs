@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "collectl",
     summary: "collectl -sD, disk details as tables or plottable lines",
-    manual: include_str!("collectl.rs"),
+    manual: iowhy_model::manual!("collectl.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Collectl::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "collectl-brief",
     summary: "collectl's brief form: all disks together",
-    manual: include_str!("collectl_brief.rs"),
+    manual: iowhy_model::manual!("collectl_brief.rs"),
     level: Level::A,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
     reader: || Box::new(CollectlBrief::default()),

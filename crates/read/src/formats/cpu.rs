@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "cpu",
     summary: "top, mpstat, sar -u: iowait, steal, load, blocked tasks",
-    manual: include_str!("cpu.rs"),
+    manual: iowhy_model::manual!("cpu.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Cpu::default()),

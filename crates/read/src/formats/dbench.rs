@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "dbench",
     summary: "dbench: operations on files, mean and maximum latency",
-    manual: include_str!("dbench.rs"),
+    manual: iowhy_model::manual!("dbench.rs"),
     level: Level::B,
     sniff: |lines| {
         Sniff::from(lines.first().is_some_and(|line| is_heading(line) || is_total(line)))

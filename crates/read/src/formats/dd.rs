@@ -36,7 +36,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "dd",
     summary: "dd: bytes copied, seconds, rate",
-    manual: include_str!("dd.rs"),
+    manual: iowhy_model::manual!("dd.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Dd::default()),

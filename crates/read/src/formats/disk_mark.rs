@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "disk-mark",
     summary: "CrystalDiskMark, KDiskMark: rates and mean latencies by size and depth",
-    manual: include_str!("disk_mark.rs"),
+    manual: iowhy_model::manual!("disk_mark.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(DiskMark::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "diskinfo",
     summary: "FreeBSD diskinfo -t, -S: seeks and durable writes of a disk",
-    manual: include_str!("diskinfo.rs"),
+    manual: iowhy_model::manual!("diskinfo.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Diskinfo::default()),

@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "diskspd",
     summary: "diskspd -Rxml, rates and latency percentiles",
-    manual: include_str!("diskspd.rs"),
+    manual: iowhy_model::manual!("diskspd.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Diskspd::default()),

@@ -39,7 +39,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "diskspd-text",
     summary: "diskspd's text result: rates, mean latencies, percentiles",
-    manual: include_str!("diskspd_text.rs"),
+    manual: iowhy_model::manual!("diskspd_text.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(DiskspdText::default()),

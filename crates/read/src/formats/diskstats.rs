@@ -39,7 +39,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "diskstats",
     summary: "copies of /proc/diskstats, two or more",
-    manual: include_str!("diskstats.rs"),
+    manual: iowhy_model::manual!("diskstats.rs"),
     level: Level::A,
     sniff,
     reader: || Box::<Diskstats>::default(),

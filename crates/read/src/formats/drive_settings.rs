@@ -27,7 +27,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "drive-settings",
     summary: "settings of a drive: hdparm -W, hdparm -I, sdparm --get WCE",
-    manual: include_str!("drive_settings.rs"),
+    manual: iowhy_model::manual!("drive_settings.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(DriveSettings::default()),

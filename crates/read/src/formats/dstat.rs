@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, bytes, decimal};
 pub const FORMAT: Format = Format {
     name: "dstat",
     summary: "dstat, dool: bytes, requests, waits of disks; processors",
-    manual: include_str!("dstat.rs"),
+    manual: iowhy_model::manual!("dstat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Dstat::default()),

@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "dtrace-iosnoop",
     summary: "iosnoop of the DTraceToolkit: one line per block I/O",
-    manual: include_str!("dtrace_iosnoop.rs"),
+    manual: iowhy_model::manual!("dtrace_iosnoop.rs"),
     level: Level::C,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
     reader: || Box::new(DtraceIosnoop::default()),

@@ -36,7 +36,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 pub const FORMAT: Format = Format {
     name: "esxi-log",
     summary: "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
-    manual: include_str!("esxi_log.rs"),
+    manual: iowhy_model::manual!("esxi_log.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
     reader: || Box::new(EsxiLog::default()),

@@ -30,7 +30,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "esxtop",
     summary: "esxtop of VMware ESXi: commands and latencies of disks",
-    manual: include_str!("esxtop.rs"),
+    manual: iowhy_model::manual!("esxtop.rs"),
     level: Level::A,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
     reader: || Box::new(Esxtop::default()),

@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "etcd-log",
     summary: "etcd's log: slow fdatasync, slow applies, late heartbeats",
-    manual: include_str!("etcd_log.rs"),
+    manual: iowhy_model::manual!("etcd_log.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(EtcdLog::default()),

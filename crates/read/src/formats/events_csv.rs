@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "events-csv",
     summary: "iowhy's single I/Os as CSV, as `iowhy convert` writes them",
-    manual: include_str!("events_csv.rs"),
+    manual: iowhy_model::manual!("events_csv.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(EventsCsv::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "fdisk",
     summary: "fdisk -l: partitions and block sizes of a disk",
-    manual: include_str!("fdisk.rs"),
+    manual: iowhy_model::manual!("fdisk.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Fdisk::default()),

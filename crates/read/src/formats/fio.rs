@@ -48,7 +48,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "fio",
     summary: "fio's normal output and command line: rates, latencies, percentiles, disk totals",
-    manual: include_str!("fio.rs"),
+    manual: iowhy_model::manual!("fio.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Fio::default()),

@@ -46,7 +46,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "fio-json",
     summary: "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
-    manual: include_str!("fio_json.rs"),
+    manual: iowhy_model::manual!("fio_json.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(FioJson::default()),

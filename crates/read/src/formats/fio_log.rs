@@ -47,7 +47,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "fio-log",
     summary: "fio's latency, IOPS, bandwidth and histogram logs",
-    manual: include_str!("fio_log.rs"),
+    manual: iowhy_model::manual!("fio_log.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(FioLog::default()),

@@ -40,7 +40,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "fio-terse",
     summary: "fio's terse output, versions 2 to 5",
-    manual: include_str!("fio_terse.rs"),
+    manual: iowhy_model::manual!("fio_terse.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(FioTerse::default()),

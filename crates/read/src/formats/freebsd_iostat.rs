@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "freebsd-iostat",
     summary: "iostat -x of FreeBSD",
-    manual: include_str!("freebsd_iostat.rs"),
+    manual: iowhy_model::manual!("freebsd_iostat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(FreebsdIostat::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 pub const FORMAT: Format = Format {
     name: "fs-dist",
     summary: "ext4dist, xfsdist, ...: latency histograms of file operations (bcc)",
-    manual: include_str!("fs_dist.rs"),
+    manual: iowhy_model::manual!("fs_dist.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(FsDist::default()),

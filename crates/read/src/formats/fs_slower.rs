@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "fs-slower",
     summary: "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
-    manual: include_str!("fs_slower.rs"),
+    manual: iowhy_model::manual!("fs_slower.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(FsSlower::default()),

@@ -33,7 +33,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "gstat",
     summary: "gstat of FreeBSD: latency and busy share of disks",
-    manual: include_str!("gstat.rs"),
+    manual: iowhy_model::manual!("gstat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Gstat::default()),

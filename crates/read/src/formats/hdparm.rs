@@ -30,7 +30,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "hdparm",
     summary: "hdparm -tT: sequential reads of a disk and of memory",
-    manual: include_str!("hdparm.rs"),
+    manual: iowhy_model::manual!("hdparm.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Hdparm::default()),

@@ -39,7 +39,7 @@ use crate::{Format, Reader, Sniff, Step, device_name, integer};
 pub const FORMAT: Format = Format {
     name: "hist-log",
     summary: "SystemTap latency histograms (@hist_log)",
-    manual: include_str!("hist_log.rs"),
+    manual: iowhy_model::manual!("hist_log.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(HistLog::default()),

@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
 pub const FORMAT: Format = Format {
     name: "iolatency",
     summary: "iolatency and iolatency_micro: ftrace block latency histograms",
-    manual: include_str!("iolatency.rs"),
+    manual: iowhy_model::manual!("iolatency.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Iolatency::default()),

@@ -42,7 +42,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "ioping",
     summary: "ioping: latency of single requests, text and JSON",
-    manual: include_str!("ioping.rs"),
+    manual: iowhy_model::manual!("ioping.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Ioping::default()),

@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "iosnoop",
     summary: "one line per block I/O from perf-tools",
-    manual: include_str!("iosnoop.rs"),
+    manual: iowhy_model::manual!("iosnoop.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(Iosnoop::default()),

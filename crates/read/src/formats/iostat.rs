@@ -50,7 +50,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime};
 pub const FORMAT: Format = Format {
     name: "iostat",
     summary: "iostat of sysstat, every generation, with or without -x",
-    manual: include_str!("iostat.rs"),
+    manual: iowhy_model::manual!("iostat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::<Iostat>::default(),

@@ -27,7 +27,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "iostat-errors",
     summary: "errors of disks as illumos counts them: iostat -e, -E",
-    manual: include_str!("iostat_errors.rs"),
+    manual: iowhy_model::manual!("iostat_errors.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(IostatErrors::default()),

@@ -40,7 +40,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime};
 pub const FORMAT: Format = Format {
     name: "iostat-json",
     summary: "iostat -o JSON of sysstat, complete or cut",
-    manual: include_str!("iostat_json.rs"),
+    manual: iowhy_model::manual!("iostat_json.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(IostatJson::default()),

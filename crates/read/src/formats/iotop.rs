@@ -31,7 +31,7 @@ use crate::{Format, Reader, Step, bytes, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "iotop",
     summary: "iotop -b: reads and writes of processes, totals of the disks",
-    manual: include_str!("iotop.rs"),
+    manual: iowhy_model::manual!("iotop.rs"),
     level: Level::E,
     sniff: |lines| lines.first().is_some_and(|line| totals(line).is_some()).into(),
     reader: || Box::new(Iotop::default()),

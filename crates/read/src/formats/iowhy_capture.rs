@@ -38,7 +38,7 @@ use crate::{Binary, Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "iowhy-capture",
     summary: "what `iowhy record` keeps: every I/O, averages, histograms, facts",
-    manual: include_str!("iowhy_capture.rs"),
+    manual: iowhy_model::manual!("iowhy_capture.rs"),
     level: Level::D,
     sniff,
     reader: || Box::new(IowhyCapture::default()),

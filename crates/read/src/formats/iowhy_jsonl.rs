@@ -39,7 +39,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "iowhy-jsonl",
     summary: "iowhy's own records: JSON lines of events, histograms and their source",
-    manual: include_str!("iowhy_jsonl.rs"),
+    manual: iowhy_model::manual!("iowhy_jsonl.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(IowhyJsonl::default()),

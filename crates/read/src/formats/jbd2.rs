@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, device_name, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "jbd2",
     summary: "trace events of ext4's journal: time of each commit",
-    manual: include_str!("jbd2.rs"),
+    manual: iowhy_model::manual!("jbd2.rs"),
     level: Level::C,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| of_jbd2(line).is_some())),
     reader: || Box::new(Jbd2),

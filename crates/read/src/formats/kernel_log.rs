@@ -58,7 +58,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "kernel-log",
     summary: "the kernel's log: dmesg, journalctl -k, /var/log/messages",
-    manual: include_str!("kernel_log.rs"),
+    manual: iowhy_model::manual!("kernel_log.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(KernelLog::default()),

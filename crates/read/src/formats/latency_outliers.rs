@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "latency-outliers",
     summary: "slow I/Os and per-device latency from a SystemTap script",
-    manual: include_str!("latency_outliers.rs"),
+    manual: iowhy_model::manual!("latency_outliers.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Outliers::default()),

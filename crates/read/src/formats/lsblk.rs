@@ -42,7 +42,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, integer};
 pub const FORMAT: Format = Format {
     name: "lsblk",
     summary: "block devices: lsblk as a tree, list, pairs or JSON",
-    manual: include_str!("lsblk.rs"),
+    manual: iowhy_model::manual!("lsblk.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Lsblk::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "lspci",
     summary: "links of storage controllers and NVMe drives: lspci -vv",
-    manual: include_str!("lspci.rs"),
+    manual: iowhy_model::manual!("lspci.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Lspci::default()),

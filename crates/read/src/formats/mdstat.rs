@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "mdstat",
     summary: "Linux software RAID: /proc/mdstat, mdadm --detail",
-    manual: include_str!("mdstat.rs"),
+    manual: iowhy_model::manual!("mdstat.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Mdstat::default()),

@@ -30,7 +30,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, integer};
 pub const FORMAT: Format = Format {
     name: "memory",
     summary: "memory and swap: /proc/meminfo, free, swapon, /proc/swaps",
-    manual: include_str!("memory.rs"),
+    manual: iowhy_model::manual!("memory.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Memory::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "mongodb-log",
     summary: "MongoDB's log: long checkpoints and flushes, reads of queries",
-    manual: include_str!("mongodb_log.rs"),
+    manual: iowhy_model::manual!("mongodb_log.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| Entry::of(line).is_some())),
     reader: || Box::new(MongodbLog::default()),

@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "mounts",
     summary: "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
-    manual: include_str!("mounts.rs"),
+    manual: iowhy_model::manual!("mounts.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Mounts::default()),

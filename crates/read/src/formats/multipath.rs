@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "multipath",
     summary: "paths to a volume: multipath -ll",
-    manual: include_str!("multipath.rs"),
+    manual: iowhy_model::manual!("multipath.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Multipath::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "mysql-log",
     summary: "MySQL's logs: slow page cleaner, slow commits",
-    manual: include_str!("mysql_log.rs"),
+    manual: iowhy_model::manual!("mysql_log.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| Entry::of(line).is_some())),
     reader: || Box::new(MysqlLog::default()),

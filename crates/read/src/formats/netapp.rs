@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "netapp",
     summary: "NetApp cluster-mode NFS latency histograms (stats show)",
-    manual: include_str!("netapp.rs"),
+    manual: iowhy_model::manual!("netapp.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Netapp::default()),

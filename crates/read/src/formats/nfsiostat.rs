@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "nfsiostat",
     summary: "nfsiostat: rates of NFS mounts, and how long the server takes",
-    manual: include_str!("nfsiostat.rs"),
+    manual: iowhy_model::manual!("nfsiostat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Nfsiostat::default()),

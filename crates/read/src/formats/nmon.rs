@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "nmon",
     summary: "nmon -f recordings, their disk sections",
-    manual: include_str!("nmon.rs"),
+    manual: iowhy_model::manual!("nmon.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Nmon::default()),

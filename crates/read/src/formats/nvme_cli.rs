@@ -35,7 +35,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "nvme-cli",
     summary: "NVMe drives: nvme smart-log, error-log, list, id-ctrl, get-feature",
-    manual: include_str!("nvme_cli.rs"),
+    manual: iowhy_model::manual!("nvme_cli.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(NvmeCli::default()),

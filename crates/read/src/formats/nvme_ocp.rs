@@ -29,7 +29,7 @@ use crate::{Format, Reader, Step, integer};
 pub const FORMAT: Format = Format {
     name: "nvme-ocp",
     summary: "nvme ocp smart-add-log: extended health of NVMe drives",
-    manual: include_str!("nvme_ocp.rs"),
+    manual: iowhy_model::manual!("nvme_ocp.rs"),
     level: Level::E,
     sniff: |lines| lines.first().is_some_and(|line| is_title(line)).into(),
     reader: || Box::new(NvmeOcp::default()),

@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "nvme-volume",
     summary: "nvme amzn stats: a volume's own latencies and limits",
-    manual: include_str!("nvme_volume.rs"),
+    manual: iowhy_model::manual!("nvme_volume.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(NvmeVolume::default()),

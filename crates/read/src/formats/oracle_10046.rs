@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "oracle-10046",
     summary: "Oracle's extended SQL trace (event 10046): every wait",
-    manual: include_str!("oracle_10046.rs"),
+    manual: iowhy_model::manual!("oracle_10046.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(Oracle10046::default()),

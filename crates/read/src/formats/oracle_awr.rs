@@ -34,7 +34,7 @@ use crate::{Format, Reader, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "oracle-awr",
     summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
-    manual: include_str!("oracle_awr.rs"),
+    manual: iowhy_model::manual!("oracle_awr.rs"),
     level: Level::B,
     sniff: |lines| {
         let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));

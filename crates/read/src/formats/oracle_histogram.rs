@@ -40,7 +40,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "oracle-histogram",
     summary: "Oracle wait event histograms: SQL*Plus results, AWR text reports",
-    manual: include_str!("oracle_histogram.rs"),
+    manual: iowhy_model::manual!("oracle_histogram.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(OracleHistogram::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "pcp-iostat",
     summary: "pmiostat, pcp iostat: the disks of Performance Co-Pilot",
-    manual: include_str!("pcp_iostat.rs"),
+    manual: iowhy_model::manual!("pcp_iostat.rs"),
     level: Level::A,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
     reader: || Box::new(PcpIostat::default()),

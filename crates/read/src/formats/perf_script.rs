@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "perf-script",
     summary: "block events as perf, trace-cmd or ftrace print them",
-    manual: include_str!("perf_script.rs"),
+    manual: iowhy_model::manual!("perf_script.rs"),
     level: Level::D,
     sniff,
     reader: || Box::new(PerfScript::default()),

@@ -30,7 +30,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "pg-test-fsync",
     summary: "pg_test_fsync: durable writes per second, by method",
-    manual: include_str!("pg_test_fsync.rs"),
+    manual: iowhy_model::manual!("pg_test_fsync.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(PgTestFsync::default()),

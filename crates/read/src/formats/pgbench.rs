@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "pgbench",
     summary: "pgbench: transactions per second and their latency",
-    manual: include_str!("pgbench.rs"),
+    manual: iowhy_model::manual!("pgbench.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Pgbench::default()),

@@ -32,7 +32,7 @@ use crate::{Format, Reader, Step, WallTime, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "pidstat",
     summary: "pidstat -d: reads, writes and I/O delay of processes",
-    manual: include_str!("pidstat.rs"),
+    manual: iowhy_model::manual!("pidstat.rs"),
     level: Level::E,
     sniff: |lines| lines.first().is_some_and(|line| heading(line).is_some()).into(),
     reader: || Box::new(Pidstat::default()),

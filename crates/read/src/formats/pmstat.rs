@@ -27,7 +27,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "pmstat",
     summary: "pmstat of Performance Co-Pilot: processors of the machine",
-    manual: include_str!("pmstat.rs"),
+    manual: iowhy_model::manual!("pmstat.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
     reader: || Box::new(Pmstat::default()),

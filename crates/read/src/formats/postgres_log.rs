@@ -31,7 +31,7 @@ use crate::{Format, Reader, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "postgres-log",
     summary: "PostgreSQL's log: checkpoints and their syncs, slow commits",
-    manual: include_str!("postgres_log.rs"),
+    manual: iowhy_model::manual!("postgres_log.rs"),
     level: Level::B,
     sniff: |lines| lines.first().is_some_and(|line| Entry::of(line).is_some()).into(),
     reader: || Box::new(PostgresLog::default()),

@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "pressure",
     summary: "pressure stall information: /proc/pressure, io.pressure",
-    manual: include_str!("pressure.rs"),
+    manual: iowhy_model::manual!("pressure.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Pressure::default()),

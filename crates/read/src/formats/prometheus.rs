@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, decimal};
 pub const FORMAT: Format = Format {
     name: "prometheus",
     summary: "Prometheus: histograms of disk latency and syncs in /metrics",
-    manual: include_str!("prometheus.rs"),
+    manual: iowhy_model::manual!("prometheus.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Prometheus::default()),

@@ -40,7 +40,7 @@ use crate::{BlockSize, Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "pylatencymap",
     summary: "PyLatencyMap records: cumulative latency histograms over time",
-    manual: include_str!("pylatencymap.rs"),
+    manual: iowhy_model::manual!("pylatencymap.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Pylatencymap::default()),

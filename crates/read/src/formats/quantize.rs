@@ -36,7 +36,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "quantize",
     summary: "DTrace latency histograms (quantize)",
-    manual: include_str!("quantize.rs"),
+    manual: iowhy_model::manual!("quantize.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Quantize::default()),

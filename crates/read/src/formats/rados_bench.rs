@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "rados-bench",
     summary: "rados bench: objects that a Ceph cluster wrote or read each second",
-    manual: include_str!("rados_bench.rs"),
+    manual: iowhy_model::manual!("rados_bench.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(RadosBench::default()),

@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "raid-controller",
     summary: "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
-    manual: include_str!("raid_controller.rs"),
+    manual: iowhy_model::manual!("raid_controller.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Controller::default()),

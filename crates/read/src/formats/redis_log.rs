@@ -28,7 +28,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "redis-log",
     summary: "Redis' log: syncs of the append-only file that took too long",
-    manual: include_str!("redis_log.rs"),
+    manual: iowhy_model::manual!("redis_log.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| is_slow_sync(line))),
     reader: || Box::new(RedisLog::default()),

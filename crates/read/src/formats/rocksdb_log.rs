@@ -29,7 +29,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "rocksdb-log",
     summary: "RocksDB's log: writes that were stalled for compaction",
-    manual: include_str!("rocksdb_log.rs"),
+    manual: iowhy_model::manual!("rocksdb_log.rs"),
     level: Level::E,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| Entry::of(line).is_some())),
     reader: || Box::new(RocksdbLog::default()),

@@ -29,7 +29,7 @@ use crate::{Format, Reader, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "sadf",
     summary: "sadf -p and -x: sar's disks one value a line, and in XML",
-    manual: include_str!("sadf.rs"),
+    manual: iowhy_model::manual!("sadf.rs"),
     level: Level::A,
     sniff: |lines| {
         let first = lines.first().copied().unwrap_or_default();

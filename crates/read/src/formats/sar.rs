@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "sar",
     summary: "sar -d of sysstat, live or from a daily file, old and new columns",
-    manual: include_str!("sar.rs"),
+    manual: iowhy_model::manual!("sar.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(Sar::default()),

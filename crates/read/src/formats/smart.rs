@@ -43,7 +43,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "smart",
     summary: "drive health: smartctl -j, nvme smart-log -o json",
-    manual: include_str!("smart.rs"),
+    manual: iowhy_model::manual!("smart.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Smart::default()),

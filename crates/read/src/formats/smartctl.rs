@@ -44,7 +44,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "smartctl",
     summary: "drive health: what smartctl prints as text",
-    manual: include_str!("smartctl.rs"),
+    manual: iowhy_model::manual!("smartctl.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Smartctl::default()),

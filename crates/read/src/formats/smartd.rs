@@ -33,7 +33,7 @@ use crate::{Format, Reader, Sniff, Step};
 pub const FORMAT: Format = Format {
     name: "smartd",
     summary: "drive health: smartd in the system log or by mail",
-    manual: include_str!("smartd.rs"),
+    manual: iowhy_model::manual!("smartd.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Smartd::default()),

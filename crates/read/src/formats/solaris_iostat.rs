@@ -38,7 +38,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime};
 pub const FORMAT: Format = Format {
     name: "solaris-iostat",
     summary: "iostat -x of Solaris and illumos, with or without -n",
-    manual: include_str!("solaris_iostat.rs"),
+    manual: iowhy_model::manual!("solaris_iostat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::<SolarisIostat>::default(),

@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 pub const FORMAT: Format = Format {
     name: "strace",
     summary: "strace -T, -c: time and number of system calls for I/O",
-    manual: include_str!("strace.rs"),
+    manual: iowhy_model::manual!("strace.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(Strace::default()),

@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "sysbench",
     summary: "sysbench fileio: rates, throughput, latency",
-    manual: include_str!("sysbench.rs"),
+    manual: iowhy_model::manual!("sysbench.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(Sysbench::default()),

@@ -32,7 +32,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "sysfs",
     summary: "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
-    manual: include_str!("sysfs.rs"),
+    manual: iowhy_model::manual!("sysfs.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Sysfs::default()),

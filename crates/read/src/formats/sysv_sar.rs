@@ -26,7 +26,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "sysv-sar",
     summary: "sar -d of Solaris, SCO, HP-UX: busy share, waits of disks",
-    manual: include_str!("sysv_sar.rs"),
+    manual: iowhy_model::manual!("sysv_sar.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(SysvSar::default()),

@@ -33,7 +33,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "typeperf",
     summary: "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
-    manual: include_str!("typeperf.rs"),
+    manual: iowhy_model::manual!("typeperf.rs"),
     level: Level::A,
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
     reader: || Box::new(Typeperf::default()),

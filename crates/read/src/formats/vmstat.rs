@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 pub const FORMAT: Format = Format {
     name: "vmstat",
     summary: "vmstat: run queue, swapping, blocks, processor shares",
-    manual: include_str!("vmstat.rs"),
+    manual: iowhy_model::manual!("vmstat.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(Vmstat::default()),

@@ -31,7 +31,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 pub const FORMAT: Format = Format {
     name: "vmstat-disk",
     summary: "vmstat -d: counters of each disk",
-    manual: include_str!("vmstat_disk.rs"),
+    manual: iowhy_model::manual!("vmstat_disk.rs"),
     level: Level::A,
     sniff,
     reader: || Box::<VmstatDisk>::default(),

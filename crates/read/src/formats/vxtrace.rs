@@ -37,7 +37,7 @@ use crate::{Format, Reader, Sniff, Step, integer};
 pub const FORMAT: Format = Format {
     name: "vxtrace",
     summary: "Veritas Volume Manager I/O trace: one START and END line per I/O",
-    manual: include_str!("vxtrace.rs"),
+    manual: iowhy_model::manual!("vxtrace.rs"),
     level: Level::C,
     sniff,
     reader: || Box::new(Vxtrace::default()),

@@ -33,7 +33,7 @@ use crate::{Format, Reader, Sniff, Step, WallTime};
 pub const FORMAT: Format = Format {
     name: "windows-event",
     summary: "Windows' system log: resets, retries, bad blocks of disks",
-    manual: include_str!("windows_event.rs"),
+    manual: iowhy_model::manual!("windows_event.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(WindowsEvent::default()),

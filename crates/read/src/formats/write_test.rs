@@ -34,7 +34,7 @@ use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
 pub const FORMAT: Format = Format {
     name: "write-test",
     summary: "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
-    manual: include_str!("write_test.rs"),
+    manual: iowhy_model::manual!("write_test.rs"),
     level: Level::B,
     sniff,
     reader: || Box::new(WriteTest::default()),

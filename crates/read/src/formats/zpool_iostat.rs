@@ -39,7 +39,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "zpool-iostat",
     summary: "zpool iostat: rates, waits and histograms of ZFS pools and disks",
-    manual: include_str!("zpool_iostat.rs"),
+    manual: iowhy_model::manual!("zpool_iostat.rs"),
     level: Level::A,
     sniff,
     reader: || Box::new(ZpoolIostat::default()),

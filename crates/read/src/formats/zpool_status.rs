@@ -35,7 +35,7 @@ use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 pub const FORMAT: Format = Format {
     name: "zpool-status",
     summary: "pools of ZFS: zpool status, zpool events -v, mails of zed",
-    manual: include_str!("zpool_status.rs"),
+    manual: iowhy_model::manual!("zpool_status.rs"),
     level: Level::E,
     sniff,
     reader: || Box::new(ZpoolStatus::default()),

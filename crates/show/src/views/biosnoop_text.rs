@@ -24,7 +24,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "biosnoop-text",
     summary: "lines as bcc's biosnoop prints them",
-    manual: include_str!("biosnoop_text.rs"),
+    manual: iowhy_model::manual!("biosnoop_text.rs"),
     write,
 };
 

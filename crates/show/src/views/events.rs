@@ -37,7 +37,7 @@ use crate::{Colour, Style, View, clock};
 pub const VIEW: View = View {
     name: "events",
     summary: "one line per I/O, as biosnoop prints it",
-    manual: include_str!("events.rs"),
+    manual: iowhy_model::manual!("events.rs"),
     write,
 };
 

@@ -21,7 +21,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "events-csv",
     summary: "single I/Os as CSV",
-    manual: include_str!("events_csv.rs"),
+    manual: iowhy_model::manual!("events_csv.rs"),
     write,
 };
 

@@ -30,7 +30,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "events-json",
     summary: "one JSON line per I/O (iowhy.event/1)",
-    manual: include_str!("events_json.rs"),
+    manual: iowhy_model::manual!("events_json.rs"),
     write,
 };
 

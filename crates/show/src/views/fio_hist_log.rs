@@ -24,7 +24,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "fio-hist-log",
     summary: "fio's histogram log, in its own bins",
-    manual: include_str!("fio_hist_log.rs"),
+    manual: iowhy_model::manual!("fio_hist_log.rs"),
     write,
 };
 

@@ -41,7 +41,7 @@ mod legend;
 pub const VIEW: View = View {
     name: "heatmap",
     summary: "frequency and intensity heat maps of latency over time",
-    manual: include_str!("heatmap.rs"),
+    manual: iowhy_model::manual!("heatmap.rs"),
     write,
 };
 

@@ -27,7 +27,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "heatmap-csv",
     summary: "the cells of the heat maps as CSV",
-    manual: include_str!("heatmap_csv.rs"),
+    manual: iowhy_model::manual!("heatmap_csv.rs"),
     write,
 };
 

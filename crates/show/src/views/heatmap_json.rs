@@ -26,7 +26,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "heatmap-json",
     summary: "the cells of the heat maps as one JSON object (iowhy.map/1)",
-    manual: include_str!("heatmap_json.rs"),
+    manual: iowhy_model::manual!("heatmap_json.rs"),
     write,
 };
 

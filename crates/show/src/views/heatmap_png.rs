@@ -24,7 +24,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "heatmap-png",
     summary: "heat maps of latency over time, as a PNG picture",
-    manual: include_str!("heatmap_png.rs"),
+    manual: iowhy_model::manual!("heatmap_png.rs"),
     write,
 };
 

@@ -23,7 +23,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "heatmap-svg",
     summary: "heat maps of latency over time, as an SVG picture",
-    manual: include_str!("heatmap_svg.rs"),
+    manual: iowhy_model::manual!("heatmap_svg.rs"),
     write,
 };
 

@@ -24,7 +24,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "hist-csv",
     summary: "latency histograms as CSV",
-    manual: include_str!("hist_csv.rs"),
+    manual: iowhy_model::manual!("hist_csv.rs"),
     write,
 };
 

@@ -27,7 +27,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "hist-json",
     summary: "latency histograms as one JSON object (iowhy.hist/1)",
-    manual: include_str!("hist_json.rs"),
+    manual: iowhy_model::manual!("hist_json.rs"),
     write,
 };
 

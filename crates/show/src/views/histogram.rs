@@ -36,7 +36,7 @@ mod bars;
 pub const VIEW: View = View {
     name: "histogram",
     summary: "latency histograms per device and operation",
-    manual: include_str!("histogram.rs"),
+    manual: iowhy_model::manual!("histogram.rs"),
     write,
 };
 

@@ -35,7 +35,7 @@ pub use escape::{prose, text};
 pub const VIEW: View = View {
     name: "html",
     summary: "the whole report as one self-contained HTML file",
-    manual: include_str!("html.rs"),
+    manual: iowhy_model::manual!("html.rs"),
     write,
 };
 

@@ -26,7 +26,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "json",
     summary: "the verdict as one JSON object (iowhy.report/2)",
-    manual: include_str!("json.rs"),
+    manual: iowhy_model::manual!("json.rs"),
     write,
 };
 

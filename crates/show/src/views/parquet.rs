@@ -28,7 +28,7 @@ use crate::{ParquetSink, Style, View};
 pub const VIEW: View = View {
     name: "parquet",
     summary: "single I/Os or histograms as a Parquet file",
-    manual: include_str!("parquet.rs"),
+    manual: iowhy_model::manual!("parquet.rs"),
     write,
 };
 

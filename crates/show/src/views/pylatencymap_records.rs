@@ -26,7 +26,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "pylatencymap-records",
     summary: "records that PyLatencyMap reads, counts cumulative",
-    manual: include_str!("pylatencymap_records.rs"),
+    manual: iowhy_model::manual!("pylatencymap_records.rs"),
     write,
 };
 

@@ -25,7 +25,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "stat-csv",
     summary: "rates and latencies per device as CSV",
-    manual: include_str!("stat_csv.rs"),
+    manual: iowhy_model::manual!("stat_csv.rs"),
     write,
 };
 

@@ -28,7 +28,7 @@ use crate::{Style, View};
 pub const VIEW: View = View {
     name: "stat-json",
     summary: "rates and latencies per device as JSON lines (iowhy.stat/1)",
-    manual: include_str!("stat_json.rs"),
+    manual: iowhy_model::manual!("stat_json.rs"),
     write,
 };
 

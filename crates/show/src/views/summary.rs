@@ -38,7 +38,7 @@ mod verdict;
 pub const VIEW: View = View {
     name: "summary",
     summary: "the verdict: who is to blame, with its evidence",
-    manual: include_str!("summary.rs"),
+    manual: iowhy_model::manual!("summary.rs"),
     write,
 };
 

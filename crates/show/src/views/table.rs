@@ -37,7 +37,7 @@ use rows::{Row, Stretch};
 pub const VIEW: View = View {
     name: "table",
     summary: "rates, latencies and queue per device, as iostat has them",
-    manual: include_str!("table.rs"),
+    manual: iowhy_model::manual!("table.rs"),
     write,
 };
 
