@@ -17,6 +17,8 @@ pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
 use std::path::Path;
 
+use iowhy_model::manual;
+
 use crate::Collector;
 
 /// A collector as the command line and the manual know it.
@@ -42,37 +44,37 @@ pub const COLLECTORS: &[CollectorEntry] = &[
     CollectorEntry {
         name: block_trace::NAME,
         summary: "every block request, from its start to its completion, by eBPF",
-        manual: iowhy_model::manual!("collectors/block_trace.rs"),
+        manual: manual!("collectors/block_trace.rs"),
         beside: None,
     },
     CollectorEntry {
         name: diskstats::NAME,
         summary: "the kernel's own counters of every block device, read at intervals",
-        manual: iowhy_model::manual!("collectors/diskstats.rs"),
+        manual: manual!("collectors/diskstats.rs"),
         beside: None,
     },
     CollectorEntry {
         name: ftrace::NAME,
         summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
-        manual: iowhy_model::manual!("collectors/ftrace.rs"),
+        manual: manual!("collectors/ftrace.rs"),
         beside: None,
     },
     CollectorEntry {
         name: host_facts::NAME,
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
-        manual: iowhy_model::manual!("collectors/host_facts.rs"),
+        manual: manual!("collectors/host_facts.rs"),
         beside: Some(|| Box::new(HostFacts::new(Path::new("/")))),
     },
     CollectorEntry {
         name: syscalls::NAME,
         summary: "system calls that do I/O, and io_uring requests, by eBPF",
-        manual: iowhy_model::manual!("collectors/syscalls.rs"),
+        manual: manual!("collectors/syscalls.rs"),
         beside: None,
     },
     CollectorEntry {
         name: uprobe::NAME,
         summary: "calls of any user function, from entry to return, by eBPF",
-        manual: iowhy_model::manual!("collectors/uprobe.rs"),
+        manual: manual!("collectors/uprobe.rs"),
         beside: None,
     },
 ];

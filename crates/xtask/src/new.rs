@@ -25,7 +25,7 @@ const MEMBERS: [Member; 6] = [
         module: "mod @module@;",
         entry: "    CollectorEntry {\n        name: @module@::NAME,\n        \
                 summary: \"@name@: what it watches, in a line\",\n        \
-                manual: iowhy_model::manual!(\"collectors/@module@.rs\"),\n        \
+                manual: manual!(\"collectors/@module@.rs\"),\n        \
                 beside: Some(|| Box::new(@module@::@Type@::default())),\n    },",
         template: include_str!("new/collector.txt"),
     },
