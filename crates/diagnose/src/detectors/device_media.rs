@@ -17,9 +17,8 @@
 //! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
 //! that failed in its array while no write did, media errors or a predicted failure in its RAID
 //! controller's count, or a controller that has given it up and does not say why; its own failed
-//! SMART check, or less spare than its own threshold; an NVMe warning that its media are unreliable, unless its rated
-//! endurance is used up and nothing else failed;
-//! SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
+//! SMART check, or less spare than its own threshold; its NVMe warning that its media are unreliable, unless its
+//! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
 //! suspicion.

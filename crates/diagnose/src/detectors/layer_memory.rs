@@ -8,12 +8,14 @@
 //! little.
 //!
 //! ## Needs
-//! What the kernel says of memory: `/proc/pressure/memory`, or `si` and `so` of `vmstat`.
+//! What the kernel says of memory: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in `top`, or the kernel's
+//! log with the call traces of tasks that hung.
 //!
 //! ## Rule
 //! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` takes more than half of a processor, or the kernel's log shows tasks that hung while memory was
-//! freed for them (one alone stays a suspicion). Where disks were measured they must have lost time, and none of them be slow by itself.
+//! freed for them (one alone stays a suspicion). Where disks were measured they must have lost time, and none of them
+//! be slow by itself.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.

@@ -45,7 +45,7 @@ impl Loop {
 
     /// One more in the same test.
     pub fn another(&self, mib: u64) -> Loop {
-        Loop::made(mib, None, None)
+        Loop::beside_others(mib)
     }
 
     fn made(mib: u64, tmpfs_mib: Option<u64>, turn: Option<MutexGuard<'static, ()>>) -> Loop {

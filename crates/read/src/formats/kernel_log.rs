@@ -527,8 +527,8 @@ impl KernelLog {
     }
 
     /// Follows the call trace of a task that hung: a frame that is not certain (`? shrink_node+0x...`) counts for nothing.
-    fn trace(&mut self, message: &str) {
-        if message.contains("blocked for more than ") {
+    fn trace(&mut self, kind: Option<MessageKind>, message: &str) {
+        if kind == Some(MessageKind::HungTask) {
             self.trace = TRACE_LINES;
         } else if self.trace > 0 {
             self.trace -= 1;
@@ -581,7 +581,6 @@ impl KernelLog {
         if !earlier {
             self.end = stamp.to_string();
         }
-        self.trace(message);
         let named = device(message);
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
@@ -612,6 +611,7 @@ impl KernelLog {
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
+        self.trace(kind, message);
         if let Some(port) = named.filter(|_| WAKES.iter().any(|words| message.contains(words))) {
             self.woken.insert(port.to_string());
         }
