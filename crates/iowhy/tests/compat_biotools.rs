@@ -5,9 +5,9 @@
 #[path = "../../live/tests/rig/mod.rs"]
 mod rig;
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use rig::{Loop, can_run};
+use rig::{Loop, Running, can_run};
 
 const PAGE: &str = include_str!("../../../docs/COMPAT.md");
 /// The disk of the page.
@@ -34,25 +34,11 @@ fn run(command: &str, disk: &str) -> Output {
     iowhy.output().expect("iowhy")
 }
 
-/// A load that ends with its guard.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Reads of 4 and 8 KiB and synchronous writes at a pace that leaves room for others; several at
 /// once, so that there are enough of them where the disk below is slow.
-fn load(disk: &Loop) -> Guard {
-    let mut fio = Command::new("fio");
-    fio.args(["--name=load", "--thread", "--filename", &disk.path, "--direct=1", "--size=64m"]);
-    fio.args(["--ioengine=psync", "--rw=randrw", "--bssplit=4k/50:8k/50", "--rate_iops=60"]);
-    fio.args(["--numjobs=8"]);
-    fio.args(["--time_based", "--runtime=600"]).stdout(Stdio::null()).stderr(Stdio::null());
-    Guard(fio.spawn().expect("fio"))
+fn load(disk: &Loop) -> Running {
+    let how = ["--ioengine=psync", "--rw=randrw", "--bssplit=4k/50:8k/50", "--size=64m"];
+    disk.under_load(&[&how[..], &["--rate_iops=60", "--numjobs=8"]].concat())
 }
 
 #[test]
@@ -65,7 +51,6 @@ fn every_command_of_the_page_does_what_it_says() {
     let disk = Loop::new(64, None);
     let _load = load(&disk);
     std::thread::scope(|scope| {
-        std::thread::sleep(std::time::Duration::from_millis(500));
         // Each loads programs of its own, but mostly waits: all go side by side.
         for some in commands.chunks(32) {
             let runs: Vec<_> =

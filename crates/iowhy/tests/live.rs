@@ -366,35 +366,30 @@ fn every_live_command_says_what_its_tracing_cost() {
         return;
     }
     let disk = paced();
-    std::thread::scope(|scope| {
-        let reads = scope.spawn(|| {
-            let how = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=2000"];
-            disk.fio(&[&how[..], &["--time_based", "--runtime=8"]].concat());
-        });
-        let commands = [
-            &["hist", "1", "1"][..],
-            &["stat", "1", "1"],
-            &["snoop", "--for", "1s"],
-            &["map", "--for", "1s"],
-            &["why", "--for", "1s"],
-        ];
-        let runs: Vec<Child> = commands
-            .iter()
-            .map(|words| iowhy(&[words, &["--overhead", "--device", &disk.name][..]].concat()))
-            .collect();
-        for (words, run) in commands.iter().zip(runs) {
-            let output = run.wait_with_output().expect("its end");
-            let said = String::from_utf8_lossy(&output.stderr);
-            let line = said.lines().find(|line| line.starts_with("iowhy: overhead: "));
-            let line = line.unwrap_or_else(|| panic!("{words:?}: {said}"));
-            println!("{}: {line}", words[0]);
-            let number = line["iowhy: overhead: ".len()..].split(' ').next();
-            let ns: f64 = number.and_then(|n| n.parse().ok()).expect("ns per I/O");
-            // Below a clock reading it cannot be, above 20 us nobody would trace.
-            assert!((20.0..20_000.0).contains(&ns), "{line}");
-        }
-        reads.join().expect("the load ran");
-    });
+    let how = ["--ioengine=psync", "--rw=randread", "--size=64m", "--rate_iops=2000"];
+    let _load = disk.under_load(&how);
+    let commands = [
+        &["hist", "1", "1"][..],
+        &["stat", "1", "1"],
+        &["snoop", "--for", "1s"],
+        &["map", "--for", "1s"],
+        &["why", "--for", "1s"],
+    ];
+    let runs: Vec<Child> = commands
+        .iter()
+        .map(|words| iowhy(&[words, &["--overhead", "--device", &disk.name][..]].concat()))
+        .collect();
+    for (words, run) in commands.iter().zip(runs) {
+        let output = run.wait_with_output().expect("its end");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().find(|line| line.starts_with("iowhy: overhead: "));
+        let line = line.unwrap_or_else(|| panic!("{words:?}: {said}"));
+        println!("{}: {line}", words[0]);
+        let number = line["iowhy: overhead: ".len()..].split(' ').next();
+        let ns: f64 = number.and_then(|n| n.parse().ok()).expect("ns per I/O");
+        // Below a clock reading it cannot be, above 20 us nobody would trace.
+        assert!((20.0..20_000.0).contains(&ns), "{line}");
+    }
 }
 
 /// A group of version 1's block controller that goes away with its guard.
@@ -429,14 +424,13 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     // The load joins the group and then is fio; each read waits 20 ms before any request is made.
     let script = format!(
         "echo $$ > {}/cgroup.procs; exec fio --name=x --filename={} --rw=randread --bs=4k \
-         --direct=1 --ioengine=psync --size=64m --time_based --runtime=8",
+         --direct=1 --ioengine=psync --size=64m --time_based --runtime=600 --thread",
         group.0.display(),
         disk.path
     );
-    let mut load = start("sh", &["-c", &script]);
-    std::thread::sleep(Duration::from_millis(500));
+    let load = disk.worked_on_by(start("sh", &["-c", &script]));
     let (status, text) = ended(iowhy(&["why", "--json", "--device", &disk.name, "--for", "5s"]));
-    load.wait().expect("fio ends");
+    drop(load);
     // Completions that escape the tracer on a busy virtual machine are losses of their own.
     let escaped = text.contains("completion missed by the tracer")
         || text.contains("still in flight when tracing stopped");
@@ -459,12 +453,9 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
     let disk = loaded();
     // Large enough that many are in flight although few are issued per second: a reader that gets no processor
     // for a moment must not lose events to a full ring, which would be said, too.
-    let how = ["--name=x", "--rw=randread", "--bs=256k", "--direct=1", "--size=64m"];
-    let file = format!("--filename={}", disk.path);
+    let how = ["--rw=randread", "--bs=256k", "--size=64m", "--ioengine=io_uring"];
     for depth in ["--iodepth=1", "--iodepth=32"] {
-        let more = ["--ioengine=io_uring", "--time_based", "--runtime=12", depth, &file];
-        let mut load = start("fio", &[&how[..], &more].concat());
-        std::thread::sleep(Duration::from_millis(500));
+        let _load = disk.under_load(&[&how[..], &[depth]].concat());
         for words in [&["hist", "1", "1"][..], &["snoop", "--for", "1s"], &["stat", "1", "1"]] {
             let child = iowhy(&[words, &["--json", "--device", &disk.name]].concat());
             let (status, text) = ended(child);
@@ -475,8 +466,6 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
             assert!(status == 0 || escaped, "{depth} {words:?}: {start}");
             assert!(!text.contains("start missed by the tracer"), "{depth} {words:?}: {start}");
         }
-        load.kill().expect("fio ends");
-        load.wait().expect("fio ends");
     }
 }
 
@@ -559,16 +548,6 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
 }
 
-/// A program that is ended with its guard.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Of 300
 /// reads more may be slow by chance than of the 100 of one second (`tail_of_chance` of `diagnose`).
 fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
@@ -609,11 +588,7 @@ fn a_lightly_loaded_device_is_called_nothing_but_healthy_ten_times() {
         return;
     }
     let disk = paced();
-    let place = format!("--filename={}", disk.path);
-    let words = ["--name=light", &place, "--rw=randread", "--bs=4k", "--direct=1", "--readonly"];
-    let pace = ["--size=64m", "--rate_iops=100", "--time_based", "--runtime=600", "--thread"];
-    let _load = Running(start("fio", &[&words[..], &pace].concat()));
-    std::thread::sleep(Duration::from_secs(2));
+    let _load = disk.under_load(&["--rw=randread", "--readonly", "--size=64m", "--rate_iops=100"]);
     let light = ten_verdicts(&disk);
     accuse_nobody(&light);
     assert!(

@@ -249,8 +249,7 @@ fn a_live_map_keeps_to_the_screen_and_ends_by_its_key() {
     let idle = busy.another(64);
     let command = format!("map --device {} --device {} 1", idle.name, busy.name);
     let Some(terminal) = Terminal::run("map", (80, 24), &command) else { return };
-    std::thread::sleep(Duration::from_secs(2));
-    busy.fio(&["--rw=randread", "--size=64m", "--rate_iops=500", "--time_based", "--runtime=4"]);
+    let _load = busy.under_load(&["--rw=randread", "--size=64m", "--rate_iops=500"]);
     let screen = terminal.wait_for("Frequency");
     let title = screen.lines().position(|line| line.contains(&busy.name)).expect("its title");
     let figure = screen.lines().position(|line| line.contains("Frequency")).expect("its figure");

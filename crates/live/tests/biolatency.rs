@@ -4,25 +4,15 @@
 mod rig;
 
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use iowhy_live::TraceMode;
 use iowhy_model::{Edges, Histogram, Stage};
-use rig::{Loop, can_run, trace};
+use rig::{Loop, Running, can_run, trace};
 
 /// Octaves of microseconds compared: up to 67 s.
 const OCTAVES: u32 = 26;
-
-/// A child that does not outlive a failing test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Waits until a program holds the links of its probes, and no more come.
 fn attached(pid: u32) {
@@ -51,7 +41,7 @@ fn the_same_shape_as_biolatency() {
     let disk = Loop::new(256, None);
     disk.fio(&["--rw=write", "--bs=1m", "--size=256m"]);
     // biolatency measures from issue to completion, as D2C does.
-    let mut peer = Guard(
+    let mut peer = Running(
         Command::new("biolatency")
             .args(["-d", &disk.name, "60", "1"])
             .stdout(Stdio::piped())

@@ -46,6 +46,7 @@ mod fs_slower;
 mod gstat;
 mod hdparm;
 mod hist_log;
+mod innodb_status;
 mod iolatency;
 mod ioping;
 mod iosnoop;
@@ -70,6 +71,7 @@ mod netapp;
 mod nfsiostat;
 mod nmon;
 mod nvme_cli;
+mod nvme_lat_stats;
 mod nvme_ocp;
 mod nvme_volume;
 mod oracle_10046;
@@ -96,6 +98,7 @@ mod smart;
 mod smartctl;
 mod smartd;
 mod solaris_iostat;
+mod spdk_perf;
 mod strace;
 mod sysbench;
 mod sysfs;
@@ -159,6 +162,7 @@ pub const FORMATS: &[Format] = &[
     gstat::FORMAT,
     hdparm::FORMAT,
     hist_log::FORMAT,
+    innodb_status::FORMAT,
     iolatency::FORMAT,
     ioping::FORMAT,
     iosnoop::FORMAT,
@@ -183,6 +187,7 @@ pub const FORMATS: &[Format] = &[
     nfsiostat::FORMAT,
     nmon::FORMAT,
     nvme_cli::FORMAT,
+    nvme_lat_stats::FORMAT,
     nvme_ocp::FORMAT,
     nvme_volume::FORMAT,
     oracle_10046::FORMAT,
@@ -209,6 +214,7 @@ pub const FORMATS: &[Format] = &[
     smartctl::FORMAT,
     smartd::FORMAT,
     solaris_iostat::FORMAT,
+    spdk_perf::FORMAT,
     strace::FORMAT,
     sysbench::FORMAT,
     sysfs::FORMAT,

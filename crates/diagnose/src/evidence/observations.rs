@@ -132,6 +132,13 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::Seconds),
         known(
+            key::FLUSH_PENDING,
+            "flushes that a program waited for at that moment",
+            0.0,
+            "everyday at one moment of a busy program; if several moments show it, flushes are slow or many",
+            None,
+        ),
+        known(
             key::RUN_SILENT,
             "time in which nothing completed though requests were in flight",
             1.0,

@@ -69,6 +69,11 @@ pub fn is_of_a_file(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "ram" | "zram")
 }
 
+/// Whether tasks of this machine serve its requests, and not a drive: where they wait for a processor, it is slow.
+pub fn is_served_by_tasks(disk: &str) -> bool {
+    matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
+}
+
 /// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, `nvme0n1p2`, not
 /// `sdaa`.
 pub fn is_disk_or_part(name: &str, disk: &str) -> bool {
@@ -91,6 +96,8 @@ mod tests {
         assert_eq!((kind("sdy"), kind("nvme1n1"), kind("c5t1d0")), ("sd", "nvme", "c"));
         assert!(is_behind_a_controller("c0/e32/s4") && is_behind_a_controller("c1/1I:1:3"));
         assert!(!is_behind_a_controller("c0/v1") && !is_behind_a_controller("cciss/c0d0"));
+        assert!(is_served_by_tasks("loop7") && is_served_by_tasks("dm-0"));
+        assert!(!is_served_by_tasks("zram0") && !is_served_by_tasks("vda"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();

@@ -9,7 +9,8 @@ use iowhy_model::{Family, Finding, STANDS, Verdict};
 use crate::analysis::Analysis;
 use crate::detector::Detector;
 use crate::evidence::confidence::SHAPE_ALONE;
-use crate::evidence::peer_families;
+use crate::evidence::{peer_families, shortage};
+use crate::facts::disk_names;
 use crate::ranking::subjects;
 
 /// Verdicts that blame a disk for a shape that others have too.
@@ -51,8 +52,22 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
             finding.refuted_by.push(why.to_string());
+        } else if waits_for_a_processor(analysis, finding) {
+            finding.confidence = SHAPE_ALONE;
+            let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
+            finding.refuted_by.push(why.to_string());
         }
     }
+}
+
+/// Whether the device is served by tasks of the machine whose processors are short: it is as slow as they are late.
+fn waits_for_a_processor(analysis: &Analysis, finding: &Finding) -> bool {
+    let Some(device) = finding.subject.device else { return false };
+    let short = |place: &usize| {
+        shortage::is_stated(analysis, analysis.input(*place), &shortage::of_processors())
+    };
+    disk_names::is_served_by_tasks(&analysis.disk(device))
+        && finding.subject.listings.iter().any(short)
 }
 
 /// A load is not to blame for what it does to one disk, if another carries the very same one many

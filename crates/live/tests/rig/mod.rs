@@ -4,7 +4,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
@@ -117,6 +117,30 @@ impl Loop {
         run("fio", &all)
     }
 
+    /// Has fio at work on it until what is returned goes; its first requests are through.
+    pub fn under_load(&self, arguments: &[&str]) -> Running {
+        let place = format!("--filename={}", self.path);
+        let mut all = vec!["--name=load", &place, "--direct=1", "--bs=4k", "--output-format=terse"];
+        // One process, whose end is that of the load.
+        all.extend(["--thread", "--time_based", "--runtime=600"]);
+        all.extend(arguments);
+        let mut fio = Command::new("fio");
+        fio.args(all).stdout(Stdio::null());
+        self.worked_on_by(fio.spawn().expect("fio"))
+    }
+
+    /// Waits until a program that was started does I/O on it. On a busy machine that takes seconds.
+    pub fn worked_on_by(&self, program: Child) -> Running {
+        let program = Running(program);
+        let before = self.counters();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while self.counters() == before {
+            assert!(std::time::Instant::now() < end, "in vain for 60 s: the load does I/O");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        program
+    }
+
     /// Writes it full through the page cache; whether all of it went through.
     pub fn fill(&self) -> bool {
         let to = format!("of={}", self.path);
@@ -128,6 +152,16 @@ impl Loop {
     /// A tracer of this device alone.
     pub fn options(&self, mode: TraceMode) -> TraceOptions {
         TraceOptions { devices: vec![self.number], ..TraceOptions::new(mode) }
+    }
+}
+
+/// A program that is ended with its guard.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

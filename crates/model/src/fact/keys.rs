@@ -99,6 +99,10 @@ keys {
     DEVICE_TRANSPORT "device.transport" Text "bus that the device is attached by";
     DRIVE_WRITE_CACHE "drive.write_cache" Text "write cache of the drive, by its own word";
     ETCD_LATE_HEARTBEATS "etcd.late-heartbeats" Count "heartbeats that etcd sent too late";
+    FILE_FLUSHES "file.flushes" PerSecond "flushes of files that a program did";
+    FILE_READS "file.reads" PerSecond "reads of files that a program did";
+    FILE_WRITES "file.writes" PerSecond "writes of files that a program did";
+    FLUSH_PENDING "flush.pending" Count "flushes that a program waits for";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "time of the slowest flush";
     FLUSH_SLOWEST_LEAST "flush.slowest.least" Microseconds "time that the slowest flush took at least";
@@ -162,6 +166,7 @@ keys {
     QUEUE_WBT_LATENCY "queue.wbt_lat_usec" Microseconds "latency that writeback throttling aims at";
     QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
     QUEUE_ZONED "queue.zoned" Text "kind of zones";
+    READ_PENDING "read.pending" Count "reads that a program waits for";
     RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
     RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
     RUN_DURABLE "run.durable" Text "when a run made its data durable";
@@ -215,6 +220,7 @@ keys {
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     TRACE_THRESHOLD "trace.threshold" Microseconds "latency from which on an operation is listed at all";
     VMSTAT_INTERVALS "vmstat.intervals" Count "intervals of vmstat";
+    WRITE_PENDING "write.pending" Count "writes that a program waits for";
     WRITE_TEST_N "write_test.n" Count "writes";
     WRITE_TEST_SIZE "write_test.size" Bytes "bytes of a write";
     WRITE_TEST_THROUGHPUT_PRINTED "write_test.throughput_printed" Text "throughput as the test printed it";

@@ -36,10 +36,14 @@ impl Column {
         self.count += 1;
     }
 
+    /// The mean of the values; `None` if there was none.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
     /// States `KEY.mean`, and `KEY.max` if there was more than one value.
     pub(crate) fn state(&self, key: &str, unit: &str, sink: &mut dyn Sink) {
-        if self.count > 0 {
-            let mean = self.sum / self.count as f64;
+        if let Some(mean) = self.mean() {
             let mean = if unit == "KiB" { format!("{mean:.0}") } else { format!("{mean:.1}") };
             state(None, &format!("{key}.mean"), format!("{mean} {unit}"), sink);
         }

@@ -1,7 +1,7 @@
 //! top, mpstat and sar -u: how the processors of the machine spent their time.
 //!
 //! ## Reads
-//! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st` with load average, swap in use and
+//! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines `%Cpu0  : ...`, with load average, swap in use and
 //! the number of tasks in uninterruptible sleep (`D`), and the share of a processor that `kswapd` takes; the tables of `mpstat` and `sar -u`, their rows
 //! `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
 //! `avg-cpu` lines are read with its disks.
@@ -16,7 +16,7 @@
 //! iowait is idle time with I/O outstanding on a processor: no load, and no proof of a slow disk; a
 //! busy processor hides it, and one waiting task on one of sixteen processors shows as 6 %. steal is
 //! time that the hypervisor gave to others. top's first screen counts since boot and is left out
-//! where others follow. Rows of single processors are passed over.
+//! where others follow. Rows of single processors are passed over in tables, which have one of all.
 //!
 //! ## Cannot know
 //! Which disk is waited for, which task waits, for how long. Whether whole lines are missing: they
@@ -43,7 +43,8 @@ const LEAD: usize = 4;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
-    if table(first).is_some() || top_shares(first).is_some() {
+    let is_top = |line: &str| top_shares(line).is_some() || one_of_top(line).is_some();
+    if table(first).is_some() || is_top(first) {
         return Sniff::Yes;
     }
     // Its table of tasks alone.
@@ -58,7 +59,7 @@ fn sniff(lines: &[&str]) -> Sniff {
     if load(first).is_none() {
         return Sniff::No;
     }
-    match lines.iter().any(|line| top_shares(line).is_some()) {
+    match lines.iter().any(|line| is_top(line)) {
         true => Sniff::Yes,
         false if lines.len() < LEAD => Sniff::More,
         false => Sniff::No,
@@ -74,7 +75,19 @@ fn load(line: &str) -> Option<f64> {
 /// `%Cpu(s):  5.9 us,  5.9 sy, ...` or `Cpu(s):  1.2%us,  0.4%sy, ...`.
 fn top_shares(line: &str) -> Option<Shares> {
     let line = line.trim();
-    let rest = line.strip_prefix('%').unwrap_or(line).strip_prefix("Cpu(s):")?;
+    shares_of_top(line.strip_prefix('%').unwrap_or(line).strip_prefix("Cpu(s):")?)
+}
+
+/// `%Cpu0  :  5.9 us,  5.9 sy, ...`: one processor of a screen that lists each.
+fn one_of_top(line: &str) -> Option<Shares> {
+    let line = line.trim();
+    let rest = line.strip_prefix('%').unwrap_or(line).strip_prefix("Cpu")?;
+    let (number, rest) = rest.split_once(':')?;
+    integer(number.trim())?;
+    shares_of_top(rest)
+}
+
+fn shares_of_top(rest: &str) -> Option<Shares> {
     let text = rest.replace('%', " ");
     // `5,9 us,` with a decimal comma: the comma behind the name parts the shares.
     let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
@@ -104,6 +117,8 @@ struct Cpu {
     /// top's screens so far, and the shares of the first.
     screens: u64,
     first: Option<Shares>,
+    /// The processors of this screen, where each has a line.
+    each: Processor,
     load: Column,
     /// Swap in use, KiB.
     swap: Column,
@@ -130,13 +145,12 @@ impl Reader for Cpu {
             return self.row(text);
         } else if let Some(load) = load(text) {
             self.load.take(load);
+            self.close_screen();
             (self.state_at, self.blocked) = (None, 0);
         } else if let Some(shares) = top_shares(text) {
-            self.screens += 1;
-            match self.screens {
-                1 => self.first = Some(shares),
-                _ => self.processor.take(&shares),
-            }
+            self.screen(shares);
+        } else if let Some(shares) = one_of_top(text) {
+            self.each.take(&shares);
         } else if let Some(kib) = swap(text) {
             self.swap.take(kib);
         } else if let Some(place) = tasks(text) {
@@ -151,6 +165,7 @@ impl Reader for Cpu {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
+        self.close_screen();
         if let (1, Some(first)) = (self.screens, &self.first) {
             self.processor.take(first);
         }
@@ -167,6 +182,21 @@ impl Reader for Cpu {
 }
 
 impl Cpu {
+    /// A screen that lists each processor is over: their mean is that of the machine.
+    fn close_screen(&mut self) {
+        if let Some(shares) = std::mem::take(&mut self.each).mean() {
+            self.screen(shares);
+        }
+    }
+
+    fn screen(&mut self, shares: Shares) {
+        self.screens += 1;
+        match self.screens {
+            1 => self.first = Some(shares),
+            _ => self.processor.take(&shares),
+        }
+    }
+
     fn row(&mut self, line: &str) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.len().checked_sub(self.columns.len() + 1) else {
@@ -265,6 +295,22 @@ mod tests {
         }
         assert!(new.contains(&"tasks.blocked 1".to_string()));
         assert!(new.contains(&"tasks.kswapd 99 %".to_string()), "{new:?}");
+    }
+
+    #[test]
+    fn a_line_for_each_processor_is_their_mean() {
+        let screen = |first: &str, second: &str| {
+            format!(
+                "top - 11:24:50 up 2 min,  2 users,  load average: 1.00, 0.22, 0.09\n\
+                 %Cpu0  :  2.0 us,  1.0 sy,  0.0 ni, 37.0 id, {first} wa,  0.0 hi,  0.0 si,  0.0 st\n\
+                 %Cpu1  :  2.0 us,  1.0 sy,  0.0 ni, 77.0 id, {second} wa,  0.0 hi,  0.0 si,  0.0 st\n"
+            )
+        };
+        let one = values(&screen("60.0", "20.0"));
+        assert!(one.contains(&"cpu.iowait.mean 40 %".to_string()), "{one:?}");
+        // The first screen counts since boot.
+        let two = values(&(screen("60.0", "20.0") + &screen("0.0", "10.0")));
+        assert!(two.contains(&"cpu.iowait.mean 5 %".to_string()), "{two:?}");
     }
 
     #[test]

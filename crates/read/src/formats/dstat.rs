@@ -88,7 +88,7 @@ fn plain(line: &str) -> Cow<'_, str> {
 /// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups. Where bars stand between
 /// them, a name may have no room for dashes.
 fn is_titles(line: &str) -> bool {
-    let known = ["dsk/", "io/", "total-cpu-usage", "total-usage"];
+    let known = ["dsk/", "io/", "total-cpu-usage", "total-usage", "-system-"];
     (is_dashed(line) || line.starts_with('-') && line.contains("-|-"))
         && known.iter().any(|name| line.contains(name))
 }
@@ -195,7 +195,11 @@ fn ours(mut found: Vec<(Group, usize)>) -> Vec<(Group, usize)> {
 /// The names above a part of a heading, each with its columns: several where each has the same columns.
 fn apart<'t, 'w>(above: &'t str, words: &'w [&'w str]) -> Vec<(&'t str, &'w [&'w str])> {
     let name = |text: &'t str| text.trim_matches(|c: char| c == '-' || c.is_whitespace());
-    let names: Vec<&str> = above.split_whitespace().map(name).collect();
+    let mut names: Vec<&str> = above.split_whitespace().map(name).collect();
+    // `sda--sdb--sdc-` above one column each.
+    if names.len() == 1 && words.iter().all(|word| *word == "util") {
+        names = above.split('-').map(str::trim).filter(|name| !name.is_empty()).collect();
+    }
     let each = words.len() / names.len().max(1);
     let chunks: Vec<&[&str]> = words.chunks(each.max(1)).collect();
     match names.len() > 1

@@ -8,7 +8,8 @@
 //!
 //! ## Where it comes from
 //! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line) is
-//! passed over. With `--status-interval` a file holds several documents: each is a listing.
+//! passed over. With `--status-interval` a file holds several documents: each is a listing. A piece out of the
+//! middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
 //!
 //! ## Versions
 //! 2.x (`clat` in microseconds, no bins) and 3.x (`clat_ns`). `mixed` comes from
@@ -55,12 +56,34 @@ pub const FORMAT: Format = Format {
 /// No latency and no run is longer than this many ns (31 years).
 const LONGEST_NS: f64 = 1e18;
 
+/// What fio alone writes: at the head of a document, and in each direction of a job.
+const MARKS: [&str; 2] = ["\"fio version\"", "\"short_ios\""];
+
+/// How a piece begins that was cut out of a document: within its head, or within a job.
+const PIECE_BEGINS: [&str; 6] =
+    ["\"jobs\"", "\"jobname\"", "\"job options\"", "\"read\"", "\"write\"", "\"latency_ms\""];
+
 fn sniff(lines: &[&str]) -> Sniff {
-    sniff_document(lines, &["\"fio version\""])
+    let Some((first, rest)) = lines.split_first().filter(|(first, _)| begins_a_piece(first)) else {
+        return sniff_document(lines, &MARKS);
+    };
+    let opened = format!("{{{first}");
+    let lines: Vec<&str> = [&*opened].into_iter().chain(rest.iter().copied()).collect();
+    sniff_document(&lines, &MARKS)
+}
+
+/// Whether the brace ahead of this line was cut off.
+fn begins_a_piece(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with('"')
+        && PIECE_BEGINS.iter().any(|key| {
+            line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'))
+        })
 }
 
 struct FioJson {
     document: Document,
+    has_begun: bool,
     jobs: u64,
     runtime: Nanos,
     estimated: bool,
@@ -71,13 +94,22 @@ struct FioJson {
 impl Default for FioJson {
     fn default() -> Self {
         let document = Document::with_list("\"jobs\"");
-        FioJson { document, jobs: 0, runtime: Nanos(0), estimated: false, global: None }
+        FioJson {
+            document,
+            has_begun: false,
+            jobs: 0,
+            runtime: Nanos(0),
+            estimated: false,
+            global: None,
+        }
     }
 }
 
 impl Reader for FioJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, step) = self.document.step(line);
+        let opened = (!self.has_begun && begins_a_piece(line)).then(|| format!("{{{line}"));
+        self.has_begun = true;
+        let (pieces, step) = self.document.step(opened.as_deref().unwrap_or(line));
         for piece in pieces {
             match piece {
                 Piece::Element(job) => self.job(&job, sink),
@@ -110,6 +142,10 @@ impl FioJson {
     /// What stands beside the jobs.
     fn rest(&mut self, rest: &Value, sink: &mut dyn Sink) {
         let list = |key: &str| rest.get(key).and_then(Value::as_array).into_iter().flatten();
+        // A piece that was cut out of a document is one job of it, or a part of one.
+        if ["read", "write", "trim"].iter().any(|part| rest.get(part).is_some()) {
+            self.job(rest, sink);
+        }
         for job in list("client_stats") {
             // Sums over all clients repeat what each of them said.
             if job.get("jobname").and_then(Value::as_str) != Some("All clients") {
