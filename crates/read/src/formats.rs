@@ -12,6 +12,7 @@ pub mod blktrace;
 mod bonnie;
 mod bpftrace;
 mod bpftrace_json;
+mod btrfs_scrub;
 mod btrfs_stats;
 mod btt;
 mod ceph_log;
@@ -99,6 +100,7 @@ mod smartctl;
 mod smartd;
 mod solaris_iostat;
 mod spdk_perf;
+mod sqlserver_log;
 mod strace;
 mod sysbench;
 mod sysfs;
@@ -108,6 +110,7 @@ mod vmstat;
 mod vmstat_disk;
 mod vxtrace;
 mod windows_event;
+mod workload_rounds;
 mod write_test;
 mod zpool_iostat;
 mod zpool_status;
@@ -128,6 +131,7 @@ pub const FORMATS: &[Format] = &[
     bonnie::FORMAT,
     bpftrace::FORMAT,
     bpftrace_json::FORMAT,
+    btrfs_scrub::FORMAT,
     btrfs_stats::FORMAT,
     btt::FORMAT,
     ceph_log::FORMAT,
@@ -215,6 +219,7 @@ pub const FORMATS: &[Format] = &[
     smartd::FORMAT,
     solaris_iostat::FORMAT,
     spdk_perf::FORMAT,
+    sqlserver_log::FORMAT,
     strace::FORMAT,
     sysbench::FORMAT,
     sysfs::FORMAT,
@@ -224,6 +229,7 @@ pub const FORMATS: &[Format] = &[
     vmstat_disk::FORMAT,
     vxtrace::FORMAT,
     windows_event::FORMAT,
+    workload_rounds::FORMAT,
     write_test::FORMAT,
     zpool_iostat::FORMAT,
     zpool_status::FORMAT,

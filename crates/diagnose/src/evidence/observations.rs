@@ -139,6 +139,14 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         ),
         known(
+            key::RUN_LONGEST,
+            "longest operation of a load generator",
+            0.5,
+            "an operation of a program holds locks, memory and a network beside a disk: a trace of the device tells",
+            None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
             key::RUN_SILENT,
             "time in which nothing completed though requests were in flight",
             1.0,
@@ -266,6 +274,21 @@ fn of_drive() -> Vec<NotableNumber> {
             0.02,
             "its device, the flushes on it and its own threads together: compare it with the other OSDs of its class",
             Some(Verdict::PeerOutlier),
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::CEPH_BLOCKED,
+            "requests that are blocked, most at once",
+            0.0,
+            "they wait for its own disk, for another OSD or for the network: the OSD's own log tells which",
+            None,
+        ),
+        known(
+            key::IO_SLOWEST_LEAST,
+            "what the slowest request that a program logged took at least",
+            1.0,
+            "a path, a driver or a disk held it back: the log of the system of the same minute tells which",
+            None,
         )
         .measured_in(Unit::Seconds),
         known(

@@ -108,6 +108,8 @@ keys {
     FLUSH_SLOWEST_LEAST "flush.slowest.least" Microseconds "time that the slowest flush took at least";
     FLUSH_TIME "flush.time" Microseconds "mean time of a durable write";
     HOST_KERNEL "host.kernel" Text "release of the kernel";
+    IO_SLOW "io.slow" Count "requests slower than a limit";
+    IO_SLOWEST_LEAST "io.slowest.least" Seconds "time that the slowest request took at least";
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
@@ -170,6 +172,7 @@ keys {
     RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
     RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
     RUN_DURABLE "run.durable" Text "when a run made its data durable";
+    RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
     SMART_AT "smart.at" Date "when SMART was read";

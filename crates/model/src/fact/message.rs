@@ -147,7 +147,7 @@ const CORRUPT: [&str; 14] = [
     "PCI Parity Error",
 ];
 /// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas).
-const RESET: [&str; 10] = [
+const RESET: [&str; 13] = [
     "controller is down",
     "reset controller",
     "resetting controller",
@@ -160,6 +160,10 @@ const RESET: [&str; 10] = [
     // drivers/scsi/aacraid/linit.c
     "Host adapter reset request",
     "Issuing IOP reset",
+    // drivers/scsi/megaraid/megaraid_sas_fusion.c; mr_sas of illumos
+    "FW in FAULT state",
+    "resetting fusion adapter",
+    "FW Fault, calling reset adapter",
 ];
 /// The same of a device on USB (drivers/usb/core/hub.c).
 const USB_RESET: &str = ": reset ";

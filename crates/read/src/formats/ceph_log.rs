@@ -3,7 +3,7 @@
 //! ## Reads
 //! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
 //! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
-//! sec, daemons [osd.12,osd.22] have slow ops`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
+//! sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
 //! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long;
 //! so does the number of errors that a scrub found (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`).
 //!
@@ -57,8 +57,8 @@ const LONGEST_S: f64 = 86_400.0;
 enum Entry<'a> {
     /// An operation of the store of an OSD, if that is named, and how long it took, ns.
     Store { osd: Option<u64>, what: &'a str, ns: u64 },
-    /// Requests of these OSDs are blocked: how many, and the oldest for how long, s.
-    Blocked { osds: Vec<u64>, count: u64, oldest_s: u64 },
+    /// Requests of these OSDs are blocked: how many, and the oldest for how long if it is said, s.
+    Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
     /// So many errors were found by a scrub: copies that differ or cannot be read.
     Scrubbed(u64),
 }
@@ -93,13 +93,20 @@ impl<'a> Entry<'a> {
                 ns: (seconds * 1e9) as u64,
             });
         }
+        if let Some((before, rest)) = line.split_once(" get_health_metrics reporting ") {
+            let (count, rest) = rest.split_once(" slow ops, oldest is ")?;
+            let osds: Vec<u64> = osd_of(before).into_iter().collect();
+            let known = !osds.is_empty() && rest.contains('(');
+            let count = integer(count).filter(|_| known)?;
+            return Some(Entry::Blocked { osds, count, oldest_s: None });
+        }
         if let Some((before, rest)) = line.split_once(" slow ops, oldest one blocked for ") {
             let count = integer(before.rsplit(' ').next()?)?;
             let (seconds, rest) = rest.split_once(" sec")?;
             return Some(Entry::Blocked {
                 osds: osds_of(rest),
                 count,
-                oldest_s: integer(seconds.trim())?,
+                oldest_s: Some(integer(seconds.trim())?),
             });
         }
         let (before, rest) = line.split_once("slow request ")?;
@@ -109,7 +116,7 @@ impl<'a> Entry<'a> {
         asked.then(|| Entry::Blocked {
             osds: osd_of(before).into_iter().collect(),
             count: 1,
-            oldest_s,
+            oldest_s: Some(oldest_s),
         })
     }
 }
@@ -124,7 +131,7 @@ fn blocked(line: &str) -> Option<Entry<'_>> {
     let of_ceph = lead.is_empty() || lead.starts_with("HEALTH_") || lead.contains("[WRN]");
     (of_ceph && matches!(what, "ops" | "requests")).then_some(())?;
     let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
-    Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s })
+    Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s: Some(oldest_s) })
 }
 
 /// The number that a text begins with.
@@ -152,7 +159,7 @@ fn moment(line: &str) -> Option<WallTime> {
 #[derive(Clone, Copy, Default)]
 struct BlockedOps {
     most: u64,
-    oldest_s: u64,
+    oldest_s: Option<u64>,
 }
 
 #[derive(Default)]
@@ -206,7 +213,9 @@ impl Reader for CephLog {
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
             state(device, "ceph.blocked", blocked.most.to_string(), sink);
-            state(device, "ceph.blocked-for", format!("{} s", blocked.oldest_s), sink);
+            if let Some(seconds) = blocked.oldest_s {
+                state(device, "ceph.blocked-for", format!("{seconds} s"), sink);
+            }
         }
         self.slow.state_threshold(LOGGED_US, sink);
     }
@@ -240,21 +249,21 @@ mod tests {
             (
                 "mon.a (mon.0) 97 : cluster [WRN] Health check update: 3 slow ops, oldest one blocked for 65 sec, \
                  daemons [osd.12,osd.22,osd.6] have slow ops. (SLOW_OPS)",
-                Some(Entry::Blocked { osds: vec![12, 22, 6], count: 3, oldest_s: 65 }),
+                Some(Entry::Blocked { osds: vec![12, 22, 6], count: 3, oldest_s: Some(65) }),
             ),
             (
                 "osd.4 [WRN] slow request 31.250000 seconds old, received at 2017-01-01 10:00:00: \
                  osd_op(client.1 ...) currently waiting for subops from 3,5",
-                Some(Entry::Blocked { osds: vec![4], count: 1, oldest_s: 31 }),
+                Some(Entry::Blocked { osds: vec![4], count: 1, oldest_s: Some(31) }),
             ),
             ("a slow operation observed for lunch, lateness = 5 s", None),
             (
                 "24 ops are blocked > 32.768 sec on osd.15",
-                Some(Entry::Blocked { osds: vec![15], count: 24, oldest_s: 32 }),
+                Some(Entry::Blocked { osds: vec![15], count: 24, oldest_s: Some(32) }),
             ),
             (
                 "HEALTH_WARN 150 requests are blocked > 32 sec; 11 osds have slow requests",
-                Some(Entry::Blocked { osds: vec![], count: 150, oldest_s: 32 }),
+                Some(Entry::Blocked { osds: vec![], count: 150, oldest_s: Some(32) }),
             ),
             ("OSD_SCRUB_ERRORS 1 scrub errors", Some(Entry::Scrubbed(1))),
             (

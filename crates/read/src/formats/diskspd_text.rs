@@ -12,7 +12,7 @@
 //! 2.0.15 to 2.2. Columns are found by the heading; `AvgLat` and the percentiles stand there with `-L` only.
 //!
 //! ## Traps
-//! The table `Total IO` repeats the other two. Rows of several threads on one file are added. Several time
+//! The table `Total IO` repeats the other two and is read where they are missing. Rows of several threads on one file are added. Several time
 //! spans are one interval after the other. Counts of a histogram are not printed: they are computed from
 //! percentiles and counts, and a note says so. `3-nines` is 99.9 %. Latencies are milliseconds.
 //!
@@ -114,6 +114,13 @@ struct DiskspdText {
     told: bool,
     /// A total of which no heading says what it is of.
     headless: Option<Work>,
+    /// What the test does, if it is one operation.
+    tested: Option<usize>,
+    /// Threads by their number and by their rows below `Total IO`, and what these add up to.
+    threads: Option<u64>,
+    rows: u64,
+    all: Work,
+    in_total: bool,
 }
 
 impl Reader for DiskspdText {
@@ -135,9 +142,9 @@ impl Reader for DiskspdText {
             };
         }
         match text {
-            "Read IO" => self.table = Some(0),
-            "Write IO" => self.table = Some(1),
-            "Total IO" => self.table = None,
+            "Read IO" => (self.table, self.in_total) = (Some(0), false),
+            "Write IO" => (self.table, self.in_total) = (Some(1), false),
+            "Total IO" => (self.table, self.in_total) = (None, true),
             _ if text.starts_with("%-ile") => self.nines = true,
             _ if text.starts_with("total:") => return self.total(text),
             _ if is_percentile(line) || self.nines && line.contains('|') => {
@@ -175,9 +182,9 @@ impl DiskspdText {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         // Usage of processors, sums, and the table of both operations together.
         let thread = cells.first().is_some_and(|cell| integer(cell).is_some());
-        let Some(place) = self.table.filter(|_| thread && !self.columns.is_empty()) else {
+        if !thread || self.columns.is_empty() || self.table.is_none() && !self.in_total {
             return Step::Took;
-        };
+        }
         let of = |name: &str| {
             let place = self.columns.iter().position(|column| column == name)?;
             cells.get(place).copied()
@@ -196,8 +203,13 @@ impl DiskspdText {
             return Step::Took;
         }
         let mean = of("AvgLat").and_then(decimal).map(|ms| ms * 1e6 * ios as f64);
-        let works = self.files.entry(name.to_string()).or_default();
-        let work = &mut works[place];
+        let work = match self.table {
+            Some(place) => &mut self.files.entry(name.to_string()).or_default()[place],
+            None => {
+                self.rows += 1;
+                &mut self.all
+            }
+        };
         work.ios = work.ios.saturating_add(ios);
         work.bytes = work.bytes.saturating_add(bytes);
         work.waited_ns = match (work.waited_ns, mean) {
@@ -262,6 +274,10 @@ impl DiskspdText {
                 let most = FactValue::Count(threads.saturating_mul(each));
                 sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, most, place));
             }
+        } else if let Some(threads) = text.strip_prefix("thread count:") {
+            self.threads = number(threads);
+        } else if let Some(what) = text.strip_prefix("performing ") {
+            self.tested = ["read test", "write test"].iter().position(|test| what == *test);
         } else if text.starts_with("software cache disabled") {
             let device = self.path.as_ref().map(|path| sink.device(path));
             state(device, "run.cached", "no".to_string(), sink);
@@ -280,8 +296,15 @@ impl DiskspdText {
         let of_one = match &self.percentiles {
             [reads, writes] if reads.is_empty() && !writes.is_empty() => Some(1),
             [reads, writes] if writes.is_empty() && !reads.is_empty() => Some(0),
-            _ => None,
+            _ => self.tested,
         };
+        // The tables of single operations were cut off, or the rows of some threads.
+        let (all, rows) = (std::mem::take(&mut self.all), std::mem::take(&mut self.rows));
+        let missing = self.threads.take().map_or(0, |threads| threads.saturating_sub(rows));
+        if files.is_empty() && all.ios > 0 && self.headless.is_none() {
+            self.headless = Some(all);
+            sink.lost("rows of threads", missing);
+        }
         // Of one that stands alone nothing tells.
         let mut mixed = None;
         if let Some(work) = self.headless.take().filter(|_| files.is_empty()) {
@@ -382,5 +405,21 @@ mod tests {
         let histogram = &listing.distributions[0].histogram;
         assert_eq!((histogram.count(), histogram.max_ns), (2000, Some(30_000_000)));
         assert_eq!(listing.intervals.len(), 1);
+    }
+
+    #[test]
+    fn a_table_of_all_alone_is_of_what_was_tested() {
+        let recording = read(
+            "Input parameters:\n\n\ttimespan:   1\n\tperforming read test\n\nResults for timespan 1:\n***\n\
+             actual test time:\t120.00s\nthread count:\t\t4\n\nTotal IO\n\
+             thread |  bytes  |  I/Os  |  MB/s | I/O per s |  file\n---\n\
+             \x20    0 |  631439360 |  9635 |  5.02 |  80.29 | c:\\t.dat (50GB)\n\
+             \x20    1 |  552665088 |  8433 |  4.39 |  70.27 | c:\\t.dat (50GB)\n",
+        );
+        let listing = &recording.listings[0];
+        let reads = listing.intervals[0].of(Op::Read).unwrap();
+        assert!((reads.ios_per_s - 150.57).abs() < 0.01, "{reads:?}");
+        assert_eq!((reads.await_ns, listing.intervals.len()), (None, 1));
+        assert!(listing.source.losses.iter().any(|loss| loss.count == 2), "{:?}", listing.source);
     }
 }

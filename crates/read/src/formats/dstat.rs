@@ -88,7 +88,11 @@ fn plain(line: &str) -> Cow<'_, str> {
 /// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups. Where bars stand between
 /// them, a name may have no room for dashes.
 fn is_titles(line: &str) -> bool {
-    let known = ["dsk/", "io/", "total-cpu-usage", "total-usage", "-system-"];
+    let known = ["dsk/", "io/", "total-cpu-usage", "total-usage"];
+    // Times and busy shares alone: `----system---- sda--sdb--`.
+    if line.starts_with("----system---- ") && is_dashed(line) {
+        return true;
+    }
     (is_dashed(line) || line.starts_with('-') && line.contains("-|-"))
         && known.iter().any(|name| line.contains(name))
 }
@@ -320,6 +324,9 @@ impl Dstat {
             }
         }
         if parts.len() != self.groups.len() {
+            if let Some(parts) = self.by_width(line) {
+                return self.take(&parts, sink);
+            }
             return match parts.len() > 2 {
                 true => Step::Skipped(UNLIKE.to_string()),
                 false => Step::Passed,
@@ -328,6 +335,28 @@ impl Dstat {
         let parts: Vec<Vec<&str>> =
             parts.iter().map(|part| part.split_whitespace().collect()).collect();
         self.take(&parts, sink)
+    }
+
+    /// The groups of a row in which blanks alone part some of them: as many words as each has columns.
+    fn by_width<'l>(&self, line: &'l str) -> Option<Vec<Vec<&'l str>>> {
+        let mut groups = self.groups.iter();
+        let mut found = Vec::new();
+        for part in line.split('|') {
+            if WallTime::read(&dated(part)).is_some() {
+                groups.next()?;
+                found.push(part.split_whitespace().collect());
+                continue;
+            }
+            let words: Vec<&str> = part.split([' ', ':']).filter(|word| !word.is_empty()).collect();
+            let mut rest = &words[..];
+            while !rest.is_empty() {
+                let (_, width) = groups.next()?;
+                let (group, behind) = rest.split_at_checked(*width)?;
+                found.push(group.to_vec());
+                rest = behind;
+            }
+        }
+        groups.next().is_none().then_some(found)
     }
 
     fn row_of_csv(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
@@ -502,6 +531,19 @@ mod tests {
         let rows = &recording.listings[0].intervals;
         let busy: Vec<Option<f64>> = rows.iter().map(|row| row.busy).collect();
         assert_eq!(busy, [Some(0.2), Some(0.5)], "{rows:?}");
+    }
+
+    #[test]
+    fn busy_shares_stand_below_names_without_room() {
+        let recording = read(
+            "----system---- sda--sdb--zd0--zd16\n\
+             \x20    time     |util util util util\n\
+             16-08 03:48:11|9.07 9.00 40.6    0\n\
+             16-08 03:49:11|15.1 16.1 88.0    0\n",
+        );
+        let rows = &recording.listings[0].intervals;
+        let busy: Vec<Option<f64>> = rows.iter().map(|row| row.busy).collect();
+        assert_eq!(busy, [Some(0.151), Some(0.161), Some(0.88), Some(0.0)], "{rows:?}");
     }
 
     #[test]

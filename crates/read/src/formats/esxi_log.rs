@@ -78,7 +78,9 @@ fn split(line: &str) -> Option<(&str, &str)> {
         if let Some((who, message)) = rest.split_once(')')
             && is_processor(who)
         {
-            return Some((stamp(before)?, message.trim_start()));
+            // Who publishes a message may cover its time: `[YYYY-MM-DDTHH:MM:SS] cpu51:2098041)WARNING: ...`.
+            let covered = || deteriorated_us(message).map(|_| "");
+            return Some((stamp(before).or_else(covered)?, message.trim_start()));
         }
     }
     // `vobd: ...`, `In(14) vobd[2097700]: [scsiCorrelator] 171974us: ...`.

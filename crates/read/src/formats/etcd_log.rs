@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `slow fdatasync` with `took`, `apply request took too long`, `wal: sync duration of 1.2s, expected
-//! less than 1s`, `took too long (1.2s) to execute`, `failed to send out heartbeat on time`, in the
+//! less than 1s`, `took too long (1.2s) to execute`, `apply entries took too long [1.2s for 3 entries]`, `failed to send out heartbeat on time`, in the
 //! JSON lines of etcd 3.4 and later and in the older text. Each slow sync becomes a flush, each slow
 //! apply an operation of the application.
 //!
@@ -82,6 +82,11 @@ fn slow(line: &str) -> Option<Slow> {
     }
     if let Some(rest) = after(" took too long (").filter(|rest| rest.contains("to execute")) {
         return duration(rest.split(')').next()?).map(Slow::Apply);
+    }
+    // etcd 2 and 3.0: `apply entries took too long [99.955703ms for 1 entries]`.
+    if let Some(rest) = after("apply entries took too long [") {
+        let (time, rest) = rest.split_once(" for ")?;
+        return duration(time).filter(|_| rest.contains(" entries]")).map(Slow::Apply);
     }
     let late = line.contains("failed to send out heartbeat on time");
     late.then_some(Slow::Heartbeat)
@@ -179,6 +184,10 @@ mod tests {
             (
                 "etcdserver: read-only range request \"key:\\\"/registry\\\" \" took too long (123.4ms) to execute",
                 Slow::Apply(123_400_000),
+            ),
+            (
+                "2016-09-28 01:47:46.876082 W | etcdserver: apply entries took too long [99.9ms for 1 entries]",
+                Slow::Apply(99_900_000),
             ),
             (
                 "etcdserver: failed to send out heartbeat on time (exceeded the 100ms timeout for 23.4ms)",

@@ -135,6 +135,11 @@ const KINDS: &Kinds = &[
     (MessageKind::Command, &["failed command: "]),
     (MessageKind::Offline, &["hostbyte=DID_BAD_TARGET"]),
     (MessageKind::Controller, &["megasas: RESET "]),
+    (MessageKind::Controller, &["megaraid_sas", "FW in FAULT state"]),
+    (MessageKind::Controller, &["megaraid_sas", "resetting fusion adapter"]),
+    // usr/src/uts/common/io/mr_sas of illumos
+    (MessageKind::Controller, &["mr_sas", "FW Fault"]),
+    (MessageKind::Controller, &["mr_sas", "RESET FAILED"]),
     // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
     (MessageKind::Timeout, &["mmcblk", "error -110 "]),
     (MessageKind::Timeout, &["mmc", "Timeout waiting for hardware"]),
@@ -142,10 +147,14 @@ const KINDS: &Kinds = &[
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
     (MessageKind::Remote, &["nfs: server ", " not responding"]),
     (MessageKind::Remote, &["CIFS: VFS: ", " has not responded in "]),
+    (MessageKind::Remote, &["CIFS", "VFS: ", "Error connecting to socket"]),
     (MessageKind::Remote, &["connection", "ping timeout of "]),
     (MessageKind::Remote, &["connection", "detected conn error"]),
     (MessageKind::Remote, &["drbd ", "PingAck did not arrive in time"]),
     (MessageKind::Remote, &["nvme", "Reconnecting in "]),
+    // An initiator on macOS.
+    (MessageKind::Remote, &["iscsi: Connection timeout"]),
+    (MessageKind::Remote, &["iscsi: Task timeout"]),
     // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
     (MessageKind::IoError, &["critical target error", ":(WRITE)"]),
     (MessageKind::IoError, &["critical target error", ":(READ)"]),
@@ -273,6 +282,7 @@ fn device(message: &str) -> Option<&str> {
             || numbered("mpt3sas_cm")
             || numbered("mmcblk")
             || numbered("mmc")
+            || numbered("mr_sas")
             || numbered("ahcich")
             || word.starts_with("3w-")
             || *word == "aacraid"
@@ -286,6 +296,13 @@ fn server(message: &str) -> Option<&str> {
     let word = |text: &'_ str| text.find([' ', ',']).unwrap_or(text.len());
     if let Some((_, rest)) = message.split_once("nfs: server ") {
         return rest.get(..word(rest));
+    }
+    // These do not name the server.
+    if message.starts_with("CIFS VFS: Error connecting") {
+        return message.get(.."CIFS".len());
+    }
+    if message.starts_with("iscsi: ") {
+        return message.get(.."iscsi".len());
     }
     if let Some((_, rest)) = message.split_once("CIFS: VFS: ") {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');

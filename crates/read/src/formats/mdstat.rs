@@ -235,7 +235,8 @@ impl Mdstat {
                 return true;
             }
         }
-        let Some((bar, rest)) = text.split_once("]  ") else { return false };
+        // Pages of the web make one blank of several.
+        let Some((bar, rest)) = text.split_once("] ") else { return false };
         if !bar.starts_with('[') {
             return false;
         }

@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn groups_have_a_beginning_and_a_step() {
-        assert_eq!(group("Group 2: Range is 1-32ms, step is 1ms"), Some((1_000_000, 1_000_000)));
-        assert_eq!(
-            group("Group 3: Range is 32ms-1s, step is 32ms"),
-            Some((32_000_000, 32_000_000))
-        );
+        let ms = 1_000_000;
+        let second = Group { start: ms, end: 32 * ms, step: ms };
+        assert_eq!(group("Group 2: Range is 1-32ms, step is 1ms"), Some(second));
+        let third = Group { start: 32 * ms, end: 1_000 * ms, step: 32 * ms };
+        assert_eq!(group("Group 3: Range is 32ms-1s, step is 32ms"), Some(third));
         let recording = read(
             "# nvme intel lat-stats /dev/nvme0n1\n Intel IO Read Command Latency Statistics\n\
              -------------------------------------\nMajor Revision : 3\nMinor Revision : 0\n\n\

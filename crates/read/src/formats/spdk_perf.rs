@@ -202,7 +202,6 @@ impl SpdkPerf {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::scan::recorded as read;
 
     #[test]

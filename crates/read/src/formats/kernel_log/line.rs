@@ -37,7 +37,9 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
         // `dmesg --time-format iso` is alone in printing a comma.
         return Some((stamp, without_caller(message)));
     }
-    let Some((head, message)) = text.split_once(" kernel: ") else { return untagged(text) };
+    // `kernel[0]: ` is that of macOS.
+    let spoken = text.split_once(" kernel: ").or_else(|| text.split_once(" kernel[0]: "));
+    let Some((head, message)) = spoken else { return untagged(text) };
     if !head.starts_with(char::is_alphanumeric) {
         return None;
     }
@@ -253,7 +255,7 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 22] = [
+    const BEGIN: [&str; 23] = [
         "blk_update_request: ",
         "end_request: ",
         "print_req_error: ",
@@ -270,6 +272,7 @@ pub(super) fn is_bare(line: &str) -> bool {
         "mpt3sas_cm",
         "usb ",
         "megaraid_sas ",
+        "WARNING: mr_sas",
         "mptbase: ioc",
         "mptscsih: ioc",
         "md/raid",
@@ -288,6 +291,7 @@ pub(super) fn is_bare(line: &str) -> bool {
             || numbered("ahcich")
             || numbered("mpt2sas")
             || numbered("mpt3sas")
+            || numbered("mr_sas")
             || numbered("sd ")
             || numbered("nvme nvme")
             || numbered("scsi host"))
