@@ -16,22 +16,23 @@ const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
 /// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth, 23 of the ninth,
 /// 30 of the tenth, 41 of the eleventh, 33 of the twelfth, 36 of the thirteenth, 31 of the fourteenth,
 /// 36 of the fifteenth.
-const RIGHT: [(&str, usize); 16] = [
+const RIGHT: [(&str, usize); 17] = [
     ("A", 30),
     ("P2", 29),
     ("P3", 64),
     ("P4", 34),
-    ("P5", 36),
+    ("P5", 37),
     ("P6", 37),
     ("P7", 39),
     ("P8", 37),
     ("P9", 30),
     ("P10", 36),
-    ("P11", 46),
+    ("P11", 48),
     ("P12", 48),
     ("P13", 40),
-    ("P14", 37),
-    ("P15", 36),
+    ("P14", 38),
+    ("P15", 37),
+    ("P16", 38),
     ("W", 14),
 ];
 
