@@ -126,6 +126,18 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("esxtop", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("fio-json", "dropped", 1, "totals are declared"),
     (
+        "innodb-status",
+        "cut",
+        0,
+        "half a line of the report states nothing, and most of its lines are passed over",
+    ),
+    (
+        "innodb-status",
+        "magic",
+        0,
+        "the first line is one that is passed over, and any other may begin",
+    ),
+    (
         "latency-outliers",
         "dropped",
         1,

@@ -328,6 +328,8 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P8-10-pool-with-a-new-member", "shuffled"),
     // Each half is an input of its own: the pool that resilvers, and a disk of it that is well.
     ("published/P14-28-mirror-half-is-replaced", "split"),
+    // The options, which say that the page cache was not in between, stand in the first file.
+    ("fio_json/fio-3.33--json-plus-cut", "split"),
     // The percentiles, which show that few requests of seconds make the mean, stand in the second file.
     ("published/P13-38-three-workers-write-through", "split"),
     // The lines of a run whose beginning was cut off stand behind another run, of which they may be.

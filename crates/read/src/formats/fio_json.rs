@@ -173,7 +173,8 @@ impl FioJson {
         let none = serde_json::Map::new();
         let options = [job.get("job options"), self.global.as_ref()];
         let options = options.map(|options| options.and_then(Value::as_object).unwrap_or(&none));
-        let name = job.get("jobname").and_then(Value::as_str).unwrap_or_default();
+        // The name may be cut off a piece.
+        let name = job.get("jobname").and_then(Value::as_str).unwrap_or("job");
         let target = options.iter().find_map(|options| options.get("filename")?.as_str());
         let device = sink.device(&target.and_then(one_device).unwrap_or_else(|| name.to_string()));
         // By name, whatever the order of the document.

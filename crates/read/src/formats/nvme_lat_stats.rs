@@ -119,8 +119,8 @@ impl Reader for NvmeLatStats {
             let place = place.saturating_sub(*first.get_or_insert(place));
             let low = group.start.saturating_add(group.step.saturating_mul(place));
             self.rows.push((low, low.saturating_add(group.step).min(group.end), count));
-        } else if text.starts_with("Bucket") {
-            return Step::Skipped("a bucket that cannot be read".to_string());
+        } else if text.starts_with("Bucket") || text.starts_with("Group ") {
+            return Step::Skipped("a bucket or a group that cannot be read".to_string());
         } else if !(text.is_empty() || text.starts_with("---") || text.contains("Revision :")) {
             return Step::Passed;
         }
