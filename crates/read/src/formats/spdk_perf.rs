@@ -78,6 +78,9 @@ fn bucket(line: &str) -> Option<(u64, u64, u64)> {
     Some((ns(low)?, ns(high)?, integer(count.trim())?))
 }
 
+/// Bounds of buckets in ns, and their counts.
+type Rows = Vec<(u64, u64, u64)>;
+
 /// What the rows of a device add up to.
 #[derive(Default)]
 struct Sum {
@@ -94,7 +97,7 @@ struct SpdkPerf {
     sums: BTreeMap<String, Sum>,
     order: Vec<String>,
     /// The device whose buckets come.
-    histogram: Option<(DeviceId, Vec<(u64, u64, u64)>)>,
+    histogram: Option<(DeviceId, Rows)>,
 }
 
 impl Reader for SpdkPerf {
