@@ -106,6 +106,7 @@ mod sysbench;
 mod sysfs;
 mod sysv_sar;
 mod typeperf;
+mod vdbench;
 mod vmstat;
 mod vmstat_disk;
 mod vxtrace;
@@ -225,6 +226,7 @@ pub const FORMATS: &[Format] = &[
     sysfs::FORMAT,
     sysv_sar::FORMAT,
     typeperf::FORMAT,
+    vdbench::FORMAT,
     vmstat::FORMAT,
     vmstat_disk::FORMAT,
     vxtrace::FORMAT,

@@ -3,12 +3,15 @@
 //! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to look at
 //! next.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::{
-    Distribution, FactKey, Finding, Interval, Layer, MessageKind, Observation, Op, Quantity,
-    STANDS, Unit, Verdict, key,
+    DeviceId, Distribution, FactKey, Finding, Interval, Layer, MessageKind, Observation, Op,
+    Quantity, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
+use crate::analysis::audit::AtOnce;
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::facts::kernel_log::LogLine;
@@ -326,6 +329,7 @@ pub fn of(
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
     seen.extend(longest_of_programs(analysis, input));
+    seen.extend(at_most(analysis, input));
     seen.extend(longest_flush(analysis, input));
     for disk in disks {
         let rows =
@@ -378,6 +382,38 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
                       device itself was not seen"
         .to_string();
     Some(Observation { evidence, would_mean, verdict: None })
+}
+
+/// What requests took at most on average where a program printed their rate and no latency: as many as were asked for at
+/// once, over the rate (Little's law). Fewer were in flight if the program paused or was paced.
+fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let mut bounds: Vec<(f64, DeviceId, usize)> = Vec::new();
+    for (place, listing) in of_input {
+        let at_once = AtOnce::of(listing);
+        let mut rows: BTreeMap<DeviceId, Option<&Interval>> = BTreeMap::new();
+        for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
+            // Of several rows each had a rate of its own.
+            rows.entry(row.device).and_modify(|known| *known = None).or_insert(Some(row));
+        }
+        bounds.extend(rows.into_values().flatten().filter_map(|row| {
+            let all = || row.rates.iter().map(|(_, rates)| rates).chain(&row.mixed);
+            let untold = all().all(|rates| rates.await_ns.is_none());
+            let per_s: f64 = all().map(|rates| rates.ios_per_s).sum();
+            let most = at_once.on(row.device).filter(|_| untold && per_s > 0.0)?;
+            Some((most / per_s, row.device, place))
+        }));
+    }
+    let (seconds, device, place) = bounds.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let name = &analysis.recording.device_of(device).name;
+    let what = format!(
+        "mean latency as the program saw it ({name}), at most: requests at once over their rate"
+    );
+    let evidence = computed(&what, seconds, Unit::Seconds, 1, analysis.source(place));
+    let would_mean =
+        "no request needs longer on average; it takes less where the program pauses or is paced";
+    Some(Observation { evidence, would_mean: would_mean.to_string(), verdict: None })
 }
 
 /// A flush that a program waited for longer than this is worth a word, ns.

@@ -16,6 +16,9 @@ use crate::ranking::subjects;
 /// Verdicts that blame a disk for a shape that others have too.
 const GENERIC: [Verdict; 3] =
     [Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
+/// What a device shows whose requests are served late.
+const LATE: [Verdict; 4] =
+    [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
 /// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as sure as
 /// a clean verdict worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;
@@ -40,7 +43,13 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     let crowd = crowd(analysis, findings);
     spare_the_load_of_a_twin(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
-        if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
+        let late = LATE.contains(&finding.verdict) && waits_for_a_processor(analysis, finding);
+        if late {
+            finding.confidence = SHAPE_ALONE;
+            let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
+            finding.refuted_by.push(why.to_string());
+        }
+        if late || !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
@@ -51,10 +60,6 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
             finding.confidence = SHAPE_ALONE;
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
-            finding.refuted_by.push(why.to_string());
-        } else if waits_for_a_processor(analysis, finding) {
-            finding.confidence = SHAPE_ALONE;
-            let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
             finding.refuted_by.push(why.to_string());
         }
     }

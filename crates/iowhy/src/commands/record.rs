@@ -234,8 +234,9 @@ impl Recorder {
     /// Lets go of the kernel, writes the rest, and says how it went.
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
         let seconds = self.begun.elapsed().as_secs_f64();
-        self.trace.end(&mut self.writer)?;
+        // While the listing of requests is open, of which it is said.
         self.name_vanished()?;
+        self.trace.end(&mut self.writer)?;
         self.counters.poll(&mut self.writer)?;
         self.counters.end(&mut self.writer)?;
         let written = match outcome {
