@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Becomes true once the user asked to stop; a second Ctrl-C ends the program at once.
@@ -13,6 +14,15 @@ impl Stop {
     /// Listens from now on.
     pub fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
+        // A handler is there a moment before what it does is written down: a signal between the two would be lost, so it waits.
+        let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let before = ours.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let registered = Stop::listen(&asked);
+        before.thread_set_mask()?;
+        registered.map(|()| Stop(asked))
+    }
+
+    fn listen(asked: &Arc<AtomicBool>) -> std::io::Result<()> {
         // Of any of the signals, a second one ends the program.
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -21,11 +31,11 @@ impl Stop {
                 continue;
             }
             // First what a signal asks for: one that comes between these lines must not be lost.
-            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+            signal_hook::flag::register(signal, Arc::clone(asked))?;
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
             signal_hook::flag::register(signal, Arc::clone(&again))?;
         }
-        Ok(Stop(asked))
+        Ok(())
     }
 
     /// Whether the user asked to stop.

@@ -441,8 +441,11 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     // What waits above was not measured: a quick disk below makes it no trifle. The command is the one
     // of this version of control groups.
     assert_ne!(first["severity"], "none", "{first}");
-    let next = first["next_step"][0].as_str().expect("a next step");
-    assert!(next.contains(&limit.display().to_string()), "{next}");
+    // Where it is hardly sure, beside a busy machine, a probe comes first.
+    let next = first["next_step"].as_array().expect("next steps");
+    let limit = limit.display().to_string();
+    let named = |step: &Value| step.as_str().is_some_and(|step| step.contains(&limit));
+    assert!(next.iter().any(named), "{next:?}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
 use crate::scan::another_run;
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -44,7 +44,13 @@ const NAMELESS: &str = "run";
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
-        [first, ..] if run(first).is_some() => Sniff::Yes,
+        // The time in front is the line's own, so nothing stands before it.
+        [first, ..] if run(first).is_some() => {
+            let own = first.split_once(" Starting RD=").map(|(time, _)| time);
+            Sniff::from(
+                own.is_some_and(|time| !time.contains(' ') && WallTime::read(time).is_some()),
+            )
+        }
         [first] if upper(first).is_some() => Sniff::More,
         [first, second, ..] => Sniff::from(heading(first, second).is_some()),
         _ => Sniff::No,
