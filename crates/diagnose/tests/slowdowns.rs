@@ -303,6 +303,33 @@ fn completions_seen_late_by_a_short_processor_are_no_slow_device() {
     }
 }
 
+#[test]
+fn what_tasks_serve_is_not_accused_while_tasks_wait_for_a_processor() {
+    // 100 reads a second at 0.2 ms, stopped four times for 140 ms, or once for 600 ms.
+    for (stops, stop_ms, verdict) in [(4, 140.0, "device.stall"), (1, 600.0, "device.hang")] {
+        for (name, pressure, stands) in
+            [("loop7", 93.0, false), ("loop7", 2.0, true), ("nvme0n1", 93.0, true)]
+        {
+            let mut capture = MadeCapture::traced();
+            capture.medium(name, Medium::Nvme);
+            let mut now = 0.0;
+            for k in 0..400 {
+                let stopped = k % (400 / stops) == 80;
+                let took = 0.2 * capture.about(0.1) + if stopped { stop_ms } else { 0.0 };
+                let sector = (capture.chance() * 1e8) as u64 * 8;
+                capture.io(name, Op::Read, sector, 4096, now, took);
+                now += f64::max(10.0, took);
+            }
+            let pressure = format!(
+                "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
+            );
+            read(&mut capture, "capture.txt", &pressure);
+            let findings = capture.judge();
+            assert_eq!(accuses(&findings, verdict), stands, "{name}: {}", brief(&findings));
+        }
+    }
+}
+
 /// Disks whose reads take long in the same seconds, as far as `shares` them.
 fn shelf(disks: usize, slow_ms: impl Fn(usize, usize) -> f64) -> MadeCapture {
     let mut capture = MadeCapture::traced();
