@@ -33,19 +33,34 @@ impl DeadlineStream {
 
 impl Read for DeadlineStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.socket.set_read_timeout(Some(self.left()?))?;
-        self.socket.read(into)
+        again(|| {
+            self.socket.set_read_timeout(Some(self.left()?))?;
+            self.socket.read(into)
+        })
     }
 }
 
 impl Write for DeadlineStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.socket.set_write_timeout(Some(self.left()?))?;
-        self.socket.write(from)
+        again(|| {
+            self.socket.set_write_timeout(Some(self.left()?))?;
+            self.socket.write(from)
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.socket.flush()
+    }
+}
+
+/// Does it again where a signal came between: a socket with a time limit answers so also when the process was stopped and
+/// goes on (signal(7)).
+fn again(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
     }
 }
 
