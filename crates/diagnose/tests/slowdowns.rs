@@ -5,7 +5,7 @@
 mod made;
 
 use iowhy_diagnose::DETECTORS;
-use iowhy_model::{Medium, Op, Sink};
+use iowhy_model::{Fact, Medium, Op, Sink, key};
 use made::beside::{cited, near, near_ms, nvme, read, with_long_ones};
 use made::{MadeCapture, Row, accuses, brief, confidence, of};
 
@@ -327,6 +327,33 @@ fn what_tasks_serve_is_not_accused_while_tasks_wait_for_a_processor() {
             let findings = capture.judge();
             assert_eq!(accuses(&findings, verdict), stands, "{name}: {}", brief(&findings));
         }
+    }
+}
+
+#[test]
+fn a_file_shows_the_load_on_the_disk_below_it() {
+    // Loop devices over files of a disk that other programs keep busy: 0.2 ms, one read in twenty of 20 to 60 ms.
+    for (below, pressure, stands) in
+        [("vda", 72.0, false), ("vda", 8.0, true), ("0:45", 72.0, true)]
+    {
+        let mut capture = MadeCapture::traced();
+        capture.medium("loop7", Medium::Nvme);
+        let device = Some(capture.recording.device("loop7"));
+        let fact = Fact::read(device, key::DEVICE_BACKING, below, "/sys".to_string());
+        capture.recording.fact(fact);
+        for k in 0..400 {
+            let late = if k % 20 == 0 { 20.0 + 40.0 * capture.chance() } else { 0.0 };
+            let took = 0.2 * capture.about(0.1) + late;
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io("loop7", Op::Read, sector, 4096, f64::from(k) * 70.0, took);
+        }
+        let pressure = format!(
+            "/proc/pressure/io:some avg10={pressure:.2} avg60=60.00 avg300=50.00 total=214131875\n"
+        );
+        read(&mut capture, "capture.txt", &pressure);
+        let findings = capture.judge();
+        let accused = findings.iter().any(|known| known.stands() && known.blames_a_disk());
+        assert_eq!(accused, stands, "{below}: {}", brief(&findings));
     }
 }
 

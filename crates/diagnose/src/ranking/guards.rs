@@ -4,7 +4,7 @@
 //! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
-use iowhy_model::{Family, Finding, STANDS, Verdict};
+use iowhy_model::{Family, Finding, STANDS, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::Detector;
@@ -19,6 +19,9 @@ const GENERIC: [Verdict; 3] =
 /// What a device shows whose requests are served late.
 const LATE: [Verdict; 4] =
     [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
+/// Share of the time in which tasks wait for I/O beyond what the device itself explains, from which on the disk below it may be
+/// busy with others (a choice; beside four programs of tests it was 0.5 to 0.7).
+const OF_OTHERS: f64 = 0.3;
 /// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as sure as
 /// a clean verdict worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;
@@ -43,13 +46,13 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     let crowd = crowd(analysis, findings);
     spare_the_load_of_a_twin(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
-        let late = LATE.contains(&finding.verdict) && waits_for_a_processor(analysis, finding);
-        if late {
+        let late =
+            LATE.contains(&finding.verdict).then(|| served_late(analysis, finding)).flatten();
+        if let Some(why) = &late {
             finding.confidence = SHAPE_ALONE;
-            let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
-            finding.refuted_by.push(why.to_string());
+            finding.refuted_by.push(why.clone());
         }
-        if late || !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
+        if late.is_some() || !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
@@ -65,14 +68,30 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     }
 }
 
-/// Whether the device is served by tasks of the machine whose processors are short: it is as slow as they are late.
-fn waits_for_a_processor(analysis: &Analysis, finding: &Finding) -> bool {
-    let Some(device) = finding.subject.device else { return false };
-    let short = |place: &usize| {
-        shortage::is_stated(analysis, analysis.input(*place), &shortage::of_processors())
-    };
-    disk_names::is_served_by_tasks(&analysis.disk(device))
-        && finding.subject.listings.iter().any(short)
+/// What else than the device itself makes it late: it is served by tasks of a machine whose processors are short, or it
+/// shows a file of a disk for which others wait more than it does.
+fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
+    let disk = analysis.disk(finding.subject.device?);
+    let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));
+    let short = |input| shortage::is_stated(analysis, input, &shortage::of_processors());
+    if disk_names::is_served_by_tasks(&disk) && inputs().any(short) {
+        let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
+        return Some(why.to_string());
+    }
+    if !disk_names::is_of_a_file(&disk) {
+        return None;
+    }
+    let own = finding.impact.map_or(0.0, |impact| impact.waited_s_per_s);
+    inputs().find_map(|input| {
+        let about = analysis.facts.about(Some(input), &disk);
+        let below = about.last(key::DEVICE_BACKING)?.text();
+        // A file system of no disk of its own has a number there.
+        let (pressed, _) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
+        let others = pressed - own.min(1.0) > OF_OTHERS && !below.contains(':');
+        others.then(|| {
+            format!("its file lies on {below}, and tasks wait for I/O that is not its own")
+        })
+    })
 }
 
 /// A load is not to blame for what it does to one disk, if another carries the very same one many
