@@ -81,7 +81,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     if !disk_names::is_of_a_file(&disk) {
         return None;
     }
-    let own = finding.impact.map_or(0.0, |impact| impact.waited_s_per_s);
+    let own: f64 = finding.impact.and_then(|impact| impact.waited_per_s).unwrap_or(0.0);
     inputs().find_map(|input| {
         let about = analysis.facts.about(Some(input), &disk);
         let below = about.last(key::DEVICE_BACKING)?.text();
