@@ -74,6 +74,12 @@ pub fn is_served_by_tasks(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
 }
 
+/// Whether it is a device number, `0:45`, and no name: that of a file system on no disk of its own.
+pub fn is_device_number(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    text.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor))
+}
+
 /// Whether a name is that of the disk or one of its partitions: `sda` and `sda1`, `nvme0n1p2`, not
 /// `sdaa`.
 pub fn is_disk_or_part(name: &str, disk: &str) -> bool {
@@ -98,6 +104,7 @@ mod tests {
         assert!(!is_behind_a_controller("c0/v1") && !is_behind_a_controller("cciss/c0d0"));
         assert!(is_served_by_tasks("loop7") && is_served_by_tasks("dm-0"));
         assert!(!is_served_by_tasks("zram0") && !is_served_by_tasks("vda"));
+        assert!(is_device_number("0:45") && !is_device_number("vda") && !is_device_number("c0:"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();

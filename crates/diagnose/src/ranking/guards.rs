@@ -85,9 +85,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     inputs().find_map(|input| {
         let about = analysis.facts.about(Some(input), &disk);
         let below = about.last(key::DEVICE_BACKING)?.text();
-        // A file system of no disk of its own has a number there.
         let (pressed, _) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
-        let others = pressed - own.min(1.0) > OF_OTHERS && !below.contains(':');
+        let others = pressed - own.min(1.0) > OF_OTHERS && !disk_names::is_device_number(below);
         others.then(|| {
             format!("its file lies on {below}, and tasks wait for I/O that is not its own")
         })
