@@ -260,15 +260,20 @@ fn a_clock_is_no_platter() {
     assert!(!accuses(&findings, "device.periodic-delay"), "{}", brief(&findings));
 }
 
+/// Tasks wait for a resource for so many percent of the last 10 s.
+fn press(capture: &mut MadeCapture, resource: &str, percent: f64) {
+    let text = format!(
+        "/proc/pressure/{resource}:some avg10={percent:.2} avg60=90.00 avg300=66.00 total=214131875\n"
+    );
+    read(capture, "capture.txt", &text);
+}
+
 #[test]
 fn a_time_slice_is_no_firmware() {
     // The recorder on a machine that builds: healthy loop devices at 3.8 ms and its multiples.
     for (step_ms, pressure, stands) in [(3.8, 2.0, true), (3.8, 97.0, false), (8.0, 97.0, true)] {
         let mut capture = ticking("nvme0n1", Some(Medium::Nvme), step_ms);
-        let pressure = format!(
-            "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
-        );
-        read(&mut capture, "capture.txt", &pressure);
+        press(&mut capture, "cpu", pressure);
         let findings = capture.judge();
         assert_eq!(accuses(&findings, "device.periodic-delay"), stands, "{}", brief(&findings));
     }
@@ -293,10 +298,7 @@ fn completions_seen_late_by_a_short_processor_are_no_slow_device() {
             let sector = (capture.chance() * 1e8) as u64 * 8;
             capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * 20.0, took);
         }
-        let pressure = format!(
-            "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
-        );
-        read(&mut capture, "capture.txt", &pressure);
+        press(&mut capture, "cpu", pressure);
         let findings = capture.judge();
         let accused = findings.iter().any(|known| known.stands() && known.blames_a_disk());
         assert_eq!(accused, stands, "{}", brief(&findings));
@@ -320,10 +322,7 @@ fn what_tasks_serve_is_not_accused_while_tasks_wait_for_a_processor() {
                 capture.io(name, Op::Read, sector, 4096, now, took);
                 now += f64::max(10.0, took);
             }
-            let pressure = format!(
-                "/proc/pressure/cpu:some avg10={pressure:.2} avg60=90.00 avg300=66.00 total=214131875\n"
-            );
-            read(&mut capture, "capture.txt", &pressure);
+            press(&mut capture, "cpu", pressure);
             let findings = capture.judge();
             assert_eq!(accuses(&findings, verdict), stands, "{name}: {}", brief(&findings));
         }
@@ -347,10 +346,7 @@ fn a_file_shows_the_load_on_the_disk_below_it() {
             let sector = (capture.chance() * 1e8) as u64 * 8;
             capture.io("loop7", Op::Read, sector, 4096, f64::from(k) * 70.0, took);
         }
-        let pressure = format!(
-            "/proc/pressure/io:some avg10={pressure:.2} avg60=60.00 avg300=50.00 total=214131875\n"
-        );
-        read(&mut capture, "capture.txt", &pressure);
+        press(&mut capture, "io", pressure);
         let findings = capture.judge();
         let accused = findings.iter().any(|known| known.stands() && known.blames_a_disk());
         assert_eq!(accused, stands, "{below}: {}", brief(&findings));

@@ -46,13 +46,14 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     let crowd = crowd(analysis, findings);
     spare_the_load_of_a_twin(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
-        let late =
-            LATE.contains(&finding.verdict).then(|| served_late(analysis, finding)).flatten();
-        if let Some(why) = &late {
+        if LATE.contains(&finding.verdict)
+            && let Some(why) = served_late(analysis, finding)
+        {
             finding.confidence = SHAPE_ALONE;
-            finding.refuted_by.push(why.clone());
+            finding.refuted_by.push(why);
+            continue;
         }
-        if late.is_some() || !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
+        if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
             continue;
         }
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));

@@ -23,6 +23,7 @@
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
 
 use crate::counters::stated::state;
+use crate::text::numbers::time_ns;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal};
 
 /// Entry in the list of formats.
@@ -56,18 +57,6 @@ fn rate(word: &str) -> Option<f64> {
         None => bytes(&word.to_ascii_uppercase()),
     }
     .filter(|rate| *rate > 0.0)
-}
-
-/// A latency: `97109us`, `41ms`, `2s`, in nanoseconds.
-fn latency(word: &str) -> Option<f64> {
-    let digits = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let scale = match word.get(digits..)? {
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    decimal(word.get(..digits)?).map(|value| value * scale)
 }
 
 #[derive(Default)]
@@ -130,7 +119,7 @@ impl Bonnie {
         let Some(size) = self.size else { return };
         for (op, place) in PHASES {
             let known = self.rates.get(place).copied().flatten();
-            let longest = longest.get(place).and_then(|word| latency(word));
+            let longest = longest.get(place).and_then(|word| time_ns(word));
             let (Some(per_s), Some(longest)) = (known, longest) else { continue };
             let calls = (size / self.block).max(1.0);
             let mean_ns = self.block / per_s * 1e9;

@@ -25,7 +25,8 @@ use crate::counters::stated::state;
 use crate::drive::health::drive_named;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::text::numbers::time_ns;
+use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -73,15 +74,7 @@ fn group(line: &str) -> Option<Group> {
 
 /// `32us`, `1ms`, `2s` in ns.
 fn time(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match text.strip_prefix(digits)? {
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" | "sec" => 1e9,
-        _ => return None,
-    };
-    decimal(digits).map(|value| (value * scale) as u64)
+    time_ns(text.trim()).map(|ns| ns as u64)
 }
 
 /// `Bucket  4: 129010370`: its number within the group, and the count.

@@ -32,6 +32,7 @@ use iowhy_model::{
 use crate::counters::stated::{rates, state};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
+use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
@@ -400,15 +401,7 @@ fn number(word: &str) -> Option<f64> {
 
 /// `585us`, `1ms`, `-`.
 fn ns(word: &str) -> Option<f64> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match word.get(digits.len()..)? {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    decimal(digits).filter(|value| *value > 0.0).map(|value| value * unit)
+    time_ns(word).filter(|value| *value > 0.0)
 }
 
 #[cfg(test)]

@@ -71,9 +71,29 @@ pub fn bytes(text: &str) -> Option<f64> {
     decimal(digits).map(|value| value * scale)
 }
 
+/// A time with its unit right behind (`585us`, `1.5ms`, `2s`), in ns.
+pub(crate) fn time_ns(text: &str) -> Option<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text.get(digits.len()..)? {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" | "sec" => 1e9,
+        _ => return None,
+    };
+    decimal(digits).map(|value| value * scale)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_bear_their_unit() {
+        assert_eq!((time_ns("585us"), time_ns("1.5ms")), (Some(585e3), Some(1.5e6)));
+        assert_eq!((time_ns("2s"), time_ns("7ns")), (Some(2e9), Some(7.0)));
+        assert_eq!((time_ns("12"), time_ns("us"), time_ns("5min")), (None, None, None));
+    }
 
     #[test]
     fn numbers_as_tools_print_them() {
