@@ -31,8 +31,9 @@ impl Drop for Folder {
 }
 
 fn start(folder: &Folder, kind: &str, words: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_iowhy"))
-        .args(["probe", kind])
+    // Whatever a shell starts with `&` ignores SIGINT until it listens for it: not so the probe, or it would miss one here.
+    Command::new("env")
+        .args(["--default-signal=INT", env!("CARGO_BIN_EXE_iowhy"), "probe", kind])
         .arg(&folder.0)
         .args(words)
         .stdin(Stdio::null())
