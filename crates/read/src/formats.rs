@@ -113,6 +113,7 @@ mod vxtrace;
 mod windows_event;
 mod workload_rounds;
 mod write_test;
+mod zookeeper_log;
 mod zpool_iostat;
 mod zpool_status;
 
@@ -233,6 +234,7 @@ pub const FORMATS: &[Format] = &[
     windows_event::FORMAT,
     workload_rounds::FORMAT,
     write_test::FORMAT,
+    zookeeper_log::FORMAT,
     zpool_iostat::FORMAT,
     zpool_status::FORMAT,
 ];

@@ -165,6 +165,14 @@ fn of_machine() -> Vec<NotableNumber> {
             Some(Verdict::DeviceMedia),
         ),
         known(
+            key::CEPH_SLOW_STORES,
+            "OSDs whose store noted slow operations",
+            0.0,
+            "the warning stays for a day after one: the log of the OSD tells when and how slow (`log_latency`), \
+             and OSDs of one machine point to what they share",
+            None,
+        ),
+        known(
             key::STALL_STOPPED,
             "times that a database stopped its own writes",
             0.0,

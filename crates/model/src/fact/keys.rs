@@ -49,6 +49,7 @@ keys {
     CEPH_BLOCKED_FOR "ceph.blocked-for" Seconds "longest time that a request of an OSD was blocked";
     CEPH_COMMIT "ceph.commit" Microseconds "mean commit latency of an OSD";
     CEPH_SCRUB_ERRORS "ceph.scrub-errors" Count "errors that a scrub found in copies";
+    CEPH_SLOW_STORES "ceph.slow-stores" Count "OSDs whose store noted slow operations";
     CGROUP_LATENCY_TARGET "cgroup.io.latency.target" Microseconds "latency that a control group is promised";
     CGROUP_MAX_RBPS "cgroup.io.max.rbps" BytesPerSecond "limit of bytes read";
     CGROUP_MAX_RIOPS "cgroup.io.max.riops" PerSecond "limit of reads";

@@ -5,7 +5,8 @@
 //! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
 //! sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
 //! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long;
-//! so does the number of errors that a scrub found (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`).
+//! so does the number of errors that a scrub found (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and that of OSDs
+//! whose store noted slow operations (`osd.2  observed slow operation indications in BlueStore`).
 //!
 //! ## Where it comes from
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.
@@ -23,7 +24,7 @@
 //! How many operations were quick; the device behind an OSD (`ceph device ls` tells); where a blocked request
 //! waits: on its own disk, on another OSD, for the network. Whether whole lines are missing: they bear no numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{Level, Op, Sink};
 
@@ -59,6 +60,8 @@ enum Entry<'a> {
     Store { osd: Option<u64>, what: &'a str, ns: u64 },
     /// Requests of these OSDs are blocked: how many, and the oldest for how long if it is said, s.
     Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
+    /// The store of this OSD noted slow operations within the last day (`BLUESTORE_SLOW_OP_ALERT`).
+    Noted { osd: u64 },
     /// So many errors were found by a scrub: copies that differ or cannot be read.
     Scrubbed(u64),
 }
@@ -92,6 +95,10 @@ impl<'a> Entry<'a> {
                 what: what.trim(),
                 ns: (seconds * 1e9) as u64,
             });
+        }
+        if let Some((osd, _)) = line.split_once(" observed slow operation indications in ") {
+            let osd = integer(osd.trim().strip_prefix("osd.")?)?;
+            return Some(Entry::Noted { osd });
         }
         if let Some((before, rest)) = line.split_once(" get_health_metrics reporting ") {
             let (count, rest) = rest.split_once(" slow ops, oldest is ")?;
@@ -167,6 +174,7 @@ struct CephLog {
     slow: SlowLog,
     blocked: BTreeMap<Option<u64>, BlockedOps>,
     scrubbed: u64,
+    noted: BTreeSet<u64>,
 }
 
 impl Reader for CephLog {
@@ -189,6 +197,11 @@ impl Reader for CephLog {
                 self.scrubbed = self.scrubbed.max(errors);
                 return Step::Took;
             }
+            Some(Entry::Noted { osd }) => {
+                self.noted.insert(osd);
+                return Step::Took;
+            }
+            None if line.contains("BLUESTORE_SLOW_OP_ALERT") => return Step::Took,
             None if line.contains("slow operation observed for ") => {
                 return Step::Skipped("the line does not say how long it took".to_string());
             }
@@ -209,6 +222,9 @@ impl Reader for CephLog {
         self.slow.state_flushes(sink);
         if self.scrubbed > 0 {
             state(None, "ceph.scrub-errors", self.scrubbed.to_string(), sink);
+        }
+        if !self.noted.is_empty() {
+            state(None, "ceph.slow-stores", self.noted.len().to_string(), sink);
         }
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
@@ -270,6 +286,11 @@ mod tests {
                 "HEALTH_ERR 3 scrub errors; Possible data damage: 1 pg inconsistent",
                 Some(Entry::Scrubbed(3)),
             ),
+            (
+                "     osd.13 observed slow operation indications in BlueStore",
+                Some(Entry::Noted { osd: 13 }),
+            ),
+            ("we observed slow operation indications in March", None),
             ("we had 5 scrub errors", None),
             ("threads were blocked > 30 sec on a lock", None),
             ("slow request 5 seconds old, received at the door", None),

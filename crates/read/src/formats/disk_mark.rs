@@ -8,7 +8,8 @@
 //! `CrystalDiskMark`: File, Save (text); KDiskMark, the same for Linux (it starts fio).
 //!
 //! ## Versions
-//! CrystalDiskMark 7 and 8, KDiskMark 2 and 3. Version 6 and older print no latency.
+//! CrystalDiskMark 3 to 8, KDiskMark 2 and 3. Version 6 and older name the operation in the row and print no latency
+//! (`Random Read 4KiB (Q= 32,T= 1) :    39.550 MB/s [  9655.8 IOPS]`); a sequential row has no requests per second there.
 //!
 //! ## Traps
 //! MB are 10^6 bytes, KiB are 1024. A row is the best of several runs, five by default, so no sample of the drive's
@@ -39,6 +40,9 @@ const MB: f64 = 1e6;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let [first, rest @ ..] = lines else { return Sniff::No };
+    if Row::of_old(first).is_some() {
+        return Sniff::Yes;
+    }
     let heading = matches!(first.trim(), "[Read]" | "[Write]" | "[Mix]");
     match (is_row(first), heading, rest.first()) {
         (true, _, _) => Sniff::Yes,
@@ -57,8 +61,48 @@ struct Row {
     /// Requests that it keeps in flight: depth times threads.
     at_once: u64,
     mb_per_s: f64,
-    ios_per_s: f64,
-    mean_us: f64,
+    ios_per_s: Option<f64>,
+    mean_us: Option<f64>,
+    /// The operation, if the row names it.
+    op: Option<Op>,
+}
+
+impl Row {
+    /// `  Random Read 4KiB (Q= 32,T= 1) :    39.550 MB/s [  9655.8 IOPS]`, `Sequential Write (T= 1) :   483.610 MB/s`, before
+    /// version 5 `   Sequential Read :   103.2 MB/s` and `Random Write 4KB (QD=32) :     0.928 MB/s [   226.6 IOPS]`.
+    fn of_old(line: &str) -> Option<Row> {
+        let (what, rate) = line.split_once(" :")?;
+        let (mb_per_s, ios) = rate.split_once(" MB/s")?;
+        let (what, load) = what.split_once('(').unwrap_or((what, ""));
+        let words: Vec<&str> = what.split_whitespace().collect();
+        let (kind, op, size) = match words[..] {
+            ["Sequential", op] => ("SEQ", op, None),
+            ["Random", op, size] => ("RND", op, Some(size)),
+            _ => return None,
+        };
+        let op = match op {
+            "Read" => Op::Read,
+            "Write" => Op::Write,
+            _ => return None,
+        };
+        // Depth and threads; what is not named is one.
+        let mut at_once = 1u64;
+        for part in load.split([',', ')']).filter_map(|part| part.split_once('=')) {
+            at_once = at_once.checked_mul(integer(part.1.trim())?).filter(|count| *count > 0)?;
+        }
+        let ios = ios.trim().strip_prefix('[').and_then(|ios| ios.strip_suffix("IOPS]"));
+        let figure = |text: &str| decimal(text.trim()).filter(|value| *value >= 0.0);
+        let size = size.unwrap_or_default().trim_end_matches('B').trim_end_matches('i');
+        Some(Row {
+            name: format!("{kind}{size} {at_once} at once"),
+            is_direct: true,
+            at_once,
+            mb_per_s: figure(mb_per_s)?,
+            ios_per_s: ios.and_then(figure),
+            mean_us: None,
+            op: Some(op),
+        })
+    }
 }
 
 /// Whether a line is a row, whatever its figures are.
@@ -87,8 +131,9 @@ fn row(line: &str) -> Option<Row> {
         name: format!("{kind}{size} Q{depth}T{threads}"),
         at_once: depth.checked_mul(threads).filter(|count| *count > 0)?,
         mb_per_s: figure(mb_per_s)?,
-        ios_per_s: figure(ios_per_s)?,
-        mean_us: figure(mean_us)?,
+        ios_per_s: Some(figure(ios_per_s)?),
+        mean_us: Some(figure(mean_us)?),
+        op: None,
     })
 }
 
@@ -108,6 +153,10 @@ impl Reader for DiskMark {
             let Some(row) = row(line) else {
                 return Step::Skipped("the figures of the row cannot be read".to_string());
             };
+            self.pour(&row, sink);
+            return Step::Took;
+        }
+        if let Some(row) = Row::of_old(line) {
             self.pour(&row, sink);
             return Step::Took;
         }
@@ -136,14 +185,17 @@ impl DiskMark {
     fn pour(&self, row: &Row, sink: &mut dyn Sink) {
         let device = sink.device(&row.name);
         let mut interval = Interval::new(device, Layer::Application);
-        let known =
-            rates(Some(row.ios_per_s), Some(row.mb_per_s * MB), Some(row.mean_us * NS_PER_US));
-        match self.op {
+        let mean_ns = row.mean_us.map(|us| us * NS_PER_US);
+        let known = rates(row.ios_per_s, Some(row.mb_per_s * MB), mean_ns);
+        match row.op.or(self.op) {
             Some(op) => interval.rates.extend(known.map(|rates| (op, rates))),
             None => interval.mixed = known,
         }
         sink.interval(interval);
-        state(Some(device), "run.at_once", row.at_once.to_string(), sink);
+        // Without a latency the depth alone would make one of the rate.
+        if row.mean_us.is_some() {
+            state(Some(device), "run.at_once", row.at_once.to_string(), sink);
+        }
         let cached = if row.is_direct { "no" } else { "unknown" };
         state(Some(device), "run.cached", cached.to_string(), sink);
     }
@@ -160,9 +212,41 @@ mod tests {
         let kde =
             "Sequential   1 MiB (Q=  8, T= 1):  5683.719 MB/s [   5550.5 IOPS] <  1417.53 us>";
         let of = |line| row(line).map(|row| (row.name, row.at_once, row.mean_us));
-        assert_eq!(of(crystal), Some(("RND4K Q32T16".to_string(), 512, 949.24)));
-        assert_eq!(of(kde), Some(("SEQ1M Q8T1".to_string(), 8, 1417.53)));
+        assert_eq!(of(crystal), Some(("RND4K Q32T16".to_string(), 512, Some(949.24))));
+        assert_eq!(of(kde), Some(("SEQ1M Q8T1".to_string(), 8, Some(1417.53))));
         assert_eq!(of("Random 4 KiB (Q= 1, T= 1): fast"), None);
+    }
+
+    #[test]
+    fn rows_before_latencies_were_printed() {
+        let of = |line| Row::of_old(line).map(|row| (row.name, row.op, row.at_once, row.ios_per_s));
+        for (line, name, op, at_once, ios) in [
+            (
+                "   Sequential Read (Q= 32,T= 1) :   759.442 MB/s",
+                "SEQ 32 at once",
+                Op::Read,
+                32,
+                None,
+            ),
+            ("  Sequential Write (T= 1) :   483.610 MB/s", "SEQ 1 at once", Op::Write, 1, None),
+            (
+                "  Random Read 4KiB (Q=  8,T= 4) :    39.550 MB/s [  9655.8 IOPS]",
+                "RND4K 32 at once",
+                Op::Read,
+                32,
+                Some(9655.8),
+            ),
+            ("   Random Write 512KB :    45.210 MB/s", "RND512K 1 at once", Op::Write, 1, None),
+        ] {
+            assert_eq!(of(line), Some((name.to_string(), Some(op), at_once, ios)), "{line}");
+        }
+        for other in [
+            "Sequential Read : fast MB/s",
+            "Random walk 4KiB : 3 MB/s",
+            "Sequential Read (Q=0) : 3 MB/s",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -33,7 +33,12 @@ pub const FORMAT: Format = Format {
     summary: "iotop -b: reads and writes of processes, totals of the disks",
     manual: iowhy_model::manual!("iotop.rs"),
     level: Level::E,
-    sniff: |lines| lines.first().is_some_and(|line| totals(line).is_some()).into(),
+    sniff: |lines| {
+        // With times in front (`-t`) the totals stand before it.
+        let title = |words: Vec<&str>| is_title(&words) && !words.contains(&"TIME");
+        let of_iotop = |line: &&str| totals(line).is_some() || title(words_of(line));
+        lines.first().is_some_and(of_iotop).into()
+    },
     reader: || Box::new(Iotop::default()),
 };
 
@@ -50,6 +55,17 @@ fn totals(line: &str) -> Option<(bool, f64, f64)> {
         _ => return None,
     };
     Some((actual, rate(read)?, rate(written)?))
+}
+
+fn words_of(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// `TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND`, whose totals may be cut off.
+fn is_title(words: &[&str]) -> bool {
+    let disk = words.windows(2).any(|pair| pair == ["DISK", "READ"]);
+    let names = words.contains(&"PRIO") && words.contains(&"COMMAND");
+    disk && names && words.iter().any(|word| matches!(*word, "TID" | "PID"))
 }
 
 /// ` :      11.78 K/s`.
@@ -73,13 +89,18 @@ struct Iotop {
     waited: Option<(f64, String)>,
     /// Rows are sums since the start (`-a`).
     sums: bool,
+    /// The totals of the screen were printed.
+    totalled: bool,
 }
 
 impl Reader for Iotop {
     fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
         if let Some((actual, read, written)) = totals(line) {
             match actual {
-                false => self.processes.report(),
+                false => {
+                    self.totalled = true;
+                    self.processes.report();
+                }
                 true => {
                     self.read.take(read / 1024.0);
                     self.written.take(written / 1024.0);
@@ -87,11 +108,15 @@ impl Reader for Iotop {
             }
             return Step::Took;
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let title = words.iter().any(|word| matches!(*word, "TID" | "PID"))
-            && words.contains(&"DISK")
-            && words.contains(&"COMMAND");
-        if title || words.is_empty() {
+        let words = words_of(line);
+        if is_title(&words) {
+            // A screen whose totals were cut off is a report, too.
+            if !std::mem::take(&mut self.totalled) {
+                self.processes.report();
+            }
+            return Step::Took;
+        }
+        if words.is_empty() {
             return Step::Took;
         }
         self.row(&words)
@@ -187,5 +212,16 @@ mod tests {
         );
         assert_eq!(value("process.io-wait"), Some("98.12 % mysqld --daemonize (4711)".to_string()));
         assert_eq!(listing.source.skipped, 1);
+    }
+
+    #[test]
+    fn screens_whose_totals_were_cut_off() {
+        let screen = " PID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND\n\
+                      \x20312 be/3 root        0.00 B/s   11.00 K/s  0.00 % 38.91 % [jbd2/vdb2-8]\n";
+        let recording = read(&screen.repeat(2));
+        let facts = &recording.listings[0].facts;
+        let writes = facts.iter().find(|fact| fact.key.name() == "process.writes");
+        let writes = writes.map(|fact| fact.value.to_string());
+        assert_eq!(writes, Some("11.0 KiB/s [jbd2/vdb2-8] (312)".to_string()));
     }
 }

@@ -64,6 +64,10 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(KernelLog::default()),
 };
 
+/// How lines begin that go on with what the SCSI layer said of a disk in the line before (3.14 to 4.0, where its line ended
+/// behind the name; drivers/scsi/constants.c, scsi_print_sense).
+const GO_ON: [&str; 5] =
+    ["Result: hostbyte=", "Sense Key :", "Add. Sense:", "Descriptor sense data", "CDB: "];
 /// Arrays and complaints remembered.
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
@@ -364,6 +368,8 @@ struct KernelLog {
     end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
+    /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of their own.
+    told_of: String,
     /// The disk whose last message was a read error.
     read_error: String,
     complaints: Complaints,
@@ -598,7 +604,12 @@ impl KernelLog {
         if !earlier {
             self.end = stamp.to_string();
         }
-        let named = device(message);
+        let told_of = std::mem::take(&mut self.told_of);
+        let goes_on = !told_of.is_empty() && GO_ON.iter().any(|start| message.starts_with(start));
+        let named = device(message).or(goes_on.then_some(told_of.as_str()));
+        if goes_on || names::address(message).is_some() {
+            self.told_of = named.unwrap_or_default().to_string();
+        }
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
         }

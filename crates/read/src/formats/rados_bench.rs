@@ -40,6 +40,15 @@ const NAME: &str = "rados bench";
 const LEAD: usize = 4;
 
 fn sniff(lines: &[&str]) -> Sniff {
+    // The end of a run alone.
+    let starts =
+        |place: usize, with: &str| lines.get(place).is_some_and(|line| line.starts_with(with));
+    if starts(0, "Total time run:") {
+        return match lines.len() {
+            1 => Sniff::More,
+            _ => Sniff::from(starts(1, "Total writes made:") || starts(1, "Total reads made:")),
+        };
+    }
     match lines.iter().any(|line| is_heading(line)) {
         true => Sniff::Yes,
         false
@@ -152,6 +161,9 @@ impl RadosBench {
             "Average Latency" | "Average latency" => self.mean_s = number,
             "Max latency" => self.max_s = number,
             "Min latency" => self.min_s = number,
+            "Max IOPS" | "Min IOPS" if number.is_some_and(|rate| rate < 0.0) => {
+                return Step::Skipped("a rate below zero: the program did not set it".to_string());
+            }
             key if key.starts_with("Total ")
                 || key.starts_with("Bandwidth")
                 || key.starts_with("Stddev")
