@@ -86,7 +86,8 @@ impl Score {
     }
 }
 
-/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said first.
+/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said first. The scenarios that are
+/// only there to mislead are left out, as in the tables that show how well it fits.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.
@@ -95,7 +96,9 @@ pub fn calibration(of: FitTarget, cases: usize, seed: u64) -> Result<String, Str
         FitTarget::Each => Calibration::No,
         FitTarget::First => Calibration::Each,
     };
-    let opinions = of_all(&corpus(cases, seed), |case| case.opinions(so_far))?;
+    let mut corpus = corpus(cases, seed);
+    corpus.retain(|case| !case.recipe.confounds);
+    let opinions = of_all(&corpus, |case| case.opinions(so_far))?;
     Ok(fit::table(&opinions, of, cases, seed))
 }
 

@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 17] = [
+const COLLECTIONS: [(&str, &str); 18] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -32,6 +32,7 @@ const COLLECTIONS: [(&str, &str); 17] = [
     ("P14", "Fourteenth collection, in the layout of the tools"),
     ("P15", "Fifteenth collection, in the layout of the tools"),
     ("P16", "Sixteenth collection, in the layout of the tools"),
+    ("P17", "Seventeenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 

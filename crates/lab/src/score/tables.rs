@@ -131,16 +131,18 @@ fn poisson_bound(count: usize) -> f64 {
 
 /// One line per scenario and level.
 pub(super) fn answers(score: &Score) -> String {
-    let mut out = "case,level,confounds,owed,first,confidence,right,admitted,accuses\n".to_string();
+    let mut out = "case,level,confounds,owed,first,laboratory,confidence,right,admitted,accuses\n"
+        .to_string();
     for one in &score.judged {
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{:.4},{},{},{}",
+            "{},{},{},{},{},{:.4},{:.4},{},{},{}",
             one.case,
             one.level.letter(),
             one.confounds,
             one.owed,
             one.first,
+            one.unbounded,
             one.confidence,
             one.right,
             one.admitted,
