@@ -266,7 +266,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
     let rows = rows_of_a_disk(analysis, finding);
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
-    let counted: u64 = counted.map(|sample| sample.known.histogram.count()).sum();
+    let counted = iowhy_model::numbers::total(counted.map(|sample| sample.known.histogram.count()));
     let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
     let unseen =
         finding.verdict == Verdict::Healthy && analysis.sees_no_queue(&finding.subject.listings);

@@ -180,7 +180,7 @@ impl Histogram {
 
     /// All values counted.
     pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
+        crate::numbers::total(self.counts.iter().copied())
     }
 
     /// Non-empty buckets as (low, high, count); `high` is `u64::MAX` for an open one.
@@ -222,7 +222,7 @@ impl Histogram {
         let rank = ((q * count as f64).ceil() as u64).clamp(1, count);
         let mut seen = 0;
         let (low, high, _) = self.filled().find(|(_, _, n)| {
-            seen += n;
+            seen = n.saturating_add(seen);
             seen >= rank
         })?;
         Some(Quantile {
@@ -245,7 +245,7 @@ impl Histogram {
             return true;
         }
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+            *mine = mine.saturating_add(*theirs);
         }
         self.sum_ns = self.sum_ns.zip(other.sum_ns).map(|(a, b)| a + b);
         self.min_ns = self.min_ns.zip(other.min_ns).map(|(a, b)| a.min(b));
@@ -257,9 +257,10 @@ impl Histogram {
     /// [`Edges::merges_into`] holds; the total is kept in any case.
     #[must_use]
     pub fn rebin(&self, edges: &Edges) -> Histogram {
-        let mut counts = vec![0; edges.buckets()];
+        let mut counts = vec![0u64; edges.buckets()];
         for (low, _, count) in self.filled() {
-            counts[edges.index(low)] += count;
+            let merged = &mut counts[edges.index(low)];
+            *merged = merged.saturating_add(count);
         }
         Histogram {
             edges: edges.clone(),
@@ -274,6 +275,16 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_that_no_number_holds_stay_at_the_highest() {
+        let mut known = Histogram::empty(Edges::standard());
+        known.counts.fill(u64::MAX);
+        let other = known.clone();
+        assert!(known.merge(&other));
+        assert_eq!((known.count(), known.rebin(&Edges::standard()).count()), (u64::MAX, u64::MAX));
+        assert!(known.quantile(0.5).is_some());
+    }
 
     #[test]
     fn a_bucket_is_computed_as_it_is_searched() {

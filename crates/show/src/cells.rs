@@ -70,14 +70,14 @@ pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
 }
 
 fn column(start: Time, length: Nanos, known: &Histogram, edges: &Edges) -> Column {
-    let (mut ios, mut waited_ns) = (vec![0; edges.buckets()], vec![0.0; edges.buckets()]);
+    let (mut ios, mut waited_ns) = (vec![0u64; edges.buckets()], vec![0.0; edges.buckets()]);
     let estimate: f64 = known.filled().map(|(low, high, n)| middle(low, high) * n as f64).sum();
     let sum = known.sum_ns.filter(|sum| sum.is_finite() && *sum >= 0.0);
     let fit = sum.filter(|_| estimate > 0.0).map_or(1.0, |sum| sum / estimate);
     for (low, high, n) in known.filled() {
         let row = edges.index(low);
         if let (Some(ios), Some(waited)) = (ios.get_mut(row), waited_ns.get_mut(row)) {
-            *ios += n;
+            *ios = ios.saturating_add(n);
             *waited += middle(low, high) * n as f64 * fit;
         }
     }

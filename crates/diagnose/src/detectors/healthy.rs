@@ -385,8 +385,8 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > memory_ns || by_device))?;
     let source = analysis.source(sample.listing);
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
-    let tail: u64 = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n).sum();
-    let tail = tail as f64 / n as f64;
+    let tail = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n);
+    let tail = iowhy_model::numbers::total(tail) as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
     let (_, by_votes) = sample.s0.votes(|s0| mean_ms < WITHIN * s0);
     let near = (NEAR_TAIL * sample.s0.slowest_ms() * 1e6) as u64;

@@ -377,7 +377,8 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let histograms =
         || analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let seen: usize = traces().map(|trace| trace.spans.len()).sum();
-    let counted: u64 = histograms().map(|sample| sample.known.histogram.count()).sum();
+    let counted =
+        iowhy_model::numbers::total(histograms().map(|sample| sample.known.histogram.count()));
     let above = |sample: &HistogramSample| sample.known.layer == Layer::Application;
     let lost = traces()
         .map(|trace| trace.lost_ns() / trace.span_ns())

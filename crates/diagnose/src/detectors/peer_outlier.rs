@@ -211,7 +211,7 @@ fn evidence(
 ) -> Vec<Evidence> {
     let source = analysis.source(listing);
     let n = member.peer.n;
-    let all: u64 = others.iter().map(|other| other.peer.n).sum();
+    let all = iowhy_model::numbers::total(others.iter().map(|other| other.peer.n));
     let peers_mean = middle(others.iter().map(|other| other.mean_ns)) / 1e6;
     let view = match standing.view {
         View::Median => "median over the peers' median",

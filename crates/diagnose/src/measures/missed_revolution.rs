@@ -174,7 +174,7 @@ pub fn from_histogram(
     mean_ms: f64,
     min_ms: f64,
 ) -> Option<MissedRevolution> {
-    let n: u64 = buckets_ms.iter().map(|bucket| bucket.2).sum();
+    let n = iowhy_model::numbers::total(buckets_ms.iter().map(|bucket| bucket.2));
     let fullest = buckets_ms.iter().max_by_key(|bucket| bucket.2)?;
     let holds_min = fullest.0 <= min_ms && min_ms < fullest.1;
     if (n as usize) < FEWEST || !holds_min || min_ms <= 0.0 {

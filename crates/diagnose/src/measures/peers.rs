@@ -185,7 +185,7 @@ fn view(value: f64, others_ns: &[f64], own: &Peer, others: &[&Peer]) -> Option<(
     let between = 1.483 * spread::mad(&logs)? * small;
     let spreads: Vec<f64> = others.iter().map(|peer| peer.cv).collect();
     let within = spread::median(&spreads)?;
-    let all: u64 = others.iter().map(|peer| peer.n).sum();
+    let all = iowhy_model::numbers::total(others.iter().map(|peer| peer.n));
     // 1.57 = pi / 2: a median needs that many times the requests of a mean.
     let noise = within.powi(2) * (1.0 / own.n as f64 + 1.57 / all as f64);
     let unit = between.powi(2).max(NATURAL.powi(2) + noise).sqrt();

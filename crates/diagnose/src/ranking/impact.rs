@@ -107,7 +107,10 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         }
         Some(histogram) => {
             let slow = histogram.filled().filter(|(low, _, _)| *low >= felt as u64);
-            Some(slow.map(|(_, _, n)| n).sum::<u64>() as f64 / histogram.count() as f64)
+            Some(
+                iowhy_model::numbers::total(slow.map(|(_, _, n)| n)) as f64
+                    / histogram.count() as f64,
+            )
         }
         None if all.is_empty() => None,
         None => {

@@ -62,6 +62,8 @@ enum Entry<'a> {
     Blocked { osds: Vec<u64>, count: u64, oldest_s: Option<u64> },
     /// The store of this OSD noted slow operations within the last day (`BLUESTORE_SLOW_OP_ALERT`).
     Noted { osd: u64 },
+    /// So many stores did (`3 OSD(s) experiencing slow operations in BlueStore`).
+    SlowStores(u64),
     /// So many errors were found by a scrub: copies that differ or cannot be read.
     Scrubbed(u64),
 }
@@ -95,6 +97,9 @@ impl<'a> Entry<'a> {
                 what: what.trim(),
                 ns: (seconds * 1e9) as u64,
             });
+        }
+        if let Some((before, _)) = line.split_once(" OSD(s) experiencing slow operations in ") {
+            return before.rsplit(' ').next().and_then(integer).map(Entry::SlowStores);
         }
         if let Some((osd, _)) = line.split_once(" observed slow operation indications in ") {
             let osd = integer(osd.trim().strip_prefix("osd.")?)?;
@@ -174,6 +179,7 @@ struct CephLog {
     slow: SlowLog,
     blocked: BTreeMap<Option<u64>, BlockedOps>,
     scrubbed: u64,
+    slow_stores: u64,
     noted: BTreeSet<u64>,
 }
 
@@ -201,7 +207,10 @@ impl Reader for CephLog {
                 self.noted.insert(osd);
                 return Step::Took;
             }
-            None if line.contains("BLUESTORE_SLOW_OP_ALERT") => return Step::Took,
+            Some(Entry::SlowStores(count)) => {
+                self.slow_stores = self.slow_stores.max(count);
+                return Step::Took;
+            }
             None if line.contains("slow operation observed for ") => {
                 return Step::Skipped("the line does not say how long it took".to_string());
             }
@@ -223,8 +232,9 @@ impl Reader for CephLog {
         if self.scrubbed > 0 {
             state(None, "ceph.scrub-errors", self.scrubbed.to_string(), sink);
         }
-        if !self.noted.is_empty() {
-            state(None, "ceph.slow-stores", self.noted.len().to_string(), sink);
+        let slow_stores = self.slow_stores.max(self.noted.len() as u64);
+        if slow_stores > 0 {
+            state(None, "ceph.slow-stores", slow_stores.to_string(), sink);
         }
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
@@ -289,6 +299,10 @@ mod tests {
             (
                 "     osd.13 observed slow operation indications in BlueStore",
                 Some(Entry::Noted { osd: 13 }),
+            ),
+            (
+                "HEALTH_WARN 3 OSD(s) experiencing slow operations in BlueStore",
+                Some(Entry::SlowStores(3)),
             ),
             ("we observed slow operation indications in March", None),
             ("we had 5 scrub errors", None),

@@ -29,10 +29,10 @@ pub const FORMAT: Format = Format {
     summary: "ZooKeeper's log: syncs of the transaction log that took too long",
     manual: iowhy_model::manual!("zookeeper_log.rs"),
     level: Level::C,
-    // The time in front is the line's own.
     sniff: |lines| {
-        let whole = |line: &&str| slow_sync(line).is_some() && moment(line).is_some();
-        Sniff::from(lines.first().is_some_and(whole))
+        // The time in front is the line's own: without it the line begins with a word.
+        let whole = |line: &str| line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        Sniff::from(lines.first().is_some_and(|line| whole(line) && slow_sync(line).is_some()))
     },
     reader: || Box::new(ZookeeperLog::default()),
 };

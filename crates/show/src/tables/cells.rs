@@ -147,7 +147,9 @@ impl Cells {
     fn add(&mut self, key: Key, one: Cell) {
         self.latest_s = self.latest_s.max(key.time_s);
         let stages = Stage::ALL.iter().zip(&mut self.of_stage);
-        stages.filter(|(stage, _)| **stage == key.stage).for_each(|(_, n)| *n += one.count);
+        stages
+            .filter(|(stage, _)| **stage == key.stage)
+            .for_each(|(_, n)| *n = n.saturating_add(one.count));
         let known = self.cells.entry(key).or_insert(Cell { count: 0, sum_ns: 0, ..one });
         known.bytes = if known.count == 0 {
             one.bytes

@@ -69,7 +69,9 @@ pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
         let same = |other: &Map| {
             (other.input, &other.device, other.stage) == (map.input, &map.device, map.stage)
         };
-        let count = |map: &Map| map.columns.iter().flat_map(|c| &c.ios).sum::<u64>();
+        let count = |map: &Map| {
+            iowhy_model::numbers::total(map.columns.iter().flat_map(|c| &c.ios).copied())
+        };
         let total = count(&map);
         let mut parts: Vec<(Op, Map)> = Vec::new();
         for (op, maps) in &mut of_one {
