@@ -69,7 +69,7 @@ impl DeviceTotals {
 
     /// I/Os added.
     pub fn ios(&self) -> u64 {
-        self.ops.iter().map(|sums| sums.ios).sum()
+        crate::numbers::total(self.ops.iter().map(|sums| sums.ios))
     }
 
     /// Their averages over the time watched, else over that from the first beginning to the last

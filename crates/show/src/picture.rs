@@ -121,7 +121,7 @@ impl Picture {
                 cell.add(histogram, &edges, length.seconds() * part, part);
             }
         }
-        let ios = histograms.iter().map(|known| known.count()).sum();
+        let ios = iowhy_model::numbers::total(histograms.iter().map(|known| known.count()));
         let exact = histograms.iter().all(|known| known.count() == 0 || known.sum_ns.is_some());
         Some(Picture { ios, start, seconds, columns, exact, marked, edges, cells })
     }

@@ -172,7 +172,7 @@ pub fn foot(canvas: &mut Canvas, recording: &Recording) -> io::Result<()> {
 
 /// Histograms left out because what was asked for only single I/Os could tell.
 pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
-    recording.listings.iter().map(|listing| filter.left_out(listing)).sum()
+    iowhy_model::numbers::total(recording.listings.iter().map(|listing| filter.left_out(listing)))
 }
 
 /// The same in words.

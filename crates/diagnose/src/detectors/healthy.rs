@@ -390,9 +390,8 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let mean_ms = mean_ns / 1e6;
     let (_, by_votes) = sample.s0.votes(|s0| mean_ms < WITHIN * s0);
     let near = (NEAR_TAIL * sample.s0.slowest_ms() * 1e6) as u64;
-    let behind: u64 =
-        histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n).sum();
-    let heavy = behind as f64 > NEAR_SHARE * n as f64;
+    let behind = histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n);
+    let heavy = iowhy_model::numbers::total(behind) as f64 > NEAR_SHARE * n as f64;
     let waits_revolutions = missed_revolution::may_be_revolutions(histogram);
     let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n);
     let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);

@@ -322,9 +322,8 @@ fn beyond(own: &Histogram, good: &Histogram) -> u64 {
 }
 
 fn share_from(histogram: &Histogram, limit_ns: u64) -> f64 {
-    let beyond: u64 =
-        histogram.filled().filter(|(low, _, _)| *low >= limit_ns).map(|(_, _, n)| n).sum();
-    beyond as f64 / histogram.count().max(1) as f64
+    let beyond = histogram.filled().filter(|(low, _, _)| *low >= limit_ns).map(|(_, _, n)| n);
+    iowhy_model::numbers::total(beyond) as f64 / histogram.count().max(1) as f64
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {

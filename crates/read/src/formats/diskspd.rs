@@ -264,7 +264,7 @@ impl Diskspd {
             _ => sink.device("all targets"),
         };
         for (place, op) in OPS.into_iter().enumerate() {
-            let count = targets.values().map(|works| works[place].ios).sum();
+            let count = iowhy_model::numbers::total(targets.values().map(|works| works[place].ios));
             let Some(histogram) = latency[place].histogram(count) else { continue };
             let mut one = Distribution::new(all, Layer::Application, Stage::Total, histogram);
             (one.op, one.start, one.length) = (Some(op), Some(start), Some(length));

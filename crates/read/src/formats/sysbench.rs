@@ -267,11 +267,13 @@ impl Sysbench {
         if let Some((((min, mean), max), events)) = extremes.filter(|(_, events)| *events > 0) {
             let ns = |ms: f64| (ms.max(0.0) * NS_PER_MS) as u64;
             let mut histogram = Histogram::from_summary(events, mean * NS_PER_MS, ns(min), ns(max));
-            let counted: u64 = self.latencies.iter().map(|(_, count)| count).sum();
+            let counted =
+                iowhy_model::numbers::total(self.latencies.iter().map(|(_, count)| *count));
             if counted == events {
-                let mut counts = vec![0; Edges::standard().buckets()];
+                let mut counts = vec![0u64; Edges::standard().buckets()];
                 for (ms, count) in &self.latencies {
-                    counts[Edges::standard().index(ns(*ms))] += count;
+                    let bucket = &mut counts[Edges::standard().index(ns(*ms))];
+                    *bucket = bucket.saturating_add(*count);
                 }
                 if let Some(mut counted) = Histogram::from_counts(Edges::standard(), counts) {
                     counted.sum_ns = histogram.sum_ns;

@@ -273,7 +273,7 @@ impl Sum {
 
     fn device(&self, name: String, seconds: f64) -> DeviceTick {
         let mean = |(n, sum): (u64, f64)| (n > 0).then(|| sum / n as f64);
-        let ios: u64 = self.ios.iter().sum();
+        let ios = iowhy_model::numbers::total(self.ios.iter().copied());
         DeviceTick {
             name,
             reads: self.ios[0] as f64 / seconds,
