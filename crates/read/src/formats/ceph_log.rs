@@ -99,7 +99,10 @@ impl<'a> Entry<'a> {
             });
         }
         if let Some((before, _)) = line.split_once(" OSD(s) experiencing slow operations in ") {
-            return before.rsplit(' ').next().and_then(integer).map(Entry::SlowStores);
+            let (lead, count) = before.rsplit_once(' ')?;
+            let of_ceph = lead == "HEALTH_WARN"
+                || lead.trim_start_matches("[WRN] ") == "BLUESTORE_SLOW_OP_ALERT:";
+            return integer(count).filter(|_| of_ceph).map(Entry::SlowStores);
         }
         if let Some((osd, _)) = line.split_once(" observed slow operation indications in ") {
             let osd = integer(osd.trim().strip_prefix("osd.")?)?;
