@@ -183,6 +183,11 @@ impl Histogram {
         crate::numbers::total(self.counts.iter().copied())
     }
 
+    /// Values in buckets that begin at `ns` or above.
+    pub fn count_from(&self, ns: u64) -> u64 {
+        crate::numbers::total(self.filled().filter(|(low, _, _)| *low >= ns).map(|(_, _, n)| n))
+    }
+
     /// Non-empty buckets as (low, high, count); `high` is `u64::MAX` for an open one.
     pub fn filled(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.counts

@@ -3,6 +3,8 @@
 //! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
 //! columns of other tools (iostat, biosnoop) are written as those tools write them. A terminal without
 //! UTF-8 gets `us` for `µs`: the paper writes it so, not the formatter.
+//!
+//! [`total`] adds counts as they were read, without overflow.
 
 /// A length of time: `434 ms`, `1.65 ms`, `83 µs`, `2.1 s`, `12.5 min`.
 pub fn duration(ns: f64) -> String {

@@ -385,13 +385,11 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         histogram.mean_ns().filter(|(ns, _)| tells && (*ns > memory_ns || by_device))?;
     let source = analysis.source(sample.listing);
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
-    let tail = histogram.filled().filter(|(low, _, _)| *low > far).map(|(_, _, n)| n);
-    let tail = iowhy_model::numbers::total(tail) as f64 / n as f64;
+    let tail = histogram.count_from(far.saturating_add(1)) as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
     let (_, by_votes) = sample.s0.votes(|s0| mean_ms < WITHIN * s0);
     let near = (NEAR_TAIL * sample.s0.slowest_ms() * 1e6) as u64;
-    let behind = histogram.filled().filter(|(low, _, _)| *low >= near).map(|(_, _, n)| n);
-    let heavy = iowhy_model::numbers::total(behind) as f64 > NEAR_SHARE * n as f64;
+    let heavy = histogram.count_from(near) as f64 > NEAR_SHARE * n as f64;
     let waits_revolutions = missed_revolution::may_be_revolutions(histogram);
     let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n);
     let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);

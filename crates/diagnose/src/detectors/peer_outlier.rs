@@ -322,8 +322,7 @@ fn beyond(own: &Histogram, good: &Histogram) -> u64 {
 }
 
 fn share_from(histogram: &Histogram, limit_ns: u64) -> f64 {
-    let beyond = histogram.filled().filter(|(low, _, _)| *low >= limit_ns).map(|(_, _, n)| n);
-    iowhy_model::numbers::total(beyond) as f64 / histogram.count().max(1) as f64
+    histogram.count_from(limit_ns) as f64 / histogram.count().max(1) as f64
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {

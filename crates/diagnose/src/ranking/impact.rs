@@ -106,11 +106,7 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
             None
         }
         Some(histogram) => {
-            let slow = histogram.filled().filter(|(low, _, _)| *low >= felt as u64);
-            Some(
-                iowhy_model::numbers::total(slow.map(|(_, _, n)| n)) as f64
-                    / histogram.count() as f64,
-            )
+            Some(histogram.count_from(felt as u64) as f64 / histogram.count() as f64)
         }
         None if all.is_empty() => None,
         None => {

@@ -64,8 +64,8 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(KernelLog::default()),
 };
 
-/// How lines begin that go on with what the SCSI layer said of a disk in the line before (3.14 to 4.0, where its line ended
-/// behind the name; drivers/scsi/constants.c, scsi_print_sense).
+/// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels that end that line
+/// behind the name, as one of a published capture did (drivers/scsi/constants.c, scsi_print_sense).
 const GO_ON: [&str; 5] =
     ["Result: hostbyte=", "Sense Key :", "Add. Sense:", "Descriptor sense data", "CDB: "];
 /// Arrays and complaints remembered.

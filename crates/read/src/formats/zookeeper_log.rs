@@ -5,10 +5,10 @@
 //! flush of the server. Other lines of the log are passed over.
 //!
 //! ## Where it comes from
-//! `zookeeper.log`, `kubectl logs`; ClickHouse Keeper and what else embeds the server alike.
+//! `zookeeper.log`, `kubectl logs` of its pods.
 //!
 //! ## Versions
-//! ZooKeeper 3.4 to 3.9; `effect` up to 3.5 and `affect` later, the size of the file since 3.5.
+//! Seen of 2021, with the size of the file; lines without it and with `affect` for `effect` are read alike.
 //!
 //! ## Traps
 //! Only what took longer than `fsync.warningthresholdms` is logged (1 s unless it was set): the mean of what is logged is
