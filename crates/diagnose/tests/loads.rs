@@ -5,7 +5,7 @@
 mod made;
 mod poured;
 
-use iowhy_model::{Level, Medium, Op};
+use iowhy_model::{Interval, Layer, Level, Medium, Op, Rates, Sink};
 use made::{MadeCapture, accuses, blames_a_device, brief, of};
 use poured::{Io, cited, median, near, pour, row, traced};
 
@@ -72,6 +72,29 @@ fn load_flush_from_averages() {
     // 50 x 12 ms = 0.6 s of 0.7 s busy.
     near(cited(&findings, "load.flush", "time they take"), 0.6 / 0.7);
     assert!(of(&judged(0.3, 8.0), "load.flush").is_empty());
+}
+
+#[test]
+fn of_places_that_write_and_flush_the_slowest_is_named_with_its_own_mean() {
+    // Bricks of a volume; then ways to flush one disk, which no write stands beside: the quickest is what the disk can do.
+    let judged = |with_writes: bool| {
+        let mut capture = MadeCapture::new();
+        capture.listing("gluster-profile", Level::A);
+        for (name, flush_ms) in [("a:/brick", 40.0), ("b:/brick", 4.0)] {
+            let mut row = Interval::new(capture.recording.device(name), Layer::Application);
+            for (op, ms) in [(Op::Write, 0.5), (Op::Flush, flush_ms)] {
+                let rates = Rates { ios_per_s: 10.0, await_ns: Some(ms * 1e6), ..Rates::default() };
+                if with_writes || op == Op::Flush {
+                    row.rates.push((op, rates));
+                }
+            }
+            capture.recording.interval(row);
+        }
+        capture.judge()
+    };
+    let findings = judged(true);
+    near(cited(&findings, "load.flush", "mean wait for a flush"), 40.0);
+    near(cited(&judged(false), "load.flush", "mean wait for a flush"), 22.0);
 }
 
 /// Reads of 0.1 ms every 2 ms over 20 s; in every second one, for half of it, discards of 40 ms,

@@ -3,6 +3,7 @@
 mod asm_metrics;
 mod atop;
 mod atop_screen;
+mod badblocks;
 mod biolatency;
 mod biosnoop;
 mod biotop;
@@ -22,8 +23,10 @@ mod cockroach_log;
 mod collectl;
 mod collectl_brief;
 mod cpu;
+mod crystal_disk_info;
 mod dbench;
 mod dd;
+mod ddrescue;
 mod disk_mark;
 mod diskinfo;
 mod diskspd;
@@ -44,6 +47,7 @@ mod fio_terse;
 mod freebsd_iostat;
 mod fs_dist;
 mod fs_slower;
+mod gluster_profile;
 mod gstat;
 mod hdparm;
 mod hist_log;
@@ -87,6 +91,7 @@ mod pmstat;
 mod postgres_log;
 mod pressure;
 mod prometheus;
+mod pveperf;
 mod pylatencymap;
 mod quantize;
 mod rados_bench;
@@ -124,6 +129,7 @@ pub const FORMATS: &[Format] = &[
     asm_metrics::FORMAT,
     atop::FORMAT,
     atop_screen::FORMAT,
+    badblocks::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
     biotop::FORMAT,
@@ -143,8 +149,10 @@ pub const FORMATS: &[Format] = &[
     collectl::FORMAT,
     collectl_brief::FORMAT,
     cpu::FORMAT,
+    crystal_disk_info::FORMAT,
     dbench::FORMAT,
     dd::FORMAT,
+    ddrescue::FORMAT,
     disk_mark::FORMAT,
     diskinfo::FORMAT,
     diskspd::FORMAT,
@@ -165,6 +173,7 @@ pub const FORMATS: &[Format] = &[
     freebsd_iostat::FORMAT,
     fs_dist::FORMAT,
     fs_slower::FORMAT,
+    gluster_profile::FORMAT,
     gstat::FORMAT,
     hdparm::FORMAT,
     hist_log::FORMAT,
@@ -208,6 +217,7 @@ pub const FORMATS: &[Format] = &[
     postgres_log::FORMAT,
     pressure::FORMAT,
     prometheus::FORMAT,
+    pveperf::FORMAT,
     pylatencymap::FORMAT,
     quantize::FORMAT,
     rados_bench::FORMAT,

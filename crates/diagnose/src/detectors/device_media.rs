@@ -19,7 +19,7 @@
 //! controller's count, or a controller that has given it up and does not say why; its own failed
 //! SMART check, or less spare than its own threshold; its NVMe warning that its media are unreliable, unless its
 //! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
-//! between two records; or one 1-MiB range that was slow, more than ten medians, at each of two or
+//! between two records; places that a scan (badblocks, ddrescue) could not read; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
 //! suspicion.
 //!
@@ -92,12 +92,13 @@ const GIVEN_UP_NS: i64 = 6_650_000_000;
 const CHANCE: f64 = 0.01;
 /// What such a place is worth.
 const PLACE: f64 = 2.5;
-/// SMART: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
+/// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
 /// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
 /// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
-const SMART: [(FactKey, &str, f64, f64); 12] = [
+const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
+    (key::SCAN_FAILED, "place(s) that a program could not read or write", 2.5, 3.5),
     (key::SMART_PENDING_DEFECTS, "pending defect(s) in the drive's log", 2.5, 3.5),
     (key::SMART_ERROR_LOG_UNC, "unreadable sector(s) in the drive's error log", 1.0, 3.0),
     (key::SMART_SCAN_REWRITTEN, "place(s) that the drive's background scan rewrote", 0.5, 2.5),

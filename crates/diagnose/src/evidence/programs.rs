@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Listing, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
@@ -39,27 +39,21 @@ struct Waits {
     device: Option<DeviceId>,
 }
 
+impl Waits {
+    /// Mean wait for a flush, ms.
+    fn mean_flush(&self) -> f64 {
+        spread::mean(&self.flushes).unwrap_or(0.0)
+    }
+}
+
 /// Programs that wait for flushes: one finding per listing.
 pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
-        let mut waits = Waits::default();
-        for row in listing.intervals.iter().filter(|row| row.layer != Layer::Block) {
-            for (op, rates) in &row.rates {
-                let Some(ms) = rates.await_ns.map(|ns| ns / 1e6).filter(|ms| *ms > 0.0) else {
-                    continue;
-                };
-                match op {
-                    Op::Flush => {
-                        waits.flushes.push(ms);
-                        waits.n +=
-                            rates.ios_per_s * row.length.map_or(1.0, |length| length.seconds());
-                        waits.device.get_or_insert(row.device);
-                    }
-                    Op::Write => waits.writes.push(ms),
-                    _ => {}
-                }
-            }
+        let (mut waits, apart) = of_rows(listing);
+        let longest = apart.iter().max_by(|a, b| f64::total_cmp(&a.mean_flush(), &b.mean_flush()));
+        if let Some(longest) = longest {
+            found.extend(waiting(analysis, place, longest, verdict));
         }
         for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
             let began = event.issued.or(event.queued);
@@ -89,6 +83,50 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         found.extend(waiting(analysis, place, &waits, verdict));
     }
     found
+}
+
+/// What rows of averages say: of all devices together, which may be ways to flush one disk, and of each by itself where
+/// several write as well as flush.
+fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
+    let rows = || listing.intervals.iter().filter(|row| row.layer != Layer::Block);
+    let mut each: Vec<(DeviceId, Waits)> = Vec::new();
+    for row in rows() {
+        let place = each.iter().position(|(device, _)| *device == row.device);
+        let place = place.unwrap_or_else(|| {
+            each.push((row.device, Waits::default()));
+            each.len() - 1
+        });
+        let Some((_, waits)) = each.get_mut(place) else { continue };
+        for (op, rates) in &row.rates {
+            let Some(ms) = rates.await_ns.map(|ns| ns / 1e6).filter(|ms| *ms > 0.0) else {
+                continue;
+            };
+            match op {
+                Op::Flush => {
+                    waits.flushes.push(ms);
+                    waits.n += rates.ios_per_s * row.length.map_or(1.0, |length| length.seconds());
+                    waits.device.get_or_insert(row.device);
+                }
+                Op::Write => waits.writes.push(ms),
+                _ => {}
+            }
+        }
+    }
+    let both = |waits: &Waits| !waits.flushes.is_empty() && !waits.writes.is_empty();
+    let is_apart = each.iter().filter(|(_, waits)| both(waits)).count() > 1;
+    let mut together = Waits::default();
+    let mut apart = Vec::new();
+    for (_, waits) in each {
+        if is_apart && both(&waits) {
+            apart.push(waits);
+        } else {
+            together.n += waits.n;
+            together.device = together.device.or(waits.device);
+            together.flushes.extend(waits.flushes);
+            together.writes.extend(waits.writes);
+        }
+    }
+    (together, apart)
 }
 
 /// What that is worth: it says that durable writes are slow, not how many there are.

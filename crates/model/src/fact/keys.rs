@@ -176,6 +176,7 @@ keys {
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
+    SCAN_FAILED "scan.failed" Count "places of a drive that a program could not read or write";
     SMART_AT "smart.at" Date "when SMART was read";
     SMART_CELSIUS "smart.celsius" Celsius "temperature of the drive";
     SMART_CELSIUS_WARNING "smart.celsius.warning" Celsius "temperature from which on the drive warns";
