@@ -19,8 +19,8 @@ const GENERIC: [Verdict; 3] =
 /// What a device shows whose requests are served late.
 const LATE: [Verdict; 4] =
     [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
-/// Share of the time in which tasks wait for I/O beyond what the device itself explains, from which on the disk below it may be
-/// busy with others (a choice; beside four programs of tests it was 0.5 to 0.7).
+/// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the disk below it is watched too,
+/// from which on that disk may be busy with others (a choice; beside four programs of tests it was 0.5 to 0.7).
 const OF_OTHERS: f64 = 0.3;
 /// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as sure as
 /// a clean verdict worth saying, and half of the time lost.
@@ -70,7 +70,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
 }
 
 /// What else than the device itself makes it late: it is served by tasks of a machine whose processors are short, or it
-/// shows a file of a disk for which others wait more than it does.
+/// shows a file of a disk for which others wait, or may wait.
 fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let disk = analysis.disk(finding.subject.device?);
     let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));
@@ -87,10 +87,20 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         let about = analysis.facts.about(Some(input), &disk);
         let below = about.last(key::DEVICE_BACKING)?.text();
         let (pressed, _) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
-        let others = pressed - own.min(1.0) > OF_OTHERS && !disk_names::is_device_number(below);
-        others.then(|| {
-            format!("its file lies on {below}, and tasks wait for I/O that is not its own")
-        })
+        if disk_names::is_device_number(below) {
+            return None;
+        }
+        // Time in which somebody waits is no sum: its own waits hide those of others, which only the disk below shows.
+        let is_watched = analysis.traces.iter().any(|trace| {
+            analysis.input(trace.listing) == input
+                && disk_names::is_disk_or_part(below, &trace.disk)
+        });
+        let (own, whose) = match is_watched {
+            true => (own.min(1.0), "that is not its own"),
+            false => (0.0, "that others may ask of it: watch it as well"),
+        };
+        (pressed - own > OF_OTHERS)
+            .then(|| format!("its file lies on {below}, and tasks wait for I/O {whose}"))
     })
 }
 
