@@ -11,12 +11,12 @@ const CASES: (usize, u64) = (1, 2026);
 /// with `cargo run --release -p iowhy-lab -- score --cases 1 --seed 2026`: 0.922 and four times 0.957.
 /// Raise them when they rise.
 const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
-/// Right or rightly admitted of each collection, at least: of 30, 30, 64, 35, 38, 38, 40, 37, 36, 44 and 49 that were published, and of 15
+/// Right or rightly admitted of each collection, at least: of those that were published, and of 15
 /// simulated ones that version 0.1.0 judged wrongly. When they were met, before any rule was changed for them, it was 57
 /// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth, 23 of the ninth,
 /// 30 of the tenth, 41 of the eleventh, 33 of the twelfth, 36 of the thirteenth, 31 of the fourteenth,
-/// 36 of the fifteenth, 28 of the sixteenth, 33 of the seventeenth.
-const RIGHT: [(&str, usize); 18] = [
+/// 36 of the fifteenth, 28 of the sixteenth, 33 of the seventeenth, 27 of the eighteenth, 18 of the nineteenth.
+const RIGHT: [(&str, usize); 20] = [
     ("A", 30),
     ("P2", 29),
     ("P3", 64),
@@ -31,9 +31,11 @@ const RIGHT: [(&str, usize); 18] = [
     ("P12", 48),
     ("P13", 40),
     ("P14", 38),
-    ("P15", 37),
+    ("P15", 38),
     ("P16", 38),
     ("P17", 39),
+    ("P18", 31),
+    ("P19", 21),
     ("W", 14),
 ];
 

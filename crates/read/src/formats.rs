@@ -100,6 +100,7 @@ mod redis_log;
 mod rocksdb_log;
 mod sadf;
 mod sar;
+mod server_log;
 mod smart;
 mod smartctl;
 mod smartd;
@@ -226,6 +227,7 @@ pub const FORMATS: &[Format] = &[
     rocksdb_log::FORMAT,
     sadf::FORMAT,
     sar::FORMAT,
+    server_log::FORMAT,
     smart::FORMAT,
     smartctl::FORMAT,
     smartd::FORMAT,

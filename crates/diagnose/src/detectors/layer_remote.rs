@@ -16,7 +16,7 @@
 //! The device is virtual by its model, by what was stated, or by its name; else it is only
 //! suspected. Reads of places that nobody touched before take at least three times as long as reads
 //! of places touched before, size for size, with at least ten of each and a chance below 1 %. Or the kernel's log says that a
-//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer.
+//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer, or an array answered that it is busy.
 //!
 //! ## Wrong if
 //! The disk is local behind a virtual name, and its own cache makes the second read quick.
@@ -99,12 +99,12 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         }
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
-        let what = "messages of the kernel that a server or peer did not answer";
+        let what = "messages of the kernel that a server or peer did not answer, or was busy";
         builder.log_lines(analysis, what, &logged, above);
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         finding.sentence = format!(
-            "{} did not answer in time: what waits for it waits for the network or for a disk of another machine",
+            "{} did not serve requests in time: what waits for it waits for the network or for a disk of another machine",
             candidate.disk
         );
         finding.confidence = OF_A_TARGET;

@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 18] = [
+const COLLECTIONS: [(&str, &str); 20] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -33,6 +33,8 @@ const COLLECTIONS: [(&str, &str); 18] = [
     ("P15", "Fifteenth collection, in the layout of the tools"),
     ("P16", "Sixteenth collection, in the layout of the tools"),
     ("P17", "Seventeenth collection, in the layout of the tools"),
+    ("P18", "Eighteenth collection, in the layout of the tools"),
+    ("P19", "Nineteenth collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 

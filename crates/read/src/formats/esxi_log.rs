@@ -55,6 +55,7 @@ const KINDS: &Kinds = &[
     (MessageKind::Link, &["pathstate.dead"]),
     (MessageKind::Link, &["ath vmhba", " is down"]),
     (MessageKind::Link, &["I/O could not be issued to device"]),
+    (MessageKind::Remote, &["dev \"naa.", " D:0x8 "]),
     (MessageKind::Timeout, &["H:0x3 "]),
     (MessageKind::Timeout, &["H:0x5 "]),
     (MessageKind::Timeout, &["Reservation error: Timeout"]),

@@ -93,7 +93,10 @@ fn row(line: &str) -> Option<Row<'_>> {
 #[derive(Default)]
 struct Statistics {
     seconds: Option<f64>,
+    /// Operation, calls, their mean time, ns.
     calls: Vec<(Op, f64, f64)>,
+    /// The same of calls that move no data.
+    others: Vec<(f64, f64)>,
 }
 
 #[derive(Default)]
@@ -116,7 +119,10 @@ impl Reader for GlusterProfile {
                 "READ" => Op::Read,
                 "WRITE" => Op::Write,
                 "FSYNC" => Op::Flush,
-                _ => return Step::Took,
+                _ => {
+                    self.open.others.push((row.calls, row.mean_ns));
+                    return Step::Took;
+                }
             };
             self.open.calls.push((op, row.calls, row.mean_ns));
         } else if let Some(rest) = text.strip_prefix("Duration:") {
@@ -149,26 +155,25 @@ impl Reader for GlusterProfile {
 
 impl GlusterProfile {
     fn pour(&mut self, sink: &mut dyn Sink) {
-        let Statistics { seconds, calls } = std::mem::take(&mut self.open);
-        if calls.is_empty() {
+        let Statistics { seconds, calls, others } = std::mem::take(&mut self.open);
+        if calls.is_empty() && others.is_empty() {
             return;
         }
         let device = sink.device(if self.brick.is_empty() { NAMELESS } else { &self.brick });
         let mut interval = Interval::new(device, Layer::Application);
-        match seconds {
-            Some(seconds) => {
-                interval.length = Some(Nanos::from_seconds(seconds));
-                for (op, calls, mean_ns) in calls {
-                    let known = rates(Some(calls / seconds), None, Some(mean_ns));
-                    interval.rates.extend(known.map(|rates| (op, rates)));
-                }
+        interval.length = seconds.map(Nanos::from_seconds);
+        if let Some(seconds) = seconds.filter(|_| !calls.is_empty()) {
+            for (op, calls, mean_ns) in calls {
+                let known = rates(Some(calls / seconds), None, Some(mean_ns));
+                interval.rates.extend(known.map(|rates| (op, rates)));
             }
-            // How long it was is not known: the mean over all calls is all that can be said.
-            None => {
-                let count: f64 = calls.iter().map(|(_, calls, _)| calls).sum();
-                let time: f64 = calls.iter().map(|(_, calls, mean)| calls * mean).sum();
-                interval.await_ns = Some(time / count).filter(|ns| *ns > 0.0 && ns.is_finite());
-            }
+        } else {
+            // How long it was is not known, or no data were moved: the mean over all calls is all that can be said.
+            let data = calls.iter().map(|(_, calls, mean)| (*calls, *mean));
+            let each: Vec<(f64, f64)> = if calls.is_empty() { others } else { data.collect() };
+            let count: f64 = each.iter().map(|(calls, _)| calls).sum();
+            let time: f64 = each.iter().map(|(calls, mean)| calls * mean).sum();
+            interval.await_ns = Some(time / count).filter(|ns| *ns > 0.0 && ns.is_finite());
         }
         sink.interval(interval);
     }

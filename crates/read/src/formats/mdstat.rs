@@ -75,6 +75,27 @@ const LABELS: &[&str] = &[
     "Internal Bitmap",
 ];
 
+/// Lines from the state to the count of active devices in a piece of `mdadm --detail`.
+const NEAR: usize = 2;
+/// States of an array (mdadm's Detail.c).
+const STATES: [&str; 13] = [
+    "clean",
+    "active",
+    "active-idle",
+    "write-pending",
+    "degraded",
+    "recovering",
+    "resyncing",
+    "reshaping",
+    "checking",
+    "read-only",
+    "Not Started",
+    "broken",
+    "FAILED",
+];
+/// What it calls an array that nobody named.
+const NAMELESS: &str = "md";
+
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
         [first, ..] if first.trim_start().starts_with("Personalities :") => Sniff::Yes,
@@ -85,8 +106,19 @@ fn sniff(lines: &[&str]) -> Sniff {
             let label = text.split_once(':').map(|(label, _)| label.trim());
             Sniff::from(matches!(label, Some("Version" | "Container")))
         }
+        [first, rest @ ..] if excerpt(first) => match rest.last() {
+            Some(last) if last.trim().starts_with("Active Devices :") => Sniff::Yes,
+            _ if rest.len() < NEAR => Sniff::More,
+            _ => Sniff::No,
+        },
         _ => Sniff::No,
     }
+}
+
+/// `State : clean, degraded, recovering`, with which a piece of `mdadm --detail` begins where the lines above were left out.
+fn excerpt(line: &str) -> bool {
+    let words = line.trim().strip_prefix("State : ");
+    words.is_some_and(|words| words.split(',').all(|word| STATES.contains(&word.trim())))
 }
 
 /// `/dev/md0:` above the details of an array.
@@ -169,6 +201,9 @@ impl Reader for Mdstat {
             return Step::Took;
         }
         self.place = self.places.next(sink);
+        if self.array.is_empty() && excerpt(line) {
+            (self.array, self.detailed) = (NAMELESS.to_string(), true);
+        }
         let took = text.is_empty()
             || text.starts_with("Personalities :")
             || text.starts_with("unused devices:")

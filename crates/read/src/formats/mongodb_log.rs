@@ -3,7 +3,8 @@
 //! ## Reads
 //! `Checkpoint has been running for 27 seconds and wrote`, `Checkpoint ran for`, `flushing mmaps took 18467ms`,
 //! and `Slow query` with the time that it read from the disk (`timeReadingMicros`), in the JSON lines of 4.4 and
-//! later and in the older text. They become facts: how many, and the longest.
+//! later and in the older text. They become facts: how many, and the longest. `serverStatus was very slow` becomes an operation of the
+//! server, as long as its last step says.
 //!
 //! ## Where it comes from
 //! `/var/log/mongodb/mongod.log`, `kubectl logs`.
@@ -14,16 +15,18 @@
 //! ## Traps
 //! Only queries slower than a limit (100 ms) are logged. A checkpoint that runs is reported several times, so
 //! checkpoints are counted by their start. A checkpoint is many writes and is slow by intent where there is much to write: its
-//! time is no latency. `timeReadingMicros` is the sum over all reads of a query.
+//! time is no latency. `timeReadingMicros` is the sum over all reads of a query. A slow `serverStatus` waits for a processor, a lock
+//! or the storage engine; only one that takes longer than a second is logged.
 //!
 //! ## Cannot know
 //! How many reads a query did, which disk, what else used it. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Op, Sink};
 
+use crate::counters::slow_log::SlowLog;
 use crate::counters::stated::state;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,6 +38,18 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(MongodbLog::default()),
 };
 
+/// What is said of a server that needs long to count its own state.
+const STATUS: &str = "serverStatus was very slow";
+/// From when on it is said, us (db/ftdc of MongoDB).
+const STATUS_US: u64 = 1_000_000;
+
+/// When a line was written: the first word of the older text, `$date` of the JSON.
+fn moment(line: &str) -> Option<WallTime> {
+    let json = line.split_once("\"$date\":\"").and_then(|(_, rest)| rest.split('"').next());
+    let text = json.or_else(|| line.split_whitespace().find(|word| word.contains('T')))?;
+    WallTime::read(text.split_once('+').map_or(text, |(time, _)| time))
+}
+
 /// A line that tells of I/O.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Entry {
@@ -44,12 +59,14 @@ enum Entry {
     Flush(f64),
     /// Microseconds that a query read from the disk.
     Read(u64),
+    /// Milliseconds that the server needed to count its own state.
+    Status(u64),
 }
 
 impl Entry {
     fn of(line: &str) -> Option<Entry> {
         let after = |text: &str| line.split_once(text).map(|(_, rest)| rest);
-        let words = ["Checkpoint ", "flushing mmaps took ", "timeReadingMicros"];
+        let words = ["Checkpoint ", "flushing mmaps took ", "timeReadingMicros", STATUS];
         if !words.iter().any(|word| line.contains(word)) {
             return None;
         }
@@ -61,12 +78,28 @@ impl Entry {
         if let Some(rest) = after("flushing mmaps took ") {
             return decimal(rest.split_once("ms")?.0).map(Entry::Flush);
         }
+        if let Some(rest) = after(STATUS) {
+            return last_step(rest).map(Entry::Status);
+        }
         let query = line.contains("\"Slow query\"") || line.contains(" storage:{ data:");
         let rest = after("timeReadingMicros").filter(|_| query)?;
         let digits = rest.trim_start_matches(['"', ':', ' ']);
         let end = digits.find(|c: char| !c.is_ascii_digit())?;
         integer(digits.get(..end)?).map(Entry::Read)
     }
+}
+
+/// Time at the end of the last step that is named, ms: `{ after basic: 12, after asserts: 12, ..., at end: 8560 }`, in JSON with
+/// quotation marks and without blanks.
+fn last_step(text: &str) -> Option<u64> {
+    let steps = text.match_indices([',', '}']).filter_map(|(end, _)| {
+        let (label, value) = text.get(..end)?.rsplit_once(':')?;
+        let label = label.trim_end_matches(['"', '\\']);
+        let step = label.rsplit([',', '{', '"']).next()?.trim();
+        let named = step.starts_with("after ") || step == "at end";
+        integer(value.trim()).filter(|_| named)
+    });
+    steps.max()
 }
 
 #[derive(Default)]
@@ -78,6 +111,8 @@ struct MongodbLog {
     flushes: u64,
     slowest_ms: f64,
     longest_us: u64,
+    slow: SlowLog,
+    statuses: u64,
 }
 
 impl MongodbLog {
@@ -88,7 +123,7 @@ impl MongodbLog {
 }
 
 impl Reader for MongodbLog {
-    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         match Entry::of(line) {
             Some(Entry::Checkpoint(seconds)) => {
                 if seconds < self.running_s || self.running_s == 0.0 {
@@ -102,6 +137,11 @@ impl Reader for MongodbLog {
                 self.slowest_ms = self.slowest_ms.max(ms);
             }
             Some(Entry::Read(us)) => self.longest_us = self.longest_us.max(us),
+            Some(Entry::Status(ms)) => {
+                self.statuses += 1;
+                let ns = ms.saturating_mul(1_000_000);
+                self.slow.take(("mongodb", Op::Other, "serverStatus"), ns, moment(line), sink);
+            }
             None if line.contains("flushing mmaps took") => {
                 return Step::Skipped("the line does not say how long it took".to_string());
             }
@@ -125,6 +165,9 @@ impl Reader for MongodbLog {
             state(None, "flush.slow", self.flushes.to_string(), sink);
             state(None, "flush.slowest", format!("{} us", self.slowest_ms * 1e3), sink);
         }
+        if self.statuses > 0 {
+            self.slow.state_threshold(STATUS_US, sink);
+        }
         if self.longest_us > 0 {
             state(None, "query.read-wait", format!("{} us", self.longest_us), sink);
         }
@@ -133,7 +176,24 @@ impl Reader for MongodbLog {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::scan::recorded as read;
+
+    #[test]
+    fn a_slow_status_took_as_long_as_its_last_step() {
+        let old = "2018-04-23T14:17:08.626+0000 I COMMAND  [ftdc] serverStatus was very slow: { after basic: 12, after asserts: 22, \
+                   after wiredTiger: 8560, at end: 8561 }";
+        assert_eq!(Entry::of(old), Some(Entry::Status(8561)));
+        let json = "{\"t\":{\"$date\":\"2021-08-10T20:24:16.160+00:00\"},\"s\":\"I\",  \"c\":\"COMMAND\",  \"id\":20499, \
+                    \"msg\":\"serverStatus was very slow\",\"attr\":{\"timeStats\":{\"after basic\":1,\"after asserts\":3,\"at end\":1030}}}";
+        assert_eq!(Entry::of(json), Some(Entry::Status(1030)));
+        // Cut off, as people paste it; and a sentence about it.
+        assert_eq!(Entry::of(&old[..120]), Some(Entry::Status(22)));
+        assert_eq!(Entry::of("serverStatus was very slow again, after basic: checks"), None);
+        let later = old.replace("08.626", "10.126");
+        assert_eq!(moment(&later).unwrap().since(moment(old).unwrap()), Some(1.5));
+        assert_eq!(read(&format!("{old}\n{later}\n")).listings[0].events.len(), 2);
+    }
 
     #[test]
     fn a_checkpoint_told_twice_is_one() {

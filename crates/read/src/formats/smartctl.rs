@@ -50,6 +50,8 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(Smartctl::default()),
 };
 
+/// What stands behind a short label at least: values begin in a column of their own.
+const INDENT: &str = "        ";
 /// Lines ahead in which a command line or a heading must be followed by smartctl's own words.
 const NEAR: usize = 4;
 
@@ -164,7 +166,15 @@ const ASIDE: &[&str] = &[
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    Sniff::announced(lines, NEAR, begins, announces)
+    // What is left of a SAS drive's record when its first lines were cut off.
+    let label = |line: &str, label: &str| {
+        line.strip_prefix(label).is_some_and(|rest| rest.starts_with(INDENT))
+    };
+    match lines {
+        [first] if label(first, "Vendor:") => Sniff::More,
+        [first, second, ..] if label(first, "Vendor:") => label(second, "Product:").into(),
+        _ => Sniff::announced(lines, NEAR, begins, announces),
+    }
 }
 
 /// A line that only smartctl prints.
@@ -183,6 +193,7 @@ fn begins(line: &str) -> bool {
         || text.starts_with("SMART Self-test log structure")
         || text.starts_with("SMART Error Log Version:")
         || text == "After command completion occurred, registers were:"
+        || text == "Error counter log:"
         || logged(text).is_some()
         || is_self_test(text)
         || scanned(text).is_some()

@@ -294,6 +294,8 @@ pub(super) fn is_bare(line: &str) -> bool {
             || numbered("mr_sas")
             || numbered("sd ")
             || numbered("nvme nvme")
+            || numbered("connection")
+            || numbered("scsi ")
             || numbered("scsi host"))
             && line.contains(": ")
 }
