@@ -21,7 +21,8 @@
 use iowhy_model::{Level, Sink};
 
 use crate::drive::health::{Places, drive_named, state};
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::text::invocation::invocation;
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -46,8 +47,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `badblocks -sv /dev/sdb`.
 fn command(line: &str) -> Option<String> {
-    let named = line.split_whitespace().any(|word| word.rsplit('/').next() == Some("badblocks"));
-    if named { drive_named(line) } else { None }
+    invocation(line, "badblocks")?;
+    drive_named(line)
 }
 
 /// Blocks that could not be read or written or came back different.
@@ -58,7 +59,9 @@ fn failed(line: &str) -> Option<u64> {
         .and_then(|rest| rest.split_once(" bad blocks found."));
     let rest = match end {
         Some((_, rest)) => rest,
-        None if text.contains("% done, ") => text.split_once(" elapsed.")?.1,
+        None if text.split_once("% done, ").is_some_and(|(share, _)| decimal(share).is_some()) => {
+            text.split_once(" elapsed.")?.1
+        }
         None => return None,
     };
     let inside = rest.rsplit_once('(').and_then(|(_, inside)| inside.strip_suffix(" errors)"));

@@ -22,6 +22,7 @@
 use iowhy_model::{Level, Sink};
 
 use crate::drive::health::{Places, is_name, state};
+use crate::text::invocation::invocation;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -68,13 +69,12 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// A banner or a command line.
 fn announces(line: &str) -> bool {
-    line.trim().starts_with("GNU ddrescue ")
-        || line.contains("ddrescue -")
-        || source(line).is_some()
+    line.trim().starts_with("GNU ddrescue ") || source(line).is_some()
 }
 
 /// The drive that a command reads: `ddrescue -d -r3 /dev/sdb image map`.
 fn source(line: &str) -> Option<&str> {
+    invocation(line, "ddrescue")?;
     let mut words = line.split_whitespace();
     words.find(|word| word.rsplit('/').next() == Some("ddrescue"))?;
     let name = words.find_map(|word| word.strip_prefix("/dev/"))?;

@@ -41,7 +41,10 @@ pub const FORMAT: Format = Format {
     level: Level::C,
     sniff: |lines| {
         let first = lines.first().copied().unwrap_or_default();
-        Sniff::from(slow(first).is_some() || Syncs::of(first).is_some())
+        // The time in front is the line's own: without it the line begins with a word.
+        let whole = first.starts_with(|c: char| c.is_ascii_digit() || c == '[' || c == '{');
+        let begins = |(sentence, _): (&Sentence, f64)| whole || !sentence.is_timed;
+        Sniff::from(slow(first).is_some_and(begins) || Syncs::of(first).is_some())
     },
     reader: || Box::new(ServerLog::default()),
 };
@@ -56,6 +59,8 @@ struct Sentence {
     before: &'static str,
     after: &'static str,
     unit_ns: f64,
+    /// Whether its lines begin with their time.
+    is_timed: bool,
     /// From when on it is logged unless somebody set another bound, us.
     logged_us: u64,
 }
@@ -76,6 +81,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "write data to disk cost:",
         after: "ms (threshold=",
         unit_ns: MS,
+        is_timed: true,
         logged_us: 300_000,
     },
     Sentence {
@@ -86,6 +92,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "flushOrSync took ",
         after: "ms (threshold=",
         unit_ns: MS,
+        is_timed: true,
         logged_us: 300_000,
     },
     Sentence {
@@ -96,6 +103,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "cost: ",
         after: " ms, current pipeline:",
         unit_ns: MS,
+        is_timed: true,
         logged_us: 100_000,
     },
     Sentence {
@@ -106,6 +114,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "] took [",
         after: "ms] which is above the warn threshold of [",
         unit_ns: MS,
+        is_timed: true,
         logged_us: 5_000_000,
     },
     Sentence {
@@ -116,6 +125,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "cluster state took [",
         after: "ms] which is above the warn threshold of [",
         unit_ns: MS,
+        is_timed: true,
         logged_us: 10_000_000,
     },
     Sentence {
@@ -126,6 +136,7 @@ const SENTENCES: [Sentence; 9] = [
         before: ": ",
         after: " sec",
         unit_ns: SECOND,
+        is_timed: false,
         logged_us: 500_000,
     },
     Sentence {
@@ -136,6 +147,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "log write elapsed time ",
         after: "ms, size ",
         unit_ns: MS,
+        is_timed: false,
         logged_us: 500_000,
     },
     Sentence {
@@ -146,6 +158,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "took an abnormally long time (",
         after: " seconds) to be serviced by the OS",
         unit_ns: SECOND,
+        is_timed: false,
         logged_us: 10_000_000,
     },
     Sentence {
@@ -156,6 +169,7 @@ const SENTENCES: [Sentence; 9] = [
         before: "took an abnormally long time (",
         after: " seconds) to be serviced by the OS",
         unit_ns: SECOND,
+        is_timed: false,
         logged_us: 10_000_000,
     },
 ];
@@ -194,12 +208,19 @@ impl Syncs {
     }
 }
 
+/// Words from the begin of a line among which its time is looked for.
+const FIRST: usize = 8;
+
 /// When the line was written: `2023-08-15 02:02:40,008 WARN`, `[2026-02-12T21:51:51,711][WARN ]`.
 fn moment(line: &str) -> Option<WallTime> {
-    let text = line.strip_prefix('[').unwrap_or(line);
-    let head = text.split(']').next()?.replace(',', ".");
-    let words: Vec<&str> = head.split_whitespace().take(2).collect();
-    WallTime::read(&words.join(" ")).or_else(|| WallTime::read(words.first()?))
+    let text = line.replace(['[', ']', '"'], " ").replace(',', ".");
+    let words: Vec<&str> = text.split_whitespace().take(FIRST).collect();
+    let dated = |word: &str| word.contains(['-', '/']);
+    words.iter().zip(words.iter().skip(1)).find_map(|(word, next)| {
+        let pair = || WallTime::read(&format!("{word} {next}"));
+        let one = || WallTime::read(word).filter(|_| word.contains(':'));
+        dated(word).then(|| pair().or_else(one))?
+    })
 }
 
 #[derive(Default)]
@@ -297,6 +318,17 @@ mod tests {
         ] {
             assert!(slow(other).is_none(), "{other}");
         }
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_line() {
+        let later = |line: &str, then: &str| moment(then)?.since(moment(line)?);
+        let hdfs =
+            "2023-08-15 02:02:40,008 WARN org.apache.hadoop.hdfs.server.datanode.DataNode: Slow";
+        assert_eq!(later(hdfs, &hdfs.replace("40,008", "41,508")), Some(1.5));
+        let pod = "[pod/indexer-0/indexer] [2026-02-12T21:51:51,711][WARN ][o.o.m.f.FsHealthService  ] [n] health";
+        assert_eq!(later(pod, &pod.replace("51,711", "54,211")), Some(2.5));
+        assert_eq!(moment("WARN datanode.DataNode: Slow flushOrSync"), None);
     }
 
     #[test]
