@@ -336,6 +336,7 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P14-27-reads-of-a-drive-below-volumes", "doubled"),
     // Times of whole seconds: that a line stands twice may be two errors of one second.
     ("published/P15-36-four-ports-handled-at-once", "doubled"),
+    ("published/P18-24-reset-in-the-event-log-of-windows", "doubled"),
     // The banner, which tells that the first report counts since boot, is cut, or stands somewhere else.
     ("published/P13-14-eight-members-since-the-start", "heading-halved"),
     ("published/P2-28-untrimmed-osd-c", "shuffled"),

@@ -51,6 +51,16 @@ fn command(line: &str) -> Option<String> {
     drive_named(line)
 }
 
+/// `12.34% done, 1:23:45 elapsed.`, behind the name of a test where it is the first; `19075872done, ...` where the terminal drew
+/// it over the number of a block.
+fn is_progress(text: &str) -> bool {
+    let Some((head, _)) = text.split_once("done, ") else { return false };
+    let is_named = ["Testing with ", "Checking for "].iter().any(|start| head.starts_with(start));
+    let share =
+        if is_named { head.rsplit_once(": ").map_or(head, |(_, share)| share) } else { head };
+    decimal(share.trim_end_matches([' ', '%'])).is_some()
+}
+
 /// Blocks that could not be read or written or came back different.
 fn failed(line: &str) -> Option<u64> {
     let text = line.trim();
@@ -59,9 +69,7 @@ fn failed(line: &str) -> Option<u64> {
         .and_then(|rest| rest.split_once(" bad blocks found."));
     let rest = match end {
         Some((_, rest)) => rest,
-        None if text.split_once("% done, ").is_some_and(|(share, _)| decimal(share).is_some()) => {
-            text.split_once(" elapsed.")?.1
-        }
+        None if is_progress(text) => text.split_once(" elapsed.")?.1,
         None => return None,
     };
     let inside = rest.rsplit_once('(').and_then(|(_, inside)| inside.strip_suffix(" errors)"));
@@ -135,6 +143,9 @@ mod tests {
         for (line, count) in [
             ("Pass completed, 24 bad blocks found. (20/3/1 errors)", Some(24)),
             (" 12.34% done, 1:23:45 elapsed. (3/0/0 errors)", Some(3)),
+            ("Testing with random pattern: 0.05% done, 0:04 elapsed. (0/1/0 errors)", Some(1)),
+            ("19075872done, 1:34:03 elapsed. (32/0/0 errors)", Some(32)),
+            ("9:  6.40% done, 4:07 elapsed. (4/0/0 errors)", None),
             ("Pass completed, 7 bad blocks found.", Some(7)),
             ("12.34% done, 1:23:45 elapsed.", None),
             ("12.34% done, 1:23:45 elapsed. (3/0 errors)", None),
