@@ -88,15 +88,9 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// What rows of averages say: of all devices together, which may be ways to flush one disk, and of each by itself where
 /// several write as well as flush.
 fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
-    let rows = || listing.intervals.iter().filter(|row| row.layer != Layer::Block);
-    let mut each: Vec<(DeviceId, Waits)> = Vec::new();
-    for row in rows() {
-        let place = each.iter().position(|(device, _)| *device == row.device);
-        let place = place.unwrap_or_else(|| {
-            each.push((row.device, Waits::default()));
-            each.len() - 1
-        });
-        let Some((_, waits)) = each.get_mut(place) else { continue };
+    let mut each: BTreeMap<DeviceId, Waits> = BTreeMap::new();
+    for row in listing.intervals.iter().filter(|row| row.layer != Layer::Block) {
+        let waits = each.entry(row.device).or_default();
         for (op, rates) in &row.rates {
             let Some(ms) = rates.await_ns.map(|ns| ns / 1e6).filter(|ms| *ms > 0.0) else {
                 continue;
@@ -113,10 +107,10 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
         }
     }
     let both = |waits: &Waits| !waits.flushes.is_empty() && !waits.writes.is_empty();
-    let is_apart = each.iter().filter(|(_, waits)| both(waits)).count() > 1;
+    let is_apart = each.values().filter(|waits| both(waits)).count() > 1;
     let mut together = Waits::default();
     let mut apart = Vec::new();
-    for (_, waits) in each {
+    for waits in each.into_values() {
         if is_apart && both(&waits) {
             apart.push(waits);
         } else {

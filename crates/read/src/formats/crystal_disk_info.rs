@@ -149,11 +149,6 @@ fn row(text: &str) -> Option<Row> {
         digits == "---" || digits.parse::<u16>().is_ok_and(|value| value < 256)
     };
     match words[..] {
-        [number, ref normals @ .., value, _] | [number, ref normals @ .., value, _, _]
-            if normals.len() == 3 && normals.iter().all(normal) && raw(value).is_some() =>
-        {
-            Some(Row { id: id(number)?, raw: raw(value)?, is_ata: true })
-        }
         [number, a, b, c, value, _, ..] if [a, b, c].iter().all(normal) => {
             Some(Row { id: id(number)?, raw: raw(value)?, is_ata: true })
         }
