@@ -5,6 +5,21 @@ use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time};
 use crate::WallTime;
 use crate::counters::stated::state;
 
+/// Words from the begin of a line among which its time is looked for.
+const FIRST: usize = 8;
+
+/// When a line was written: `2023-08-15 02:02:40,008 WARN`, `[2026-02-12T21:51:51,711][WARN ]`.
+pub(crate) fn moment(line: &str) -> Option<WallTime> {
+    let text = line.replace(['[', ']', '"'], " ").replace(',', ".");
+    let words: Vec<&str> = text.split_whitespace().take(FIRST).collect();
+    let dated = |word: &str| word.contains(['-', '/']);
+    words.iter().zip(words.iter().skip(1)).find_map(|(word, next)| {
+        let pair = || WallTime::read(&format!("{word} {next}"));
+        let one = || WallTime::read(word).filter(|_| word.contains(':'));
+        dated(word).then(|| pair().or_else(one))?
+    })
+}
+
 /// What such a log has named so far.
 #[derive(Default)]
 pub(crate) struct SlowLog {

@@ -20,7 +20,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::drive::health::{Places, drive_named, state};
+use crate::drive::health::{Drive, Places, drive_named};
 use crate::text::invocation::invocation;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
@@ -38,8 +38,6 @@ pub const FORMAT: Format = Format {
 const NEAR: usize = 16;
 /// Kinds of failure that are counted apart: read, write, compare.
 const KINDS: usize = 3;
-/// What it calls a drive whose path nobody named.
-const NAMELESS: &str = "drive";
 
 fn sniff(lines: &[&str]) -> Sniff {
     Sniff::announced(lines, NEAR, |line| failed(line).is_some(), |line| command(line).is_some())
@@ -83,7 +81,7 @@ fn failed(line: &str) -> Option<u64> {
 
 #[derive(Default)]
 struct Badblocks {
-    device: Option<String>,
+    drive: Drive,
     places: Places,
     /// The last count and where it stood.
     last: Option<(u64, String)>,
@@ -95,7 +93,7 @@ impl Reader for Badblocks {
         let text = line.trim();
         if let Some(name) = command(line) {
             self.finish(sink);
-            self.device = Some(name);
+            self.drive.named(&name);
         } else if let Some(count) = failed(line) {
             self.last = Some((count, place));
         } else {
@@ -123,13 +121,15 @@ impl Reader for Badblocks {
     }
 
     fn above(&mut self, line: &str) {
-        self.device = command(line).or(self.device.take());
+        if let Some(name) = command(line) {
+            self.drive.named(&name);
+        }
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         let Some((count, place)) = self.last.take() else { return };
-        let device = self.device.as_deref().unwrap_or(NAMELESS);
-        state(sink, device, "scan.failed", count.to_string(), &place);
+        self.drive.state("scan.failed", count.to_string(), &place);
+        self.drive.pour(sink);
     }
 }
 

@@ -23,7 +23,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::drive::health::{Drive, Places, leading};
+use crate::drive::health::{Drive, Places, leading, nvme_value};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -62,19 +62,15 @@ const NVME: [&str; 15] = [
     "media_errors",
     "num_err_log_entries",
 ];
-/// 0 degrees Celsius in the kelvins of the NVMe health log.
-const KELVIN: u64 = 273;
 /// Speeds of a SATA link as the program names them, and in smartctl's words.
 const LINKS: [(&str, &str); 3] =
     [("SATA/150", "1.5 Gb/s"), ("SATA/300", "3.0 Gb/s"), ("SATA/600", "6.0 Gb/s")];
 /// Labels of a drive's record that hold no fact of ours.
-const KNOWN: [&str; 22] = [
-    "Serial Number",
+const KNOWN: [&str; 20] = [
     "Disk Size",
     "Buffer Size",
     "Queue Depth",
     "# of Sectors",
-    "Interface",
     "Major Version",
     "Minor Version",
     "Power On Count",
@@ -241,12 +237,8 @@ impl CrystalDiskInfo {
                 }
             }
             "Health Status" => self.health(value),
-            _ => {
-                if label == "Serial Number" {
-                    self.drive.serial(value);
-                }
-                return KNOWN.contains(&label);
-            }
+            "Serial Number" => self.drive.serial(value),
+            _ => return KNOWN.contains(&label),
         }
         true
     }
@@ -273,10 +265,10 @@ impl CrystalDiskInfo {
     fn attribute(&mut self, row: &Row) {
         if !row.is_ata {
             let place = usize::try_from(row.id).ok().and_then(|id| id.checked_sub(1));
-            if let Some(name) = place.and_then(|place| NVME.get(place)) {
-                let value =
-                    if *name == "temperature" { row.raw.saturating_sub(KELVIN) } else { row.raw };
-                self.state(&format!("smart.nvme.{name}"), value.to_string());
+            if let Some(name) = place.and_then(|place| NVME.get(place))
+                && let Some(value) = nvme_value(name, &row.raw.to_string())
+            {
+                self.state(&format!("smart.nvme.{name}"), value);
             }
             return;
         }

@@ -21,7 +21,7 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::drive::health::{Places, is_name, state};
+use crate::drive::health::{Drive, Places, is_name};
 use crate::text::invocation::invocation;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -60,8 +60,6 @@ const LABELS: [&str; 20] = [
     "tried",
     "since last successful read",
 ];
-/// What it calls a drive whose path nobody named.
-const NAMELESS: &str = "drive";
 
 fn sniff(lines: &[&str]) -> Sniff {
     Sniff::announced(lines, NEAR, |line| pairs(line).is_some(), announces)
@@ -99,7 +97,7 @@ fn pair(part: &str) -> Option<(&'static str, &str)> {
 
 #[derive(Default)]
 struct Ddrescue {
-    device: Option<String>,
+    drive: Drive,
     places: Places,
     /// Where the last count stood.
     place: String,
@@ -112,7 +110,7 @@ impl Reader for Ddrescue {
         let place = self.places.next(sink);
         if let Some(name) = source(line) {
             self.pour(sink);
-            self.device = Some(name.to_string());
+            self.drive.named(name);
             return Step::Took;
         }
         let Some(pairs) = pairs(line) else {
@@ -144,7 +142,7 @@ impl Reader for Ddrescue {
 
     fn above(&mut self, line: &str) {
         if let Some(name) = source(line) {
-            self.device = Some(name.to_string());
+            self.drive.named(name);
         }
     }
 
@@ -158,8 +156,8 @@ impl Ddrescue {
         let (areas, errors) = (self.areas.take(), self.errors.take());
         // Reads fail several times in one area: areas count where there are any.
         let Some(count) = areas.filter(|areas| *areas > 0).or(errors).or(areas) else { return };
-        let device = self.device.as_deref().unwrap_or(NAMELESS);
-        state(sink, device, "scan.failed", count.to_string(), &self.place);
+        self.drive.state("scan.failed", count.to_string(), &self.place);
+        self.drive.pour(sink);
     }
 }
 
@@ -174,7 +172,7 @@ mod tests {
         let of = |fact: &iowhy_model::Fact| {
             (recording.device_of(fact.device.unwrap()).name.clone(), fact.value.to_string())
         };
-        facts.map(of).collect()
+        facts.filter(|fact| fact.key.name() == "scan.failed").map(of).collect()
     }
 
     #[test]

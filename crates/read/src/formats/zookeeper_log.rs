@@ -20,8 +20,8 @@
 
 use iowhy_model::{Level, Op, Sink};
 
-use crate::counters::slow_log::SlowLog;
-use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+use crate::counters::slow_log::{SlowLog, moment};
+use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -48,12 +48,6 @@ fn slow_sync(line: &str) -> Option<u64> {
     let (_thread, rest) = rest.split_once(" took ")?;
     let (ms, rest) = rest.split_once("ms ")?;
     rest.starts_with("which will adversely ").then(|| integer(ms))?
-}
-
-/// When the line was written: `2021-03-31 07:37:45,243`.
-fn moment(line: &str) -> Option<WallTime> {
-    let words: Vec<&str> = line.split_whitespace().take(2).collect();
-    WallTime::read(&words.join(" ").replace(',', "."))
 }
 
 #[derive(Default)]
