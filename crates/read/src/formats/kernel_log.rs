@@ -68,7 +68,10 @@ pub const FORMAT: Format = Format {
 /// behind the name, as one of a published capture did (drivers/scsi/constants.c, scsi_print_sense).
 const GO_ON: [&str; 5] =
     ["Result: hostbyte=", "Sense Key :", "Add. Sense:", "Descriptor sense data", "CDB: "];
-/// Arrays and complaints remembered.
+/// How the SCSI layer begins to tell of a command that failed, since 2.6.25 (drivers/scsi/scsi_lib.c, scsi_io_completion).
+const FAILED: [&str; 4] =
+    ["] Unhandled sense code", "] Unhandled error code", "FAILED Result: ", "] Result: hostbyte="];
+/// Arrays, ports and complaints remembered.
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
 
@@ -370,6 +373,10 @@ struct KernelLog {
     port: String,
     /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of their own.
     told_of: String,
+    /// The port of which the last message said that it works again: the failed command is told of next.
+    recovered: Option<String>,
+    /// Ports and the disks behind them, as far as that was told.
+    behind: HashSet<(String, String)>,
     /// The disk whose last message was a read error.
     read_error: String,
     complaints: Complaints,
@@ -569,6 +576,24 @@ impl KernelLog {
         !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
     }
 
+    /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for UDMA/133`), it hands the command
+    /// that failed back to the SCSI layer, which names the disk in the next line (drivers/ata/libata-eh.c, ata_eh_finish).
+    fn tell_port(&mut self, named: Option<&str>, message: &str, place: &str, sink: &mut dyn Sink) {
+        let recovered = self.recovered.take();
+        let is_single = message.starts_with("ata") && message.contains(".00: configured for ");
+        if is_single {
+            self.recovered = named.map(str::to_string);
+            return;
+        }
+        let failed =
+            names::address(message).is_some() && FAILED.iter().any(|words| message.contains(words));
+        let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
+        let told = (port.clone(), disk.to_string());
+        if self.behind.len() < ARRAYS && self.behind.insert(told) {
+            fact(disk, key::DEVICE_PORT, FactValue::Text(port), place.to_string(), sink);
+        }
+    }
+
     /// Takes what the array driver says: `data-check of RAID array md3`, `md3: data-check done.`
     /// (drivers/md/md.c, md_do_sync).
     fn array(&mut self, said: &str) {
@@ -613,6 +638,7 @@ impl KernelLog {
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
             self.port = port.to_string();
         }
+        self.tell_port(named, message, &place, sink);
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
         }
@@ -798,6 +824,34 @@ mod tests {
         let set = "ata1.00: exception Emask 0×0 SAct 0×0 SErr 0×0 action 0×6 frozen\n";
         let facts = crate::scan::recorded(set).listings.remove(0).facts;
         assert!(facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("timeout")));
+    }
+
+    #[test]
+    fn the_disk_behind_a_port_is_told_when_its_command_comes_back() {
+        let behind = |log: &str| -> Vec<(String, String)> {
+            let facts = crate::scan::recorded(log);
+            let told = facts.listings[0].facts.iter().filter(|fact| fact.key == key::DEVICE_PORT);
+            told.filter_map(|fact| {
+                let disk = facts.device_of(fact.device?).name.clone();
+                Some((disk, fact.value.text()?.to_string()))
+            })
+            .collect()
+        };
+        let unread = "[ 2639.557934] ata1.00: error: { UNC }\n\
+                      [ 2639.563242] ata1.00: configured for UDMA/133\n";
+        for failed in [
+            "[ 2639.563280] sd 0:0:0:0: [sda] Unhandled sense code\n",
+            "[ 2639.563280] sd 0:0:0:0: [sda] tag#5 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE\n",
+        ] {
+            let told = ("sda".to_string(), "ata1".to_string());
+            assert_eq!(behind(&format!("{unread}{failed}{unread}{failed}")), [told], "{failed}");
+        }
+        // At the start disks and ports are found side by side.
+        let found = "[    1.563280] sd 0:0:0:0: [sda] Write Protect is off\n";
+        assert!(behind(&format!("{unread}{found}")).is_empty());
+        let between = "[ 2639.563250] ata2: EH complete\n";
+        let failed = "[ 2639.563280] sd 0:0:0:0: [sda] Unhandled sense code\n";
+        assert!(behind(&format!("{unread}{between}{failed}")).is_empty());
     }
 
     #[test]
