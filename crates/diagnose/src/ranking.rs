@@ -237,13 +237,15 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     finding
 }
 
-/// What is said first is worth what the first is worth. The order stays, and what stands stands.
+/// What is said first is worth what the first is worth in the laboratory. The order stays.
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level_of_first(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence);
-        let least = if first.stands() { STANDS } else { 0.0 };
+        // How rare a cause is in the laboratory does not silence it in the field: what stands there stands.
+        let in_field = analysis.options.calibration == Calibration::Field;
+        let least = if first.stands() && in_field { STANDS } else { 0.0 };
         first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
         first.confidence = medium_readings::bounded(analysis, first);
     }
