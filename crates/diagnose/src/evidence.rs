@@ -17,3 +17,4 @@ pub mod requesters;
 pub mod runs;
 pub mod shortage;
 pub mod unaccused;
+pub mod unseen_wait;

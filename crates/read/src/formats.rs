@@ -63,9 +63,11 @@ mod iowhy_capture;
 mod iowhy_jsonl;
 mod jbd2;
 mod kernel_log;
+mod kernel_stack;
 mod latency_outliers;
 mod lsblk;
 mod lspci;
+mod lvs;
 mod mdstat;
 mod memory;
 mod mongodb_log;
@@ -96,6 +98,7 @@ mod pylatencymap;
 mod quantize;
 mod rados_bench;
 mod raid_controller;
+mod rbd_perf;
 mod redis_log;
 mod rocksdb_log;
 mod sadf;
@@ -190,9 +193,11 @@ pub const FORMATS: &[Format] = &[
     iowhy_jsonl::FORMAT,
     jbd2::FORMAT,
     kernel_log::FORMAT,
+    kernel_stack::FORMAT,
     latency_outliers::FORMAT,
     lsblk::FORMAT,
     lspci::FORMAT,
+    lvs::FORMAT,
     mdstat::FORMAT,
     memory::FORMAT,
     mongodb_log::FORMAT,
@@ -222,6 +227,7 @@ pub const FORMATS: &[Format] = &[
     pylatencymap::FORMAT,
     quantize::FORMAT,
     rados_bench::FORMAT,
+    rbd_perf::FORMAT,
     raid_controller::FORMAT,
     redis_log::FORMAT,
     rocksdb_log::FORMAT,

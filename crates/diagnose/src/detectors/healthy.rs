@@ -16,7 +16,7 @@
 //! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Where
 //! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
 //! input with a listing that was not read, or with lines about a device that cannot be used, clears
-//! nobody.
+//! nobody; nor does one whose processors waited for more I/O (iowait) than twice what its disks had in flight.
 //!
 //! ## Wrong if
 //! The capture missed the bad moment, or ran at a quiet hour.
@@ -39,6 +39,7 @@ use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
 use crate::evidence::unaccused;
+use crate::evidence::unseen_wait;
 use crate::facts::disk_names;
 use crate::measures::missed_revolution;
 use crate::phrase;
@@ -116,7 +117,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let denied = denied(analysis, (&rows, &narrowest));
     for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         // Who has not read all of it clears nobody.
-        if unaccused::unread(analysis, input).is_some() {
+        if unaccused::unread(analysis, input).is_some() || unseen_wait::is_unseen(analysis, input) {
             continue;
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();

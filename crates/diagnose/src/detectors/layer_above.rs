@@ -3,7 +3,7 @@
 //! ## Accuses
 //! What lies between the program and the block layer: a journal's lock, a page cache that is full of
 //! dirty pages, the processor, the program itself. Or a device that is made of others (dm, md) and
-//! answers far later than they do: a throttle, a delay, a lock, cryptography.
+//! answers far later than they do: a throttle, a delay, a lock, cryptography. Or a pool that is full.
 //!
 //! ## Why it matters
 //! The program measures a slow write and the disk is replaced, though the disk answered in a
@@ -13,6 +13,7 @@
 //! The latency the program or the system call saw, beside the block layer's at the same time
 //! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop). For a
 //! device that is made of others: its I/Os and those of all of them, traced in one capture, or `iostat -x` of all disks.
+//! For a pool that is full: the kernel's log or `lvs`.
 //!
 //! ## Rule
 //! What was seen above takes more than three times what the block layer needs for it: the mean above
@@ -21,7 +22,8 @@
 //! The same factor holds between a device and those it is made of, which must be idle for more than
 //! half of the time: requests wait above a busy disk because of it. From averages, three rows of it must be ten times slower
 //! than the slowest row of any disk of the listing and above 0.1 s, while no disk has half a request in flight and all of them together
-//! moved its bytes.
+//! moved its bytes. Or the kernel's log says that a thin pool, a snapshot or a thin volume has no space left, or `lvs` that its
+//! data or metadata is full.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two looked at different times or devices.
@@ -32,17 +34,19 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Nanos, Stage, Unit,
-    Verdict, key,
+    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, MessageKind, Nanos, Stage,
+    Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding};
+use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::facts::disk_names;
+use crate::facts::kernel_log::LogLine;
 use crate::measures::replay::Side;
 use crate::phrase;
 
@@ -112,6 +116,11 @@ impl LayerTime {
     }
 }
 
+/// From this share on a pool is full: `lvs` rounds to a hundredth of a percent.
+const FULL: f64 = 0.9999;
+/// What a pool that is said to be full is worth: somebody may have made room since.
+const STATED: f64 = 0.85;
+
 /// Formats that databases write.
 const DATABASES: [&str; 3] = ["oracle-10046", "oracle-awr", "oracle-histogram"];
 
@@ -125,7 +134,46 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
     let above = most.and_then(|(place, above)| finding(analysis, *place, above));
     let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
-    above.into_iter().chain(between).collect()
+    above.into_iter().chain(between).chain(full(analysis)).collect()
+}
+
+/// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until there is some.
+fn full(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let findings = candidates.iter().filter_map(|candidate| {
+        let about = candidate.about();
+        let logged: Vec<&LogLine> = about.logged(MessageKind::NoSpace).collect();
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(0.0));
+        builder.log_lines(analysis, "messages of the kernel that no space is left", &logged, above);
+        for (key, what) in [
+            (key::POOL_DATA_USED, "space for data in use"),
+            (key::POOL_METADATA_USED, "space for metadata in use"),
+        ] {
+            if let Some((share, reading)) = about.number(key).filter(|(share, _)| *share >= FULL) {
+                builder.fact(analysis, &reading, what, (share, Unit::Share), Some(Bound::Above(FULL)));
+            }
+        }
+        if builder.evidence.is_empty() {
+            return None;
+        }
+        let mut finding =
+            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        finding.sentence = format!(
+            "{} has no space left: what writes to it fails, or waits until there is some, and no disk is at fault",
+            phrase::disk(&candidate.disk)
+        );
+        finding.confidence = STATED;
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by = lines(&["`lvs -a` shows space for data and metadata, and writes still wait"]);
+        finding.next_step = lines(&[
+            "`lvs -a -o+lv_when_full,lv_health_status`: what is full, and does it queue or fail?",
+            "make room (`lvextend`, or `fstrim` of what was deleted above), then repair what failed meanwhile",
+        ]);
+        Some(finding)
+    });
+    findings.collect()
 }
 
 /// Devices made of others that answer far later than those below them.

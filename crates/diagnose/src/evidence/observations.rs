@@ -508,6 +508,9 @@ fn meaning(kind: MessageKind) -> &'static str {
             "the drive's firmware changed: what was learned of it before may not hold"
         }
         MessageKind::Remote => "a server or peer was waited for: it, or the network between",
+        MessageKind::NoSpace => {
+            "what the volume is made of has no space left: writes fail or wait, and no disk is at fault"
+        }
         MessageKind::Medium | MessageKind::Target => "a place could not be read or written",
     }
 }

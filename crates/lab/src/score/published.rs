@@ -55,7 +55,7 @@ pub struct PublishedCase {
     /// The disk that is to blame, if one is.
     pub device: Option<String>,
     /// How the answer was graded when the case was met, before any rule was changed for its kind.
-    pub met: Option<String>,
+    pub met: Option<Grade>,
     /// The listings, by the names they are read under.
     pub listings: Vec<(String, Vec<u8>)>,
 }
@@ -76,6 +76,9 @@ pub enum Grade {
 }
 
 impl Grade {
+    const ALL: [Grade; 5] =
+        [Grade::Right, Grade::Admitted, Grade::Insufficient, Grade::Wrong, Grade::Unread];
+
     fn word(self) -> &'static str {
         match self {
             Grade::Right => "right",
@@ -206,7 +209,11 @@ pub fn published() -> io::Result<Vec<PublishedCase>> {
             "also" => case.also = words().collect(),
             "sure" => case.known = value == "known",
             "device" => case.device = Some(value.to_string()),
-            "met" => case.met = Some(value.to_string()),
+            "met" => {
+                let known = Grade::ALL.into_iter().find(|grade| grade.word() == value);
+                let unknown = || io::Error::other(format!("cases.txt: unknown grade `{value}`"));
+                case.met = Some(known.ok_or_else(unknown)?);
+            }
             "cause" => {}
             "files" => {
                 let read = |name: String| -> io::Result<(String, Vec<u8>)> {
@@ -319,17 +326,17 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
         told.len(),
         wrong.iter().filter(|confidence| **confidence >= 0.8).count()
     );
-    let met = |word: &str| cases.iter().filter(|case| case.met.as_deref() == Some(word)).count();
+    let met = |grade| cases.iter().filter(|case| case.met == Some(grade)).count();
     if cases.iter().any(|case| case.met.is_some()) {
         let _ = writeln!(
             out,
             "When they were met, before any rule was changed for them: {} right, {} right to admit, {} insufficient, {} wrong, {} unread. \
              What stands above is a training figure.\n",
-            met("right"),
-            met("admitted"),
-            met("insufficient"),
-            met("WRONG"),
-            met("unread")
+            met(Grade::Right),
+            met(Grade::Admitted),
+            met(Grade::Insufficient),
+            met(Grade::Wrong),
+            met(Grade::Unread)
         );
     }
     out

@@ -134,6 +134,8 @@ keys {
     OUTLIER_THRESHOLD "outlier.threshold_us" Microseconds "latency from which on an I/O is reported";
     PARTITION_START "partition.start" Bytes "where a partition with data begins on its disk";
     PATH_STATE "path.state" Text "state of a path, if it does not work";
+    POOL_DATA_USED "pool.data.used" Percent "space for data of a thin pool, or of a snapshot, in use";
+    POOL_METADATA_USED "pool.metadata.used" Percent "space for metadata of a thin pool in use";
     PROBE_CPU_SHORT "probe.cpu-short" Flag "whether the machine's CPUs made a part of a probe's latencies";
     PROBE_IOS "probe.ios" Count "I/Os that a probe did";
     PROBE_LIMIT "probe.limit" Text "what the limit counts that held a probe";

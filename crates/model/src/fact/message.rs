@@ -40,6 +40,8 @@ pub enum MessageKind {
     Link,
     /// The surface could not be read or written.
     Medium,
+    /// A pool, a snapshot or a thin volume has no space left for what is written.
+    NoSpace,
     /// The device is gone.
     Offline,
     /// The link went down or woke up, nothing else.
@@ -54,7 +56,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 13] = [
+    pub const ALL: [MessageKind; 14] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -63,6 +65,7 @@ impl MessageKind {
         MessageKind::IoError,
         MessageKind::Link,
         MessageKind::Medium,
+        MessageKind::NoSpace,
         MessageKind::Offline,
         MessageKind::Phy,
         MessageKind::Remote,
@@ -81,6 +84,7 @@ impl MessageKind {
             MessageKind::IoError => "io-error",
             MessageKind::Link => "link",
             MessageKind::Medium => "medium",
+            MessageKind::NoSpace => "no-space",
             MessageKind::Offline => "offline",
             MessageKind::Phy => "phy",
             MessageKind::Remote => "remote",

@@ -38,6 +38,7 @@
 mod journal;
 mod line;
 mod names;
+pub(super) mod stack_frames;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -83,8 +84,6 @@ const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
 /// What is said of a link that answers late, which a disk that wakes up makes it do.
 const SLOW_LINK: &str = "link is slow to respond";
 
-/// Functions of the kernel below which a task waits for free memory (mm/vmscan.c, mm/page_io.c, mm/memory.c).
-const FREES_MEMORY: [&str; 3] = ["try_to_free_pages+0x", "swap_writepage+0x", "do_swap_page+0x"];
 /// Lines behind a task that hung that may be its call trace.
 const TRACE_LINES: u32 = 64;
 
@@ -162,6 +161,12 @@ const KINDS: &Kinds = &[
     // An initiator on macOS.
     (MessageKind::Remote, &["iscsi: Connection timeout"]),
     (MessageKind::Remote, &["iscsi: Task timeout"]),
+    // drivers/md/dm-thin.c, drivers/md/dm-snap.c, block/blk-core.c (BLK_STS_NOSPC); 28 is ENOSPC.
+    (MessageKind::NoSpace, &["device-mapper: thin: ", "out-of-data-space"]),
+    (MessageKind::NoSpace, &["device-mapper: thin: ", "no free ", " space available"]),
+    (MessageKind::NoSpace, &["device-mapper: snapshots: ", "Unable to allocate exception"]),
+    (MessageKind::NoSpace, &["critical space allocation error"]),
+    (MessageKind::NoSpace, &["EXT4-fs", "I/O error -28 writing"]),
     // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
     (MessageKind::IoError, &["critical target error", ":(WRITE)"]),
     (MessageKind::IoError, &["critical target error", ":(READ)"]),
@@ -262,8 +267,10 @@ fn device(message: &str) -> Option<&str> {
     let name = |text: &str| {
         text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len())
     };
-    if let Some(named) =
-        peripheral(message).or_else(|| of_illumos(message)).or_else(|| server(message))
+    if let Some(named) = peripheral(message)
+        .or_else(|| of_illumos(message))
+        .or_else(|| server(message))
+        .or_else(|| mapped(message))
     {
         return Some(named);
     }
@@ -295,6 +302,14 @@ fn device(message: &str) -> Option<&str> {
             || *word == "aacraid"
     });
     port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
+}
+
+/// `253:2` of `device-mapper: thin: 253:2: switching pool to out-of-data-space (queue IO) mode`.
+fn mapped(message: &str) -> Option<&str> {
+    let (_, rest) = message.strip_prefix("device-mapper: ")?.split_once(": ")?;
+    let (number, _) = rest.split_once(": ")?;
+    let (major, minor) = number.split_once(':')?;
+    integer(major).and(integer(minor)).map(|_| number)
 }
 
 /// The server or peer that a message waits for: `nfs: server nas not responding`, `connection8:0: ping timeout`,
@@ -556,18 +571,23 @@ impl KernelLog {
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
-    /// Follows the call trace of a task that hung: a frame that is not certain (`? shrink_node+0x...`) counts for nothing.
-    fn trace(&mut self, kind: Option<MessageKind>, message: &str) {
+    /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
+    fn trace(&mut self, kind: Option<MessageKind>, message: &str) -> Option<&'static str> {
         if kind == Some(MessageKind::HungTask) {
             self.trace = TRACE_LINES;
         } else if self.trace > 0 {
             self.trace -= 1;
-            let frees = FREES_MEMORY.iter().any(|function| message.contains(function));
-            if frees && !message.contains("? ") {
-                self.hung_in_reclaim += 1;
-                self.trace = 0;
+            if stack_frames::is_certain(message) {
+                let server = stack_frames::awaited_server(message);
+                let frees = stack_frames::frees_memory(message);
+                self.hung_in_reclaim += u64::from(frees);
+                if frees || server.is_some() {
+                    self.trace = 0;
+                }
+                return server;
             }
         }
+        None
     }
 
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
@@ -665,7 +685,11 @@ impl KernelLog {
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
-        self.trace(kind, message);
+        if let Some(server) = self.trace(kind, message) {
+            let said = Message::new(stamp, message);
+            self.complaints.take(MessageKind::Remote, server, said, place, sink);
+            return;
+        }
         if let Some(port) = named.filter(|_| WAKES.iter().any(|words| message.contains(words))) {
             self.woken.insert(port.to_string());
         }

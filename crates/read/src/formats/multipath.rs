@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! Each volume with its paths; rows of paths that somebody grepped out of it; and what `multipathd` logs of a path (`tur checker
-//! reports path is down`, `mark as failed`). Facts of the volume are `device.alias` (its name), `device.model`,
+//! reports path is down`, `mark as failed`, `path offline`, `state down`). Facts of the volume are `device.alias` (its name), `device.model`,
 //! `device.slaves` (the paths), `multipath.paths` and `multipath.failed`; of a path that does not
 //! work `path.state`, as printed.
 //!
@@ -57,16 +57,22 @@ fn is_state(said: &str) -> bool {
     device_mapper && words.get(1).is_some_and(|word| checker.contains(word))
 }
 
+/// What the daemon says of a path that is gone (multipathd/main.c, check_path).
+const GONE: [&str; 4] = ["path is down", "mark as failed", "path offline", "state down"];
+
 /// The path that the daemon logs as gone: `... multipathd[4554]: mpathaq: sdak - tur checker reports path is down`.
 fn logged(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("multipathd")?;
     let (_, message) = rest.split_once(": ")?;
-    let of_volume = message.split_once(": ").map_or(message, |(_, rest)| rest);
-    let (disk, said) = of_volume.split_once(' ')?;
-    let disk = disk.trim_end_matches(':');
-    let gone = said.contains("path is down") || said.contains("mark as failed");
-    let named = disk.bytes().all(|b| b.is_ascii_alphanumeric()) && disk.starts_with("sd");
-    (gone && named).then_some(disk)
+    // The volume may stand before the path.
+    let parts = [message, message.split_once(": ").map_or(message, |(_, rest)| rest)];
+    parts.into_iter().find_map(|part| {
+        let (disk, said) = part.split_once(' ')?;
+        let disk = disk.trim_end_matches(':');
+        let gone = GONE.iter().any(|words| said.contains(words));
+        let named = disk.bytes().all(|b| b.is_ascii_alphanumeric()) && disk.starts_with("sd");
+        (gone && named).then_some(disk)
+    })
 }
 
 /// `mpatha (3600601...) dm-2 DGC,VRAID`: name, kernel's name, model.

@@ -2,7 +2,7 @@
 //!
 //! ## Reads
 //! `Asynchronous AOF fsync is taking too long (disk is busy?)`, as facts: how often, and the least that the longest took.
-//! Other lines of the server are passed over.
+//! Other lines of the server are passed over; a log of snapshots and rewrites without a complaint has none.
 //!
 //! ## Where it comes from
 //! `redis-server.log`, the server's stdout; Valkey and KeyDB say the same.
@@ -30,7 +30,9 @@ pub const FORMAT: Format = Format {
     summary: "Redis' log: syncs of the append-only file that took too long",
     manual: iowhy_model::manual!("redis_log.rs"),
     level: Level::E,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| is_slow_sync(line))),
+    sniff: |lines| {
+        Sniff::from(lines.first().is_some_and(|line| is_slow_sync(line) || is_of_saving(line)))
+    },
     reader: || Box::new(RedisLog::default()),
 };
 
@@ -53,6 +55,12 @@ fn is_of_server(line: &str) -> bool {
     !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Whether the server tells of a snapshot or of its append-only file.
+fn is_of_saving(line: &str) -> bool {
+    let about = ["AOF", "append only file", "Background saving", "DB saved on disk"];
+    about.iter().any(|words| line.contains(words)) && is_of_server(line)
+}
+
 #[derive(Default)]
 struct RedisLog {
     slow: u64,
@@ -73,7 +81,9 @@ impl Reader for RedisLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         state(None, "flush.slow", self.slow.to_string(), sink);
-        state(None, "flush.slowest.least", format!("{LEAST_US} us"), sink);
+        if self.slow > 0 {
+            state(None, "flush.slowest.least", format!("{LEAST_US} us"), sink);
+        }
     }
 }
 

@@ -5,13 +5,14 @@
 //! they stand in a line: from the Event Viewer, `Get-WinEvent`, `wevtutil`, a mail of a monitor. A complaint becomes a fact
 //! `kernel.log.KIND` of the disk or port that it names, as those of Linux do (format `kernel-log`): `timeout` (event 129, a
 //! reset since a request did not end; 153, it was retried; 9), `medium` (7, a bad block), `controller` (11), `io-error` (51, and
-//! 140 of Ntfs), `offline` (157, removed).
+//! 140 of Ntfs), `offline` (157, removed). In another language than English the number of the event tells, where it stands before
+//! the text (`Ereignis-ID: 153`).
 //!
 //! ## Where it comes from
 //! Event Viewer, Windows Logs, System; `Get-WinEvent -LogName System | Where Id -in 7,9,11,51,129,153,157 | Format-List`.
 //!
 //! ## Versions
-//! Windows 7 to 11, Server 2008 to 2025, in English.
+//! Windows 7 to 11, Server 2008 to 2025.
 //!
 //! ## Traps
 //! Event 129 is written when a request has been in flight for the time limit of the driver (60 s mostly, `TimeoutValue`), and its
@@ -27,7 +28,7 @@ use iowhy_model::{Level, Message, MessageKind, Sink};
 
 use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
-use crate::{Format, Reader, Sniff, Step, WallTime};
+use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -73,19 +74,51 @@ const FIELDS: [&str; 14] = [
 /// Lines of an event before its text.
 const LEAD: usize = 14;
 
+/// Of what kind the events of disk drivers are, by number.
+const BY_NUMBER: [(u32, MessageKind); 7] = [
+    (7, MessageKind::Medium),
+    (9, MessageKind::Timeout),
+    (11, MessageKind::Controller),
+    (51, MessageKind::IoError),
+    (129, MessageKind::Timeout),
+    (153, MessageKind::Timeout),
+    (157, MessageKind::Offline),
+];
+
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
     if kind_of_line(first).is_some() {
         return Sniff::Yes;
     }
     if field(first).is_none() {
-        return Sniff::No;
+        return sniff_number(lines);
     }
     match lines.iter().any(|line| kind_of_line(line).is_some()) {
         true => Sniff::Yes,
         false if lines.len() < LEAD && lines.iter().all(|line| is_of_an_event(line)) => Sniff::More,
         false => Sniff::No,
     }
+}
+
+/// An event in any language: `SOME ID: 153`, and behind it a text that names a device.
+fn sniff_number(lines: &[&str]) -> Sniff {
+    let [first, rest @ ..] = lines else { return Sniff::No };
+    if numbered(first).is_none() {
+        return Sniff::No;
+    }
+    match rest.iter().any(|line| line.contains("\\Device\\")) {
+        true => Sniff::Yes,
+        false if lines.len() < LEAD && rest.iter().all(|line| line.contains(':')) => Sniff::More,
+        false => Sniff::No,
+    }
+}
+
+/// The kind of the event whose number stands in a line: `Ereignis-ID: 153`, `Identificador del evento ... ID: 129`.
+fn numbered(line: &str) -> Option<MessageKind> {
+    let (name, number) = line.trim().split_once([':', '：'])?;
+    let number: u32 = number.trim().parse().ok()?;
+    let is_number = name.trim().ends_with("ID") || name.trim().ends_with("Id");
+    BY_NUMBER.iter().find(|(known, _)| *known == number && is_number).map(|(_, kind)| *kind)
 }
 
 /// The kind of complaint in a line. Every line of a document is asked.
@@ -118,6 +151,12 @@ fn device(text: &str) -> Cow<'_, str> {
             return rest.get(.."Disk ".len() + digits).unwrap_or_default().into();
         }
     }
+    // Whatever a disk is called in another language, its number stands there.
+    let before =
+        text.split_once("(PDO").and_then(|(before, _)| before.split_whitespace().next_back());
+    if let Some(number) = before.filter(|word| integer(word).is_some()) {
+        return format!("Disk {number}").into();
+    }
     let Some((_, rest)) = text.split_once("\\Device\\") else { return "".into() };
     let end = rest.find([',', ' ', ')']).unwrap_or(rest.len());
     let name = rest.get(..end).unwrap_or_default().trim_end_matches('.');
@@ -131,13 +170,17 @@ struct WindowsEvent {
     lines: u64,
     /// The date of the event whose text comes next.
     date: String,
+    /// Its kind, as far as its number tells.
+    numbered: Option<MessageKind>,
     complaints: Complaints,
 }
 
 impl Reader for WindowsEvent {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
-        if let Some(kind) = kind_of_line(line) {
+        let by_number = self.numbered.filter(|_| line.contains("\\Device\\"));
+        if let Some(kind) = kind_of_line(line).or(by_number) {
+            self.numbered = None;
             self.lines += 1;
             // In a table the date stands before the text.
             let words: Vec<&str> = line.split_whitespace().take(3).collect();
@@ -151,7 +194,10 @@ impl Reader for WindowsEvent {
         if let Some(("Date" | "TimeCreated", date)) = field(line.trim()) {
             self.date = date.to_string();
         }
-        if is_of_an_event(line) { Step::Took } else { Step::Passed }
+        self.numbered = numbered(line).or(self.numbered);
+        let of_it =
+            is_of_an_event(line) || self.numbered.is_some_and(|_| line.contains([':', '：']));
+        if of_it { Step::Took } else { Step::Passed }
     }
 
     fn resumes(&self) -> bool {
@@ -166,6 +212,22 @@ impl Reader for WindowsEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_another_language_the_number_tells() {
+        let german = "Protokollname: System\nQuelle: disk\nEreignis-ID: 153\nEbene: Warnung\nBeschreibung:\n\
+                      Der E/A-Vorgang an der logischen Blockadresse 0x5f28 für den Datenträger 3 (PDO-Name: \\Device\\00000031) \
+                      wurde wiederholt.\n";
+        let recording = crate::scan::recorded(german);
+        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+        let timeout = iowhy_model::key::KERNEL_LOG.of(MessageKind::Timeout.name());
+        let of: Vec<_> =
+            facts.filter(|fact| fact.key == timeout).filter_map(|fact| fact.device).collect();
+        assert_eq!(of.len(), 1);
+        assert_eq!(recording.device_of(of[0]).name, "Disk 3");
+        // Numbers of other things.
+        assert!(numbered("Process ID: 4711").is_none() && numbered("Size: 153").is_none());
+    }
 
     #[test]
     fn texts_of_all_kinds() {

@@ -1,0 +1,46 @@
+//! Whether processors waited for I/O that none of the disks shown did.
+//!
+//! iowait is the share of the processors' time in which one had nothing to do while a task that last ran on it waited for I/O
+//! (Documentation/filesystems/proc.rst; kernel/sched/cputime.c). So on average at least that many requests were waited for: 0.6 of
+//! one processor's time or of all of them is 0.6 requests in flight, or more. Disks with far fewer are not what was waited for:
+//! others are, which were left out of the listing, or a server.
+
+use iowhy_model::{Layer, key};
+
+use crate::analysis::Analysis;
+
+/// iowait from which on it is looked at, a share of the processors' time.
+const WAITED: f64 = 0.2;
+/// Requests in flight on all disks, for each that iowait says was waited for: below half of them others were waited for
+/// (a choice: figures are rounded, and waits are shared).
+const SEEN: f64 = 0.5;
+
+/// Whether an input says that much more was waited for than its disks did.
+pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
+    let mut rows = analysis
+        .intervals
+        .iter()
+        .filter(|row| row.interval.layer == Layer::Block && analysis.input(row.listing) == input)
+        .peekable();
+    let Some(first) = rows.peek() else { return false };
+    let about = analysis.about(first.listing, &first.disk);
+    let keys = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
+    let waited =
+        keys.into_iter().filter_map(|key| about.machine_number(key)).map(|(share, _)| share);
+    let waited = waited.fold(0.0, f64::max);
+    if waited < WAITED {
+        return false;
+    }
+    // Of each disk the row in which most was in flight.
+    let mut most: Vec<(&str, f64)> = Vec::new();
+    for row in rows {
+        // Where that is not told of a row, nobody knows. A disk has at least as many in flight as it is busy.
+        let Some(queue) = row.interval.queue_len else { return false };
+        let in_flight = queue.max(row.interval.busy.unwrap_or(0.0));
+        match most.iter_mut().find(|(disk, _)| *disk == row.disk) {
+            Some((_, known)) => *known = known.max(in_flight),
+            None => most.push((&row.disk, in_flight)),
+        }
+    }
+    most.iter().map(|(_, in_flight)| in_flight).sum::<f64>() < SEEN * waited
+}

@@ -1,0 +1,105 @@
+//! The kernel's functions that a task stands in: /proc/PID/stack.
+//!
+//! ## Reads
+//! A frame on each line. Where a function waits for the answer of a server (NFS, SMB, Ceph), that becomes a fact
+//! `kernel.log.remote` of it, once for each stack.
+//!
+//! ## Where it comes from
+//! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are read by `kernel-log`.
+//!
+//! ## Versions
+//! Linux 2.6.29 to 6.18; addresses are `<0>` since 4.15.
+//!
+//! ## Traps
+//! It is one moment. A task that waits long shows the same stack again; one that stands in `io_schedule` waits for a disk, but not
+//! each such moment is slow.
+//!
+//! ## Cannot know
+//! How long the task has waited, which server or disk it is. Whether frames are missing.
+
+use iowhy_model::{FactValue, Level, Message, MessageKind, Sink, key};
+
+use super::kernel_log::stack_frames;
+use crate::drive::complaints::fact;
+use crate::drive::health::Places;
+use crate::{Format, Reader, Sniff, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "kernel-stack",
+    summary: "the kernel's functions that a task stands in: /proc/PID/stack",
+    manual: iowhy_model::manual!("kernel_stack.rs"),
+    level: Level::E,
+    sniff: |lines| match lines {
+        [first] if is_frame(first) => Sniff::More,
+        [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
+        _ => Sniff::No,
+    },
+    reader: || Box::new(KernelStack::default()),
+};
+
+/// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>] 0xffffffffffffffff`.
+fn is_frame(line: &str) -> bool {
+    let Some((address, function)) =
+        line.trim().strip_prefix("[<").and_then(|rest| rest.split_once(">] "))
+    else {
+        return false;
+    };
+    let in_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    in_hex(address) && (stack_frames::is_certain(function) || is_end(function))
+}
+
+fn is_end(function: &str) -> bool {
+    function.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|byte| byte == b'f'))
+}
+
+#[derive(Default)]
+struct KernelStack {
+    places: Places,
+    /// Whether the server that this stack waits for was told.
+    told: bool,
+}
+
+impl Reader for KernelStack {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let place = self.places.next(sink);
+        if !is_frame(line) {
+            self.told = false;
+            return if line.trim().is_empty() { Step::Took } else { Step::Passed };
+        }
+        if let Some(server) = stack_frames::awaited_server(line).filter(|_| !self.told) {
+            self.told = true;
+            let said = FactValue::Message(Message::new("", line.trim()));
+            fact(server, key::KERNEL_LOG.of(MessageKind::Remote.name()), said, place, sink);
+        }
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{MessageKind, key};
+
+    #[test]
+    fn a_server_is_told_once_for_each_stack() {
+        let stack = "[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]\n[<0>] nfs_wait_bit_killable+0x1e/0x90 [nfs]\n\
+                     [<0>] do_syscall_64+0x5b/0x1b0\n[<ffffffffffffffff>] 0xffffffffffffffff\n";
+        let recording = crate::scan::recorded(&format!("{stack}\n{stack}"));
+        let remote = key::KERNEL_LOG.of(MessageKind::Remote.name());
+        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+        assert_eq!(facts.filter(|fact| fact.key == remote).count(), 2);
+        assert_eq!(recording.devices()[0].name, "NFS");
+    }
+
+    #[test]
+    fn other_brackets_are_no_frames() {
+        for other in ["[<0>] ? maybe+0x1/0x2", "[  1.0] x+0x1/0x2", "[<0>] text", "[<p>] x+0x1/0x2"]
+        {
+            assert!(!super::is_frame(other), "{other}");
+        }
+    }
+}
