@@ -50,8 +50,6 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(Smartctl::default()),
 };
 
-/// What stands behind a short label at least: values begin in a column of their own.
-const INDENT: &str = "        ";
 /// Lines ahead in which a command line or a heading must be followed by smartctl's own words.
 const NEAR: usize = 4;
 
@@ -166,16 +164,33 @@ const ASIDE: &[&str] = &[
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
-    // What is left of a SAS drive's record when its first lines were cut off.
-    let label = |line: &str, label: &str| {
-        line.strip_prefix(label).is_some_and(|rest| rest.starts_with(INDENT))
-    };
-    match lines {
-        [first] if label(first, "Vendor:") => Sniff::More,
-        [first, second, ..] if label(first, "Vendor:") => label(second, "Product:").into(),
+    let begins_piece = |line: &&str| PIECES.iter().find(|(label, _)| is_label(line, label));
+    match (lines.first().and_then(begins_piece), lines) {
+        (Some(_), [_]) => Sniff::More,
+        (Some((_, follow)), [_, second, ..]) => {
+            follow.iter().any(|label| is_label(second, label)).into()
+        }
         _ => Sniff::announced(lines, NEAR, begins, announces),
     }
 }
+
+/// Whether a line has this label in front, and its value where smartctl begins all values of a section: behind 18 letters of a
+/// SATA drive, 22 of a SAS drive.
+fn is_label(line: &str, label: &str) -> bool {
+    let Some(rest) = line.strip_prefix(label) else { return false };
+    let blanks = rest.bytes().take_while(|byte| *byte == b' ').count();
+    matches!(label.len() + blanks, 18 | 22)
+}
+
+/// Labels with which a record begins whose first lines were cut off, of SAS and SATA drives, and those that may stand in the next line.
+const PIECES: [(&str, &[&str]); 3] = [
+    ("Vendor:", &["Product:"]),
+    ("Model Family:", &["Device Model:"]),
+    (
+        "Device Model:",
+        &["Serial Number:", "LU WWN Device Id:", "Firmware Version:", "User Capacity:"],
+    ),
+];
 
 /// A line that only smartctl prints.
 fn begins(line: &str) -> bool {
