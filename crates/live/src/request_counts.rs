@@ -170,6 +170,10 @@ impl RequestCountReader {
             let mut new = now;
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
             *before = now;
+            // Of most devices and operations of a machine.
+            if new == [0; REQUEST_COUNTS] {
+                continue;
+            }
             let name = name_of(watched, row);
             let op = Op::ALL.get(op as usize).copied().unwrap_or(Op::Other);
             let Some(edge) = self.edges.get_mut(row as usize) else { continue };

@@ -24,6 +24,11 @@ const FEWEST: usize = 30;
 /// often as theirs (Laplace counts one right and one wrong). Certainty is not for sale.
 const BESIDE: f64 = 2.0;
 
+/// Confidences that differ by less are one.
+const EQUAL: f64 = 1e-6;
+/// What a confidence is printed to. A curve that rises by less would part answers that nobody can tell apart.
+const PRINTED: f64 = 0.01;
+
 /// Points of a curve: weighed confidence, share that was right.
 type Curve = Vec<(f64, f64)>;
 
@@ -81,14 +86,25 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     answers.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut pools: Vec<(f64, f64, f64)> = Vec::new();
     let parts = (answers.len() / POINT).max(1);
+    let mut rest = 0;
     for part in 0..parts {
-        let slice = &answers[part * answers.len() / parts..(part + 1) * answers.len() / parts];
+        // Answers of one confidence stay together: apart, they lie in the order of the corpus, the wrong before the right.
+        let mut end = (part + 1) * answers.len() / parts;
+        while end > 0 && end < answers.len() && answers[end].0 - answers[end - 1].0 < EQUAL {
+            end += 1;
+        }
+        let slice = answers.get(rest..end).unwrap_or_default();
+        if slice.is_empty() {
+            continue;
+        }
+        rest = end;
         let right = slice.iter().filter(|(_, right)| *right).count() as f64;
         let sure: f64 = slice.iter().map(|(sure, _)| sure).sum();
         pools.push((slice.len() as f64, sure, right));
         while let [.., before, last] = pools.as_slice() {
-            // Equal confidences cannot be told apart either.
-            if before.2 / before.0 < last.2 / last.0 && before.1 / before.0 + 1e-3 < last.1 / last.0
+            // Equal confidences cannot be told apart either, nor shares that are printed alike.
+            if before.2 / before.0 + PRINTED < last.2 / last.0
+                && before.1 / before.0 + 1e-3 < last.1 / last.0
             {
                 break;
             }
@@ -132,6 +148,17 @@ mod tests {
             (0..200).map(|k| (f64::from(k) / 200.0, k % 10 < k / 20)).collect();
         let points = rising(&mut answers, |_| 0.5);
         assert!(points.len() > 2 && points.windows(2).all(|pair| pair[0].1 <= pair[1].1));
+    }
+
+    #[test]
+    fn answers_of_one_confidence_are_one_pool() {
+        // In the order of the corpus: those that are wrong before those that are right.
+        let mut answers: Vec<(f64, bool)> = (0..100).map(|k| (0.785, k >= 30)).collect();
+        answers.extend((0..50).map(|_| (0.5, false)));
+        let points = rising(&mut answers, |_| 0.5);
+        assert_eq!(points.len(), 2);
+        // (70 + 1) / (100 + 2)
+        assert!((points[1].1 - 71.0 / 102.0).abs() < 1e-9, "{points:?}");
     }
 
     #[test]

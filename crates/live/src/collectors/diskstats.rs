@@ -144,9 +144,11 @@ fn warn(sink: &mut dyn Sink, device: &str, reason: &str) {
 /// Whole disks of /proc/diskstats: those that have a folder of their own in /sys/block.
 fn of_proc() -> Result<Vec<Counters>, Error> {
     let text = fs::read_to_string(PROC).map_err(|cause| broken(Path::new(PROC), cause))?;
-    let folder = Path::new(SYS).join("block");
-    let is_whole = |name: &str| folder.join(name.replace('/', "!")).exists();
-    Ok(text.lines().filter_map(parse_line).filter(|one| is_whole(&one.name)).collect())
+    // One look at the folder: a machine may have hundreds of devices.
+    let entries = fs::read_dir(Path::new(SYS).join("block")).into_iter().flatten().flatten();
+    let whole: HashSet<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().replace('!', "/")).collect();
+    Ok(text.lines().filter_map(parse_line).filter(|one| whole.contains(&one.name)).collect())
 }
 
 fn of_folder(root: &Path) -> Result<Vec<Counters>, Error> {

@@ -112,14 +112,14 @@ mod tests {
                     thinpool         vgpaas twi-aot-D- 80.00g                 100.00 0.12\n  \
                     [thinpool_tdata] vgpaas Twi-ao---- 80.00g\n  \
                     data             vgpaas Vwi-aot--- 70.00g thinpool        55.10\n  \
-                    before           vg0    swi-a-s---  1.00g          root   99.40\n  \
+                    before           vg0    swi-a-s---  1.00g          root   62.50\n  \
                     cached           vg0    Cwi-aoC--- 90.00g [cache]  [root] 99.98  12.11           0.00\n  \
                     mirror           vg0    rwi-aor---  1.00g                                        100.00\n";
         let used = |name: &str, what: &str, share: f64| (name.to_string(), what.to_string(), share);
         let expected = [
             used("vgpaas/thinpool", "pool.data.used", 1.0),
             used("vgpaas/thinpool", "pool.metadata.used", 0.0012),
-            used("vg0/before", "pool.data.used", 0.994),
+            used("vg0/before", "pool.data.used", 0.625),
         ];
         assert_eq!(facts(text), expected);
     }
