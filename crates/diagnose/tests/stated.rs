@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Recording, Verdict};
+use iowhy_model::{Finding, Level, Nanos, Recording, Sampling, Sink, Source, Verdict};
 
 fn judged(texts: &[&str]) -> Vec<Finding> {
     let mut recording = Recording::for_a_verdict();
@@ -160,4 +160,25 @@ fn background_work_of_an_array_is_named_and_work_that_waits_is_not() {
     assert!(sure(&rebuilt, Verdict::LoadRebuild) > 0.6, "{rebuilt:#?}");
     let waits = judged(&[&mdstat("      \tresync=DELAYED\n")]);
     assert!(sure(&waits, Verdict::LoadRebuild) <= 0.0, "{waits:#?}");
+}
+
+#[test]
+fn a_pool_without_space_is_named_and_an_old_message_beside_a_watch_is_not() {
+    let lvs = |used: &str| {
+        format!(
+            "  LV     VG  Attr       LSize   Pool Origin Data%  Meta%  Move Log Cpy%Sync Convert\n  \
+             images vg0 twi-aotz-- 400.00g             {used} 31.07\n"
+        )
+    };
+    assert!(sure(&judged(&[&lvs("100.00")]), Verdict::LayerAbove) > 0.8);
+    assert!(sure(&judged(&[&lvs("93.41")]), Verdict::LayerAbove) < 0.1);
+    let log = "[77468.721872] critical space allocation error, dev loop3, sector 9216 op 0x1:(WRITE) flags 0x4800\n";
+    assert!(sure(&judged(&[log]), Verdict::LayerAbove) > 0.8);
+    let mut recording = Recording::for_a_verdict();
+    iowhy_read::scan("dmesg", &mut log.as_bytes(), None, &mut recording).unwrap();
+    let mut watched = Source::new("diskstats", "live", Level::A);
+    (watched.watched, watched.sampling) = (Some(Nanos(3_000_000_000)), Sampling::Sampled);
+    recording.begin(watched);
+    recording.end();
+    assert!(sure(&judge(&recording, &Options::default()), Verdict::LayerAbove) < 0.1);
 }

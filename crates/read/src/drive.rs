@@ -1,5 +1,6 @@
-//! What a drive says of itself, by whatever tool.
+//! What a drive says of itself, by whatever tool, and what logs and stacks of the kernel complain of.
 
 pub(crate) mod complaints;
 pub(crate) mod health;
 pub(crate) mod smartd_lines;
+pub(crate) mod stack_frames;

@@ -139,10 +139,14 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until there is some.
 fn full(analysis: &Analysis) -> Vec<Finding> {
+    let is_watched =
+        analysis.recording.listings.iter().any(|listing| listing.source.watched.is_some());
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
         let about = candidate.about();
-        let logged: Vec<&LogLine> = about.logged(MessageKind::NoSpace).collect();
+        // A log goes back for weeks. Of a machine that is watched only what fails meanwhile is of now.
+        let is_old = is_watched && candidate.failed.is_empty();
+        let logged: Vec<&LogLine> = about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
         builder.log_lines(analysis, "messages of the kernel that no space is left", &logged, above);

@@ -84,7 +84,7 @@ fn counts(opinion: &Opinion, of: FitTarget) -> bool {
 /// the share is added that others of its confidence let expect.
 fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     answers.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut pools: Vec<(f64, f64, f64)> = Vec::new();
+    let mut pools: Vec<Pool> = Vec::new();
     let parts = (answers.len() / POINT).max(1);
     let mut rest = 0;
     for part in 0..parts {
@@ -100,26 +100,56 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
         rest = end;
         let right = slice.iter().filter(|(_, right)| *right).count() as f64;
         let sure: f64 = slice.iter().map(|(sure, _)| sure).sum();
-        pools.push((slice.len() as f64, sure, right));
+        let (first, last) = (slice[0].0, slice[slice.len() - 1].0);
+        pools.push(Pool { n: slice.len() as f64, sure, right, first, last });
         while let [.., before, last] = pools.as_slice() {
             // Equal confidences cannot be told apart either, nor shares that are printed alike.
-            if before.2 / before.0 + PRINTED < last.2 / last.0
-                && before.1 / before.0 + 1e-3 < last.1 / last.0
-            {
+            if before.share() + PRINTED < last.share() && before.mean() + 1e-3 < last.mean() {
                 break;
             }
-            let joined = (before.0 + last.0, before.1 + last.1, before.2 + last.2);
+            let joined = before.and(last);
             pools.truncate(pools.len() - 2);
             pools.push(joined);
         }
     }
     let mut least = 0.0f64;
-    let shares = pools.iter().map(|(n, sure, right)| {
+    let mut points = Vec::new();
+    for pool in &pools {
         // A small pool is moved more; what rose must not fall by that.
-        least = least.max((right + BESIDE * expected(sure / n)) / (n + BESIDE));
-        (sure / n, least)
-    });
-    shares.collect()
+        least = least.max((pool.right + BESIDE * expected(pool.mean())) / (pool.n + BESIDE));
+        // All of a pool is right as often: a slope within it would say less of its lower half.
+        points.push((pool.first, least));
+        if pool.last - pool.first > 1e-3 {
+            points.push((pool.last, least));
+        }
+    }
+    points
+}
+
+/// Answers that are taken to be right equally often.
+struct Pool {
+    n: f64,
+    /// Sum of their confidences.
+    sure: f64,
+    right: f64,
+    /// The lowest and the highest confidence.
+    first: f64,
+    last: f64,
+}
+
+impl Pool {
+    fn share(&self) -> f64 {
+        self.right / self.n
+    }
+
+    fn mean(&self) -> f64 {
+        self.sure / self.n
+    }
+
+    fn and(&self, next: &Pool) -> Pool {
+        let (n, sure, right) = (self.n + next.n, self.sure + next.sure, self.right + next.right);
+        Pool { n, sure, right, first: self.first, last: next.last }
+    }
 }
 
 /// A curve's height: straight between its points, level beyond them.

@@ -38,7 +38,6 @@
 mod journal;
 mod line;
 mod names;
-pub(super) mod stack_frames;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -52,6 +51,7 @@ use self::names::Names;
 use crate::drive::complaints::{Complaints, Kinds, fact, kind_of};
 use crate::drive::health::{Places, state};
 use crate::drive::smartd_lines;
+use crate::drive::stack_frames;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 

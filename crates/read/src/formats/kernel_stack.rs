@@ -19,9 +19,9 @@
 
 use iowhy_model::{FactValue, Level, Message, MessageKind, Sink, key};
 
-use super::kernel_log::stack_frames;
 use crate::drive::complaints::fact;
 use crate::drive::health::Places;
+use crate::drive::stack_frames;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.

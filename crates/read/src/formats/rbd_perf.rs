@@ -93,20 +93,19 @@ impl Reader for RbdPerf {
         if words.is_empty() {
             return Step::Took;
         }
-        let Some(at) = words.iter().position(|word| {
-            word.contains('/') && value(&[*word, ""]).is_none() && !word.ends_with("B/s")
-        }) else {
+        // `pool/image`, first or last; rates end in `/s`.
+        let is_name = |word: &&str| word.contains('/') && !word.ends_with("/s");
+        let Some(name) = words.iter().copied().find(|word| is_name(word)) else {
             return Step::Passed;
         };
-        let mut rest: Vec<&str> = words.clone();
-        let name = rest.remove(at);
+        let words: Vec<&str> = words.into_iter().filter(|word| *word != name).collect();
         let mut cells = Vec::new();
         let mut place = 0;
-        while let Some((number, taken)) = rest.get(place..).and_then(value) {
+        while let Some((number, taken)) = words.get(place..).and_then(value) {
             cells.push(number);
             place += taken;
         }
-        if place < rest.len() || cells.len() != self.columns.len() {
+        if place < words.len() || cells.len() != self.columns.len() {
             return Step::Passed;
         }
         let of = |cell: Cell| {

@@ -17,16 +17,16 @@ const AWAIT: [(&str, &str); 7] = [
 
 /// Whether a line names a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `? shrink_node+0xf3/0x4e0`,
 /// which may be left from an earlier call.
-pub(in crate::formats) fn is_certain(line: &str) -> bool {
+pub(crate) fn is_certain(line: &str) -> bool {
     line.contains("+0x") && !line.contains("? ")
 }
 
 /// Whether the function frees memory for its task.
-pub(super) fn frees_memory(line: &str) -> bool {
+pub(crate) fn frees_memory(line: &str) -> bool {
     FREES_MEMORY.iter().any(|function| line.contains(function))
 }
 
 /// The kind of server whose answer the function waits for.
-pub(in crate::formats) fn awaited_server(line: &str) -> Option<&'static str> {
+pub(crate) fn awaited_server(line: &str) -> Option<&'static str> {
     AWAIT.iter().find(|(function, _)| line.contains(function)).map(|(_, server)| *server)
 }
