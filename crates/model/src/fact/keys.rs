@@ -114,6 +114,7 @@ keys {
     IOSTAT_SIZE_DENIED "iostat.size_denied" Number "throughput over rate times size, in the rows of a device";
     KERNEL_LOG_END "kernel.log.end" Text "time of the last line of the kernel's log, as printed";
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
+    LVM_VOLUMES "lvm.volumes" Count "logical volumes that were listed";
     MD_STRIPE_CACHE_SIZE "md.stripe_cache_size" Count "stripes that an array keeps in memory";
     MEMBER_STATE "member.state" Text "state of a member of an array, if it is not at work";
     MEMORY_AVAILABLE "memory.available.percent" Percent "memory that is available";
@@ -220,6 +221,7 @@ keys {
     SWAP_USED_SHARE "swap.used.percent" Percent "swap in use";
     SYSBENCH_FSYNC_EVERY "sysbench.fsync-every" Count "requests between two fsyncs of a run";
     SYSBENCH_THREADS "sysbench.threads" Count "threads of a run";
+    TASK_STANDS_IN "task.stands-in" Text "function of the kernel that a task stood in";
     TASKS_BLOCKED "tasks.blocked" Count "tasks in uninterruptible sleep, at most";
     TASKS_HUNG_IN_RECLAIM "tasks.hung-in-reclaim" Count "tasks that hung while the kernel freed memory for them";
     TASKS_KSWAPD "tasks.kswapd" Percent "share of a processor that reclaims memory, at most";

@@ -1,7 +1,7 @@
 //! The kernel's functions that a task stands in: /proc/PID/stack.
 //!
 //! ## Reads
-//! A frame on each line. Where a function waits for the answer of a server (NFS, SMB, Ceph), that becomes a fact
+//! A frame on each line. The first of a stack is what the task stands in (`task.stands-in`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that becomes a fact
 //! `kernel.log.remote` of it, once for each stack.
 //!
 //! ## Where it comes from
@@ -49,6 +49,12 @@ fn is_frame(line: &str) -> bool {
     in_hex(address) && (stack_frames::is_certain(function) || is_end(function))
 }
 
+/// `rpc_wait_bit_killable` of a frame.
+fn function(line: &str) -> &str {
+    let named = line.split_once(">] ").map_or(line, |(_, named)| named);
+    named.split('+').next().unwrap_or_default().trim()
+}
+
 fn is_end(function: &str) -> bool {
     function.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|byte| byte == b'f'))
 }
@@ -56,7 +62,9 @@ fn is_end(function: &str) -> bool {
 #[derive(Default)]
 struct KernelStack {
     places: Places,
-    /// Whether the server that this stack waits for was told.
+    /// Whether a frame of this stack was seen.
+    inside: bool,
+    /// Whether the server that it waits for was told.
     told: bool,
 }
 
@@ -64,8 +72,12 @@ impl Reader for KernelStack {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
         if !is_frame(line) {
-            self.told = false;
+            (self.inside, self.told) = (false, false);
             return if line.trim().is_empty() { Step::Took } else { Step::Passed };
+        }
+        if !std::mem::replace(&mut self.inside, true) {
+            let stands_in = FactValue::Text(function(line).to_string());
+            fact("", key::TASK_STANDS_IN, stands_in, place.clone(), sink);
         }
         if let Some(server) = stack_frames::awaited_server(line).filter(|_| !self.told) {
             self.told = true;

@@ -3,7 +3,7 @@
 //! ## Reads
 //! Of a thin pool the space in use for data and metadata (`pool.data.used`, `pool.metadata.used`), of a snapshot that for the blocks
 //! it keeps (`pool.data.used`); of a mirror or RAID volume that is not in step what it does (`array.action`) and how much of it is
-//! done (`array.percent`).
+//! done (`array.percent`). All volumes are counted (`lvm.volumes`).
 //!
 //! ## Where it comes from
 //! `lvs`, `lvs -a`, also with `-o+devices` or other columns behind the usual ones.
@@ -19,8 +19,9 @@
 //! ## Cannot know
 //! How quickly it fills, whether writes to a full pool wait or fail (`lv_when_full`). Whether rows are missing.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{FactValue, Level, Sink, key};
 
+use crate::drive::complaints::fact;
 use crate::drive::health::{Places, state};
 use crate::{Format, Reader, Sniff, Step, decimal};
 
@@ -53,6 +54,7 @@ fn percent(word: &str) -> Option<f64> {
 #[derive(Default)]
 struct Lvs {
     places: Places,
+    volumes: u64,
 }
 
 impl Reader for Lvs {
@@ -68,6 +70,7 @@ impl Reader for Lvs {
         if !is_attributes(attributes) {
             return Step::Passed;
         }
+        self.volumes += 1;
         let name = format!("{group}/{}", volume.trim_matches(['[', ']']));
         let shares: Vec<String> = rest
             .iter()
@@ -91,6 +94,11 @@ impl Reader for Lvs {
 
     fn resumes(&self) -> bool {
         true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let place = sink.source().place();
+        fact("", key::LVM_VOLUMES, FactValue::Count(self.volumes), place, sink);
     }
 }
 
