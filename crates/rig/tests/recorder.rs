@@ -191,11 +191,13 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
                 }
                 delays.push((SystemTime::now(), at_disk + run_delay(watch.id())));
             }
+            // Nothing is recorded from here on; until it is gone, the kernel takes its programs and maps away.
+            let killed = SystemTime::now();
             watch.kill().expect("SIGKILL");
             watch.wait().expect("it is gone");
-            let killed = SystemTime::now();
             let last = newest(&store).and_then(|path| path.metadata().ok()?.modified().ok());
-            let lost = last.and_then(|last| killed.duration_since(last).ok());
+            // What was being written then is later.
+            let lost = last.map(|last| killed.duration_since(last).unwrap_or_default());
             // A second, half a second to write it, and what the recorder waited meanwhile for its disk and its processor.
             let before = |at: &SystemTime| last.is_none_or(|last| *at <= last);
             let known = delays.iter().rev().find(|(at, _)| before(at)).or(delays.first());
