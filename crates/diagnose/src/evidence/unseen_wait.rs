@@ -5,6 +5,8 @@
 //! one processor's time or of all of them is 0.6 requests in flight, or more. Disks with far fewer are not what was waited for:
 //! others are, which were left out of the listing, or a server.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::{Layer, key};
 
 use crate::analysis::Analysis;
@@ -32,15 +34,13 @@ pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
         return false;
     }
     // Of each disk the row in which most was in flight.
-    let mut most: Vec<(&str, f64)> = Vec::new();
+    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
         // Where that is not told of a row, nobody knows. A disk has at least as many in flight as it is busy.
         let Some(queue) = row.interval.queue_len else { return false };
         let in_flight = queue.max(row.interval.busy.unwrap_or(0.0));
-        match most.iter_mut().find(|(disk, _)| *disk == row.disk) {
-            Some((_, known)) => *known = known.max(in_flight),
-            None => most.push((&row.disk, in_flight)),
-        }
+        let known = most.entry(&row.disk).or_default();
+        *known = known.max(in_flight);
     }
-    most.iter().map(|(_, in_flight)| in_flight).sum::<f64>() < SEEN * waited
+    most.values().sum::<f64>() < SEEN * waited
 }

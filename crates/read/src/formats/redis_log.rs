@@ -58,7 +58,7 @@ fn is_of_server(line: &str) -> bool {
 /// Whether the server tells of a snapshot or of its append-only file.
 fn is_of_saving(line: &str) -> bool {
     let about = ["AOF", "append only file", "Background saving", "DB saved on disk"];
-    about.iter().any(|words| line.contains(words)) && is_of_server(line)
+    is_of_server(line) && about.iter().any(|words| line.contains(words))
 }
 
 #[derive(Default)]

@@ -113,7 +113,7 @@ fn sniff_number(lines: &[&str]) -> Sniff {
     }
 }
 
-/// The kind of the event whose number stands in a line: `Ereignis-ID: 153`, `Identificador del evento ... ID: 129`.
+/// The kind of the event whose number stands in a line: `Ereignis-ID: 153`.
 fn numbered(line: &str) -> Option<MessageKind> {
     let (name, number) = line.trim().split_once([':', '：'])?;
     let number: u32 = number.trim().parse().ok()?;
