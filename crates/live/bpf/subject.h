@@ -98,7 +98,11 @@ INLINE struct request *request_of(u64 *arguments)
  * the load of a pointer from an argument, it looks through all types of the kernel (btf_nested_type_is_trusted). */
 INLINE struct bio *first_bio(struct subject *is)
 {
-	return is->rq ? is->rq->bio : is->bio;
+	struct bio *bio = is->bio;
+
+	/* Else the compiler loads once, from the stack or from the request, which kernels before 6.2 refuse. */
+	asm volatile("" : "+r"(bio));
+	return is->rq ? is->rq->bio : bio;
 }
 
 /* The number of the control group that pays for it; 0 if none does. */
