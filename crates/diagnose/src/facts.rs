@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     /// Limits of control groups, whatever their kind.
     limits: BTreeMap<String, Vec<FactReading<'a>>>,
     log: Vec<LogLine<'a>>,
+    /// Complaints from long before this machine was watched.
+    old_log: Vec<LogLine<'a>>,
     /// Inputs that measured I/O: their facts are about themselves.
     measuring: BTreeSet<&'a str>,
 }
@@ -78,6 +80,7 @@ impl<'a> Facts<'a> {
             }
         }
         let log = kernel_log::lines(recording, &by_disk);
+        let (log, old_log) = kernel_log::of_now(recording, log);
         let limits = by_disk.iter().filter_map(|(disk, all)| {
             let some: Vec<FactReading> =
                 all.iter().filter(|reading| limit_kind(reading).is_some()).copied().collect();
@@ -85,12 +88,13 @@ impl<'a> Facts<'a> {
         });
         let limits = limits.collect();
         let by_disk = by_disk.into_iter().map(|(disk, all)| (disk, by_key(all))).collect();
-        Facts { recording, by_disk, machine: by_key(machine), limits, log, measuring }
+        Facts { recording, by_disk, machine: by_key(machine), limits, log, old_log, measuring }
     }
 
     /// The disks of which anything was said, sorted.
     pub fn disks(&self) -> impl Iterator<Item = &str> {
-        let logged = self.log.iter().filter_map(|line| line.disk.as_deref());
+        let logged = self.log.iter().chain(&self.old_log);
+        let logged = logged.filter_map(|line| line.disk.as_deref());
         let all: BTreeSet<&str> = self.by_disk.keys().map(String::as_str).chain(logged).collect();
         all.into_iter()
     }
@@ -108,6 +112,11 @@ impl<'a> Facts<'a> {
     /// All complaints of an input, whomever they name.
     pub fn complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+    }
+
+    /// Complaints of an input from long before it was watched.
+    pub fn old_complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.old_log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
     /// Tasks that hung, which name no disk, as far as no other disk than this one is meant.
@@ -232,6 +241,14 @@ impl<'s, 'a> About<'s, 'a> {
     /// Those of one kind.
     pub fn logged(self, kind: MessageKind) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log().filter(move |line| line.kind == kind)
+    }
+
+    /// Those of one kind from long before this machine was watched.
+    pub fn logged_before(self, kind: MessageKind) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.facts.old_log.iter().filter(move |line| {
+            let ours = line.kind == kind && line.disk.as_deref() == Some(self.disk);
+            ours && self.facts.reaches(&line.reading, self.input)
+        })
     }
 
     /// How many lines of the kernel's log were read: then its silence is known.

@@ -4,8 +4,8 @@
 mod made;
 
 use iowhy_model::{
-    Distribution, Edges, Fact, Histogram, Interval, Layer, Level, Medium, Op, Rates, Sampling,
-    Sink, Source, Stage, key,
+    Distribution, Edges, Fact, FactValue, Histogram, Interval, Layer, Level, Medium, Message,
+    Nanos, Op, Rates, Sampling, Sink, Source, Stage, key,
 };
 use made::{MadeCapture, Row, accuses, brief, of};
 
@@ -32,6 +32,38 @@ fn healthy() {
     }
     let findings = capture.judge();
     assert!(!accuses(&findings, "healthy"), "{}", brief(&findings));
+}
+
+#[test]
+fn what_could_not_be_read_long_ago_is_a_remark_beside_a_clean_bill() {
+    let judged = |at_s: &str| {
+        let mut capture = MadeCapture::new();
+        let ns = |s: i64| FactValue::Duration(Nanos(s * 1_000_000_000));
+        capture.listing("block-trace", Level::D);
+        capture.medium("nvme0n1", Medium::Nvme);
+        capture.recording.fact(Fact::new(None, key::CLOCK_OFFSET, ns(1_763_800_000), ""));
+        capture.recording.fact(Fact::new(None, key::CLOCK_BEGAN, ns(1_763_886_400), ""));
+        for k in 0..2000 {
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            let took = 0.09 * capture.about(0.2);
+            capture.io("nvme0n1", Op::Read, sector, 4096, 86_400_000.0 + f64::from(k), took);
+        }
+        let id = capture.recording.device("nvme0n1");
+        for sector in 0..8 {
+            let text = format!("critical medium error, dev nvme0n1, sector {sector}");
+            let value = FactValue::Message(Message::new(at_s, &text));
+            capture.recording.fact(Fact::new(Some(id), key::KERNEL_LOG.of("medium"), value, ""));
+        }
+        let findings = capture.judge();
+        let remark = findings.iter().find(|finding| finding.verdict == "device.media").cloned();
+        (findings[0].verdict.name(), remark)
+    };
+    let (first, remark) = judged("86399.5");
+    assert_eq!(first, "device.media", "{remark:?}");
+    let (first, remark) = judged("3600.0");
+    assert_eq!(first, "healthy");
+    let remark = remark.expect("told beside it");
+    assert!(remark.confidence < 0.5 && remark.sentence.contains("8 medium errors"), "{remark:?}");
 }
 
 #[test]

@@ -205,6 +205,7 @@ fn parts_read_as_one_when_joined_and_each_by_itself() {
     writer.begin(Source::new("block-trace", "live", Level::D));
     let sda = writer.device("sda");
     writer.fact(Fact::read(None, key::CLOCK_OFFSET, "5", ""));
+    writer.fact(Fact::new(None, key::CLOCK_BEGAN, FactValue::Duration(Nanos(5)), ""));
     let mut parts = Vec::new();
     for part in 0..3 {
         for k in 0..(BLOCK_EVENTS + 10) as i64 {
@@ -212,6 +213,7 @@ fn parts_read_as_one_when_joined_and_each_by_itself() {
             event.completed = Some(Time::from_ns(part * 1_000_000_000 + k));
             writer.event(event);
         }
+        writer.source().watched = Some(Nanos((part + 1) * 1_000_000_000));
         parts.push(if part < 2 { writer.go_on_in(Vec::new()).unwrap() } else { Vec::new() });
     }
     writer.finish().unwrap();
@@ -219,13 +221,23 @@ fn parts_read_as_one_when_joined_and_each_by_itself() {
     let facts = |recording: &Recording| {
         recording.facts_of(None).filter(|fact| fact.key.is_under("clock")).count()
     };
-    for part in &parts {
+    // When the watch of a file began, s, and how long it was.
+    let span = |recording: &Recording| {
+        let mut facts = recording.facts_of(None);
+        let began = facts.find(|fact| fact.key == key::CLOCK_BEGAN);
+        let began = began.map(|fact| fact.value.clone());
+        (began, recording.listings[0].source.watched)
+    };
+    let of_s = |s: i64| FactValue::Duration(Nanos(s * 1_000_000_000 + 5));
+    for (place, part) in parts.iter().enumerate() {
         let recording = read(part);
-        assert_eq!((recording.listings.len(), facts(&recording)), (1, 1));
+        assert_eq!((recording.listings.len(), facts(&recording)), (1, 2));
         assert_eq!(recording.listings[0].events.len(), BLOCK_EVENTS + 10);
+        assert_eq!(span(&recording), (Some(of_s(place as i64)), Some(Nanos(1_000_000_000))));
     }
     let joined = read(&parts.concat());
-    assert_eq!((joined.listings.len(), facts(&joined)), (1, 1));
+    assert_eq!((joined.listings.len(), facts(&joined)), (1, 2));
+    assert_eq!(span(&joined), (Some(of_s(0)), Some(Nanos(3_000_000_000))));
     assert_eq!(joined.listings[0].events.len(), 3 * (BLOCK_EVENTS + 10));
     assert!(!joined.is_incomplete(), "{:?}", joined.listings[0].source);
 }

@@ -21,7 +21,8 @@
 //! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; places that a scan (badblocks, ddrescue) could not read; or one 1-MiB range that was slow, more than ten medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
-//! suspicion.
+//! suspicion. Of a machine that is watched, lines of the log that are ten minutes older than the watch are a
+//! remark: what was slow meanwhile is not explained by them.
 //!
 //! ## Wrong if
 //! A thin pool is full, a permission is missing, a device-mapper target returns errors on purpose. 197
@@ -128,8 +129,9 @@ const UNRELIABLE: u64 = 4;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
-    let mut found: Vec<Finding> =
-        candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
+    let of_now_or_before =
+        |candidate| finding(analysis, candidate).or_else(|| logged_before(analysis, candidate));
+    let mut found: Vec<Finding> = candidates.iter().filter_map(of_now_or_before).collect();
     // A log that names the disk of one port most likely means the same disk where it names the port.
     if !found.iter().any(|finding| finding.confidence >= STANDS) {
         found.extend(nameless_ports(analysis));
@@ -203,6 +205,32 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
     ]);
     finding.next_step = next_step(&candidate.disk, is_proven);
+    finding.evidence = builder.evidence;
+    Some(finding)
+}
+
+/// Sectors that could not be read long before this machine was watched, and nothing since: known, and no cause of what
+/// was measured.
+fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+    let about = candidate.about();
+    let denied = about.logged_before(MessageKind::Denied).chain(about.logged(MessageKind::Denied));
+    let reading: Vec<&LogLine> = about.logged_before(MessageKind::Medium).collect();
+    if reading.is_empty() || denied.count() > 0 {
+        return None;
+    }
+    let mut builder = EvidenceBuilder::default();
+    let what = "medium errors in the kernel's log, more than ten minutes before";
+    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    let mut finding =
+        new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+    finding.confidence = PRIOR;
+    finding.sentence = format!(
+        "{} could not read some of its sectors once: {} in the kernel's log, all more than ten minutes before it was watched",
+        phrase::disk(&candidate.disk),
+        phrase::count(reading.len() as f64, "medium error(s)")
+    );
+    finding.refuted_by = lines(&["SMART 5, 187, 197 and 198 stand still"]);
+    finding.next_step = next_step(&candidate.disk, true);
     finding.evidence = builder.evidence;
     Some(finding)
 }

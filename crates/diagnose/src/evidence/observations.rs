@@ -452,9 +452,23 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
 
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
 fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
+    let facts = &analysis.facts;
+    let mut seen = by_kind(analysis, disks, "messages of the kernel", facts.complaints(input));
+    let before = "messages of the kernel, more than ten minutes before";
+    seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
+    seen
+}
+
+/// Of these complaints.
+fn by_kind<'a, 'b: 'a>(
+    analysis: &Analysis,
+    disks: &[String],
+    words: &str,
+    complaints: impl Iterator<Item = &'a LogLine<'b>>,
+) -> Vec<Observation> {
     let about = |line: &&LogLine| line.disk.as_ref().is_none_or(|disk| disks.contains(disk));
     let mut kinds: Vec<(MessageKind, Option<String>, Vec<&LogLine>)> = Vec::new();
-    for line in analysis.facts.complaints(input).filter(about) {
+    for line in complaints.filter(about) {
         match kinds.iter_mut().find(|(kind, disk, _)| *kind == line.kind && *disk == line.disk) {
             Some((_, _, lines)) => lines.push(line),
             None => kinds.push((line.kind, line.disk.clone(), vec![line])),
@@ -468,7 +482,7 @@ fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observa
         .collect();
     kinds.retain(|(kind, disk, _)| *kind != MessageKind::Medium || !denied.contains(disk));
     let seen = kinds.into_iter().filter_map(|(kind, disk, lines)| {
-        let what = format!("messages of the kernel: {}", kind.name());
+        let what = format!("{words}: {}", kind.name());
         let what = match disk {
             Some(disk) => named(&what, &disk, disks),
             None => what,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{DeviceId, Fact, Message, MessageKind, Recording, key};
+use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -32,6 +32,56 @@ impl LogLine<'_> {
 /// the SCSI layer's verdict follow each other within one command's timeout, not longer than
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).
 const TOGETHER_S: f64 = 5.0;
+
+/// The log goes back for weeks. A complaint older than this, s, when this machine began to be watched says nothing
+/// about what was measured since: retries, error handling and what programs do about it are over within minutes
+/// (a choice).
+const OF_NOW_S: f64 = 600.0;
+/// Where the log of a machine that is watched is read.
+const LIVE_LOG: &str = "/dev/kmsg";
+
+/// Since when, by input, this machine was watched on the clock of its log, s.
+///
+/// Only a tracer of our own states when it began. Its clock is CLOCK_MONOTONIC, and so is, within what sched_clock
+/// drifts, that of the log (kernel/printk/printk.c, `local_clock`).
+fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
+    let mut since = BTreeMap::new();
+    for listing in &recording.listings {
+        let stated = |key| listing.facts.iter().find(|fact| fact.key == key);
+        let (Some(began), Some(offset)) = (stated(key::CLOCK_BEGAN), stated(key::CLOCK_OFFSET))
+        else {
+            continue;
+        };
+        let (FactValue::Duration(began), FactValue::Duration(offset)) =
+            (&began.value, &offset.value)
+        else {
+            continue;
+        };
+        // Where the time of day was set meanwhile, the first I/O is nearer to the truth.
+        let times = listing.events.iter().filter_map(|event| event.issued.or(event.completed));
+        let first_ns = times.map(|time| time.ns()).fold(began.0.saturating_sub(offset.0), i64::min);
+        let began_s = first_ns as f64 / 1e9;
+        let known = since.entry(listing.source.input.as_str()).or_insert(began_s);
+        *known = known.min(began_s);
+    }
+    since
+}
+
+/// Parts the complaints of now from those that are too old to be about what was measured.
+pub fn of_now<'a>(
+    recording: &Recording,
+    lines: Vec<LogLine<'a>>,
+) -> (Vec<LogLine<'a>>, Vec<LogLine<'a>>) {
+    let since = watched_since(recording);
+    let first_s = since.values().copied().reduce(f64::min);
+    lines.into_iter().partition(|line| {
+        let input = recording.listings[line.reading.listing].source.input.as_str();
+        let live_s = first_s.filter(|_| input == LIVE_LOG);
+        let since_s = since.get(input).copied().or(live_s);
+        let age_s = since_s.zip(line.message.at_s).map(|(since_s, at_s)| since_s - at_s);
+        age_s.is_none_or(|age_s| age_s <= OF_NOW_S)
+    })
+}
 
 /// All complaints of a recording. A message about a port is given to a disk if the system states
 /// the disk's port (`device.port`), or if exactly one disk complains within seconds of it.

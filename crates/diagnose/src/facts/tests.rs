@@ -70,6 +70,33 @@ fn a_port_is_given_to_the_one_disk_that_complains_with_it() {
 }
 
 #[test]
+fn a_complaint_from_long_before_the_watch_is_not_of_now() {
+    use iowhy_model::{FactValue, Nanos};
+    let line = "sdc|kernel.log.medium|[86420.0] critical medium error, dev sdc, sector 16";
+    // How many are of now and how many are older, where the watch begins at so many seconds of the machine's clock.
+    let counted = |input: &str, began_s: i64| {
+        let mut recording = recording(&[(input, &[line])]);
+        recording.begin(Source::new("block-trace", "live", Level::D));
+        let ns = |s: i64| FactValue::Duration(Nanos(s * 1_000_000_000));
+        let zero = 1_763_800_000;
+        recording.fact(Fact::new(None, key::CLOCK_OFFSET, ns(zero), "clock_gettime"));
+        recording.fact(Fact::new(None, key::CLOCK_BEGAN, ns(zero + began_s), "clock_gettime"));
+        recording.end();
+        let facts = Facts::of(&recording);
+        let about = facts.about(None, "sdc");
+        (
+            about.logged(MessageKind::Medium).count(),
+            about.logged_before(MessageKind::Medium).count(),
+        )
+    };
+    assert_eq!(counted("/dev/kmsg", 86_000), (1, 0));
+    assert_eq!(counted("/dev/kmsg", 87_000), (1, 0));
+    assert_eq!(counted("/dev/kmsg", 87_100), (0, 1));
+    // A file may be of another machine, or of another day.
+    assert_eq!(counted("dmesg", 87_100), (1, 0));
+}
+
+#[test]
 fn facts_of_a_capture_stay_with_it() {
     let mut recording = recording(&[("own.txt", &["sdb|smart.raw.197|16"])]);
     let id = recording.device("sdb");

@@ -459,7 +459,9 @@ impl Recorder {
     /// Takes what the judge said: incidents are told, a new accusation is one.
     fn what_was_judged(&mut self, now: Clocks) -> Vec<Alarm> {
         let mut alarms = Vec::new();
-        for judged in self.judge.judged() {
+        let all = self.judge.judged();
+        let any = !all.is_empty();
+        for judged in all {
             self.judge_cpu_ns += judged.cpu_ns;
             let Some(first) = judged.first.clone() else { continue };
             self.shared.figures().verdict(&first);
@@ -467,14 +469,16 @@ impl Recorder {
             let before = self.verdict.replace((first.device.clone(), first.verdict.clone()));
             if judged.incident.is_some() {
                 self.tell(&judged);
-                // The incident's I/Os, taken apart, were the largest part of what it holds.
-                iowhy_live::give_back_memory();
                 continue;
             }
             let new = before != self.verdict;
             if sure && new && ["disk", "path", "limit"].contains(&first.blame) {
                 alarms.push(accusation(&first, now));
             }
+        }
+        if any {
+            // The I/Os that were judged, taken apart, were the largest part of what it holds.
+            iowhy_live::give_back_memory();
         }
         alarms
     }

@@ -182,11 +182,33 @@ impl Incident {
     }
 }
 
-/// The facts with the distance of the clocks as it is now: it was stated when the recorder began.
+/// The facts with the distance of the clocks as it is now: it was stated when the recorder began. When that was is
+/// told by the clock of now, too.
 pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
-    for (_, fact) in facts.iter_mut().filter(|(_, fact)| fact.key == key::CLOCK_OFFSET) {
-        fact.value = FactValue::Duration(Nanos(offset_ns));
+    let duration = |fact: &Fact| match fact.value {
+        FactValue::Duration(length) => length.ns(),
+        _ => 0,
+    };
+    let stated = facts.iter().find(|(_, fact)| fact.key == key::CLOCK_OFFSET);
+    let step_ns = stated.map_or(0, |(_, fact)| offset_ns.saturating_sub(duration(fact)));
+    for (_, fact) in &mut facts {
+        if fact.key == key::CLOCK_OFFSET || fact.key == key::CLOCK_BEGAN {
+            fact.value = FactValue::Duration(Nanos(duration(fact).saturating_add(step_ns)));
+        }
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_moves_when_the_recorder_began() {
+        let fact = |key, ns| (0, Fact::new(None, key, FactValue::Duration(Nanos(ns)), ""));
+        let facts = [fact(key::CLOCK_OFFSET, 1000), fact(key::CLOCK_BEGAN, 1070)];
+        let later = [fact(key::CLOCK_OFFSET, 400), fact(key::CLOCK_BEGAN, 470)];
+        assert_eq!(with_clock(&facts, 400), later);
+    }
 }

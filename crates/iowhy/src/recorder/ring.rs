@@ -152,7 +152,7 @@ fn sealed(block: &Block, header: Header) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use iowhy_capture::Writer;
-    use iowhy_model::{DeviceId, Event, Layer, Level, Op, Recording, Sink, Time};
+    use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Op, Recording, Sink, Time};
 
     use super::*;
 
@@ -174,6 +174,7 @@ mod tests {
             if second == 2 {
                 writer.lost("I/Os", 7);
             }
+            writer.source().watched = Some(Nanos((second + 1) * 1_000_000_000));
             writer.flush().expect("memory");
         }
         writer
@@ -194,6 +195,8 @@ mod tests {
         assert_eq!(recording.listings[0].events.len(), 400);
         let source = &recording.listings[0].source;
         assert_eq!((source.lost(), source.skipped), (0, 0), "{source:?}");
+        // Of the ten seconds that were watched.
+        assert_eq!(source.watched, Some(Nanos(4_000_000_000)));
         assert_eq!(ring.since(7_000_000_000, Some(kept[2].serial)).count(), 1);
         assert_eq!(ring.shortened, 0);
     }

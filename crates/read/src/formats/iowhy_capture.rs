@@ -29,7 +29,7 @@
 use std::io::BufRead;
 
 use iowhy_capture::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
-use iowhy_model::{DeviceId, Fact, Level, Name, Note, Sink, Source, key};
+use iowhy_model::{DeviceId, Fact, FactValue, Level, Name, Nanos, Note, Sink, Source, key};
 use memchr::memmem;
 
 use crate::{Binary, Format, Reader, Sniff, Step};
@@ -80,6 +80,8 @@ struct Listing {
     number: u64,
     here: usize,
     said: Source,
+    /// How long it had watched when this file began, if the file goes on from others.
+    watched_before: Nanos,
 }
 
 impl Reader for IowhyCapture {
@@ -237,6 +239,9 @@ impl IowhyCapture {
             if header.repeats && known {
                 section.facts.clear();
             }
+            if header.repeats {
+                begin_later(&mut section);
+            }
             pour(section, &ids, &names, sink);
         }
     }
@@ -278,16 +283,22 @@ impl Stream {
         let place = known.unwrap_or_else(|| {
             let here = begin(&section.source, self.listings.is_empty(), sink);
             let mut said = section.source.clone();
-            if !repeats {
+            let mut watched_before = Nanos(0);
+            if repeats {
+                watched_before = said.watched.unwrap_or(watched_before);
+            } else {
                 (said.skipped, said.losses) = (0, Vec::new());
             }
             said.notes = Vec::new();
-            self.listings.push(Listing { number: section.listing, here, said });
+            self.listings.push(Listing { number: section.listing, here, said, watched_before });
             self.listings.len() - 1
         });
         let Some(listing) = self.listings.get_mut(place) else { return true };
         sink.resume(listing.here);
         amend(&listing.said, &section.source, sink);
+        let watched = section.source.watched;
+        sink.source().watched =
+            watched.map(|all| Nanos(all.0.saturating_sub(listing.watched_before.0).max(0)));
         listing.said = section.source.clone();
         known.is_some()
     }
@@ -321,7 +332,6 @@ fn begin(said: &Source, first: bool, sink: &mut dyn Sink) -> usize {
 fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
     let source = sink.source();
     source.resolution = now.resolution;
-    source.watched = now.watched;
     source.host.clone_from(&now.host);
     source.skipped = source.skipped.saturating_add(now.skipped.saturating_sub(before.skipped));
     for loss in &now.losses {
@@ -329,6 +339,16 @@ fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
         sink.lost(&loss.what, loss.count.saturating_sub(known.map_or(0, |known| known.count)));
     }
     now.notes.iter().skip(before.notes.len()).for_each(|note| sink.note(note.clone()));
+}
+
+/// A file that goes on from others began when they ended: as much later as had been watched by then.
+fn begin_later(section: &mut Section) {
+    let before = section.source.watched.map_or(0, |watched| watched.0);
+    for fact in section.facts.iter_mut().filter(|fact| fact.key == key::CLOCK_BEGAN) {
+        if let FactValue::Duration(began) = &mut fact.value {
+            *began = Nanos(began.0.saturating_add(before));
+        }
+    }
 }
 
 fn pour(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink) {
