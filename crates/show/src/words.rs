@@ -44,6 +44,19 @@ pub fn tone(finding: &Finding) -> Tone {
     }
 }
 
+/// What a verdict explains a share of, if it names a cause: a contradiction in the figures explains no latency, and
+/// where a device was not measured or nobody felt it there is none to explain.
+pub fn explains(finding: &Finding) -> Option<&'static str> {
+    let about_a_device = finding.subject.device.is_some();
+    match (finding.verdict.blames(), finding.severity()) {
+        (Blame::Nobody | Blame::Unknown, _) => None,
+        (Blame::Report, _) => Some("the reported figure"),
+        (_, Some(Severity::None)) => None,
+        (_, None) if about_a_device && finding.impact.is_none() => None,
+        _ => Some("the excess latency"),
+    }
+}
+
 /// What the trouble costs: time waited per second, share of slow requests, p99 or mean.
 pub fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();

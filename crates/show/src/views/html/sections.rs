@@ -13,7 +13,8 @@ use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::sources::file_name;
 use crate::words::{
-    blame_headline, bound, bytes, count, duration, impact, quantity, share, sureness, tone,
+    blame_headline, bound, bytes, count, duration, explains, impact, quantity, share, sureness,
+    tone,
 };
 use crate::{Style, scale::stage_words};
 
@@ -65,8 +66,8 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
         term(out, "impact", &format!("{severity}{}", impact(known)))?;
     }
     term(out, "confidence", &confidence(first))?;
-    if let Some(explains) = explains(first) {
-        term(out, "explains", &explains)?;
+    if let Some(of) = explains(first) {
+        term(out, "explains", &format!("{} of {of}", share(first.explained_share)))?;
     }
     if let Some(known) = &first.forecast {
         term(out, "forecast", &forecast(known))?;
@@ -454,15 +455,6 @@ fn confidence(finding: &Finding) -> String {
         Blame::Unknown => "none: the evidence carries no verdict".to_string(),
         _ => format!("{}, {}", share(finding.confidence), sureness(finding.confidence)),
     }
-}
-
-fn explains(finding: &Finding) -> Option<String> {
-    let of = match finding.verdict.blames() {
-        Blame::Nobody | Blame::Unknown => return None,
-        Blame::Report => "the reported figure",
-        _ => "the excess latency",
-    };
-    Some(format!("{} of {of}", share(finding.explained_share)))
 }
 
 fn forecast(forecast: &Forecast) -> String {

@@ -7,12 +7,13 @@ use iowhy_model::{
     Evidence, Finding, Forecast, Level, Recording, Report, Requester, Severity, Unit,
 };
 
-use super::verdict::{about, accuses, explained};
+use super::verdict::{about, accuses};
 use crate::Style;
 use crate::paint::{Canvas, Line, TextStyle, Tone, wrap};
 use crate::sources::{file_name, shortened};
 use crate::words::{
-    self, blame_headline, bound, count, duration, impact, quantity, several, share, sureness,
+    self, blame_headline, bound, count, duration, explains, impact, quantity, several, share,
+    sureness,
 };
 
 /// Lines of a verdict: what a terminal of 24 rows shows above its prompt.
@@ -169,9 +170,8 @@ fn confidence(canvas: &Canvas, finding: &Finding) -> Block {
         return Block::none();
     }
     let mut text = format!("{}, {}", share(finding.confidence), sureness(finding.confidence));
-    if accuses(finding) {
-        let part = share(finding.explained_share);
-        text += &format!("; explains {part} {}", explained(finding));
+    if let Some(of) = explains(finding) {
+        text += &format!("; explains {} of {of}", share(finding.explained_share));
     }
     labelled(canvas, "confidence", &text, 1)
 }

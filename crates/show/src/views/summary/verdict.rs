@@ -2,11 +2,11 @@
 
 use std::io;
 
-use iowhy_model::{Blame, Finding, Forecast, Report};
+use iowhy_model::{Finding, Forecast, Report};
 
 use super::evidence;
 use crate::paint::{Canvas, Line, TextStyle, Tone, gauge};
-use crate::words::{blame_headline, duration, impact, share, sureness, tone};
+use crate::words::{blame_headline, duration, explains, impact, share, sureness, tone};
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -127,15 +127,13 @@ fn impact_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
 fn sureness_bars(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     let unicode = canvas.style.unicode;
     let width = (canvas.width() / 4).clamp(6, 24);
-    let shares = [
-        ("confidence", finding.confidence, sureness(finding.confidence)),
-        ("explains", finding.explained_share, explained(finding)),
-    ];
-    let shown = if accuses(finding) { 2 } else { 1 };
     if !finding.is_probability() {
         return Ok(());
     }
-    for (label, value, words) in shares.into_iter().take(shown) {
+    let sure = ("confidence", finding.confidence, sureness(finding.confidence));
+    let of = explains(finding).map(|of| format!("of {of}"));
+    let part = of.as_deref().map(|of| ("explains", finding.explained_share, of));
+    for (label, value, words) in std::iter::once(sure).chain(part) {
         let tone = if value >= 0.6 { Tone::Good } else { Tone::Warn };
         let (full, rest) = gauge(value, width, unicode);
         let mut line = Line::new().with("  ", Tone::Plain).with(label, Tone::Faint);
@@ -159,19 +157,10 @@ fn sureness_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
         .with(&format!("{} confidence", share(finding.confidence)), TextStyle::strong(Tone::Plain))
         .with(" ", Tone::Plain);
     let mut text = format!("({})", sureness(finding.confidence));
-    if accuses(finding) {
-        let share = share(finding.explained_share);
-        text += &format!(", explains {share} {}", explained(finding));
+    if let Some(of) = explains(finding) {
+        text += &format!(", explains {} of {of}", share(finding.explained_share));
     }
     canvas.paragraph(&mark, &text, Tone::Plain)
-}
-
-/// What a verdict explains a share of: a contradiction in the figures explains no latency.
-pub fn explained(finding: &Finding) -> &'static str {
-    match finding.verdict.blames() {
-        Blame::Report => "of the reported figure",
-        _ => "of the excess latency",
-    }
 }
 
 /// Whether a verdict names a cause: only then is there anything to explain.
