@@ -100,7 +100,7 @@ INLINE struct bio *first_bio(struct subject *is)
 {
 	struct bio *bio = is->bio;
 
-	/* Else the compiler loads once, from the stack or from the request, which kernels before 6.2 refuse. */
+	/* Else the compiler loads once, from the stack or from the request, which 5.10 and 6.1 refuse. */
 	asm volatile("" : "+r"(bio));
 	return is->rq ? is->rq->bio : bio;
 }
