@@ -62,7 +62,8 @@ INLINE s32 weight_of(struct subject *is, u64 now, u64 latency, s32 status)
 	u32 key = is->row * OPS + is->op;
 	struct thinning *thinning;
 
-	if (!thinned || is->row >= rows)
+	/* What is left out must be counted. */
+	if (!thinned || is->row >= histogram_rows)
 		return ALL_ARE_SENT;
 	thinning = map_lookup(&thinnings, &key);
 	if (!thinning || !thinning->weight)
@@ -126,7 +127,7 @@ INLINE void measure(struct tracked_request *tracked, struct subject *is, u64 now
 	u32 row = is->row, op = is->op;
 	u64 epoch = is->epoch;
 
-	if (row >= rows) {
+	if (row >= histogram_rows) {
 		tally(row, op, NO_ROW_LEFT);
 		return;
 	}

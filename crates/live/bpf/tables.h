@@ -29,7 +29,8 @@ const volatile u32 set_shift = 54; /* 64 less log2 of the number of slot sets */
 const volatile u32 place_shift = 26; /* 32 less log2 of the places in the device table */
 const volatile u32 cells = 1;      /* a power of two: numbers per device for what is in flight */
 const volatile u32 own_cells;      /* each CPU has its own, and no probe is run inside itself */
-const volatile u32 rows = 1;       /* devices with histograms and tallies */
+const volatile u32 rows = 1;       /* devices with tallies */
+const volatile u32 histogram_rows = 1; /* the first so many of them have histograms */
 const volatile u32 stages = 3;     /* stages with histograms: 4 with the time before the request */
 const volatile u32 before;         /* remember when bios arrive */
 const volatile u32 arrival_shift;  /* 64 less log2 of the places for arrivals */
@@ -223,7 +224,7 @@ struct {
 
 INLINE void count(u32 row, u32 op, enum stage stage, u64 epoch, u64 ns)
 {
-	u32 key = (((u32)(epoch & 1) * rows + row) * OPS + op) * stages + stage;
+	u32 key = (((u32)(epoch & 1) * histogram_rows + row) * OPS + op) * stages + stage;
 	struct histogram *histogram = map_lookup(&counted, &key);
 	u64 place = bucket(ns);
 

@@ -54,6 +54,8 @@ pub struct Settings {
     pub place_bits: u32,
     /// Devices with histograms and counts.
     pub rows: u32,
+    /// The first so many of them have histograms.
+    pub histogram_rows: u32,
     /// Attach to bios as well: some device makes no requests.
     pub bios: bool,
     /// Remember when bios arrive (which attaches to them).
@@ -72,6 +74,12 @@ impl Settings {
     /// Stages with histograms of their own.
     pub fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
+    }
+
+    /// Kernel memory of one device's histograms, on all processors the machine may have, bytes.
+    pub fn bytes_of_a_row(&self) -> usize {
+        let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
+        (2 * OPS * self.stages()) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
     }
 
     /// The tracepoints to attach to.
@@ -116,7 +124,7 @@ impl Programs {
         let filter = &settings.filter;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 33] = [
+        let globals: [(&str, u32); 34] = [
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("unsent_only", number(settings.unsent_only)),
@@ -136,6 +144,7 @@ impl Programs {
             ("cells", cells),
             ("own_cells", number(shape.never_nested && cpus <= cells)),
             ("rows", settings.rows),
+            ("histogram_rows", settings.histogram_rows),
             ("stages", settings.stages()),
             ("before", number(settings.before)),
             ("arrival_shift", 64 - ARRIVAL_BITS),
@@ -152,8 +161,8 @@ impl Programs {
             ("by_who", number(filter.by_who())),
         ];
         // Without histograms their table keeps one entry, without records their ring one page.
-        let histograms =
-            if settings.histograms { 2 * settings.rows * OPS * settings.stages() } else { 1 };
+        let histograms = 2 * settings.histogram_rows * OPS * settings.stages();
+        let histograms = if settings.histograms { histograms } else { 1 };
         let arrivals = if settings.before { 1 << ARRIVAL_BITS } else { 1 };
         let origins = settings.files || settings.stacks;
         let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };

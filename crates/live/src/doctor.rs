@@ -240,6 +240,7 @@ fn test_load(shape: &KernelShape, may_load: bool) -> Check {
         set_bits: 10,
         place_bits: 6,
         rows: 1,
+        histogram_rows: 1,
         bios: true,
         before: true,
         cgroups: true,

@@ -91,7 +91,7 @@ impl RequestCounts {
             ("perhaps not asked for: who sent them was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
             ("only D2C: start missed by the tracer", only(histograms, edge.rest(self.no_total))),
-            ("not counted: the device appeared later", only(histograms, self.no_row)),
+            ("not counted: no histogram was left for the device", only(histograms, self.no_row)),
         ]
     }
 }

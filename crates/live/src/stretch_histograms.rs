@@ -149,7 +149,7 @@ impl StretchHistograms {
         epoch: u64,
     ) -> Result<ByStage, Error> {
         let mut all = ByStage::new();
-        for (row, device) in watched.devices.iter().enumerate() {
+        for (row, device) in watched.devices.iter().take(self.rows as usize).enumerate() {
             for op in 0..Op::ALL.len() {
                 for stage in 0..self.stages as usize {
                     let bank = (epoch & 1) as u32 * self.rows + row as u32;

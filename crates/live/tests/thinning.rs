@@ -110,3 +110,60 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     assert!(off < 5.0, "{} of {others}, by {off:.1} standard deviations", sample.len());
     assert!(!slow.is_empty() && others > 0.5 * READS as f64);
 }
+
+/// Histograms take memory on each processor, so that of many devices the busiest have some.
+#[test]
+fn a_device_without_histograms_is_told_one_by_one() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let one = Loop::new(64, None);
+    let another = one.another(64);
+    let reads_of = |disk: &Loop| disk.counters()[0];
+    let ios_of = |disk: &Loop| disk.counters()[0] + disk.counters()[1];
+    let load = ["--rw=randread", "--size=64m", "--io_size=64g", "--number_ios=2000"];
+    for disk in [&one, &another] {
+        disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
+    }
+    one.fio(&load);
+    another.settle();
+    one.settle();
+    // A loop device keeps the counters of whoever had its number.
+    let (busy, quiet) =
+        if ios_of(&one) > ios_of(&another) { (&one, &another) } else { (&another, &one) };
+    let mut tracer = BlockTrace::new(TraceOptions {
+        devices: vec![quiet.number, busy.number],
+        count_all: true,
+        may_thin: true,
+        histogram_bytes: 1,
+        ..quiet.options(TraceMode::Events)
+    });
+    let mut recording = Recording::with_budget(10_000);
+    let before = [reads_of(busy), reads_of(quiet)];
+    tracer.begin(&mut recording).expect("the tracer begins");
+    // Everything is quick, and hardly anything in the sample.
+    let thinning = ThinRule { slow_ns: u64::MAX, one_in: 200 };
+    for disk in [busy, quiet] {
+        tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
+        watch(&mut tracer, &mut recording, disk, &load);
+    }
+    tracer.end(&mut recording).expect("the tracer ends");
+    let kernel = [reads_of(busy) - before[0], reads_of(quiet) - before[1]];
+    let told = |disk: &Loop| {
+        let id = recording.find_device(&disk.name);
+        let events = recording.listings.iter().flat_map(|listing| &listing.events);
+        events.filter(|event| Some(event.device) == id).count() as u64
+    };
+    let counted = |disk: &Loop| {
+        let id = recording.find_device(&disk.name);
+        let all = recording.listings[0].distributions.iter();
+        let of_it: Vec<Distribution> = all.filter(|one| Some(one.device) == id).cloned().collect();
+        count(&of_it, Stage::Total)
+    };
+    let lost: u64 = recording.listings.iter().map(lost).sum();
+    println!("{kernel:?} reads, {} and {} told, {lost} lost", told(busy), told(quiet));
+    assert!(told(busy) < kernel[0] / 10, "{} of {} were told", told(busy), kernel[0]);
+    assert!(told(quiet) + lost >= kernel[1], "{} of {} were told", told(quiet), kernel[1]);
+    assert!(counted(busy) + lost >= kernel[0], "{} of {}", counted(busy), kernel[0]);
+    assert!(lost < 20, "{lost} of {kernel:?} were lost");
+}

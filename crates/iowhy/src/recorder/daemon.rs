@@ -39,6 +39,9 @@ const RING_BYTES: u32 = 4 << 20;
 const BUSY: Duration = Duration::from_millis(40);
 const CALM: Duration = Duration::from_millis(120);
 const CALM_EVENTS: u64 = 2000;
+/// A device's histograms take 72 KiB on each processor, and its unit bounds all memory (`MemoryMax`). They are needed for
+/// what is not told one by one: of busy devices.
+const HISTOGRAM_BYTES: usize = 96 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 const SECOND_NS: i64 = 1_000_000_000;
 /// Bytes at most of what was learned before.
@@ -820,6 +823,7 @@ fn plan(devices: &[String]) -> Plan {
             may_thin: true,
             histogram_pause: HISTOGRAMS,
             ring_bytes: RING_BYTES,
+            histogram_bytes: HISTOGRAM_BYTES,
             ..TraceOptions::new(TraceMode::Events)
         }),
         programs_only: true,

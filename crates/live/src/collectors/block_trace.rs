@@ -135,10 +135,14 @@ pub struct TraceOptions {
     pub ring_bytes: u32,
     /// Histograms are poured at most this often.
     pub histogram_pause: Nanos,
+    /// Kernel memory that histograms may take, bytes. Where there are too many devices and processors for that, those that
+    /// did most I/O so far have histograms, one at least; of the others only events tell.
+    pub histogram_bytes: usize,
 }
 
 impl TraceOptions {
-    /// All devices and operations; a ring of 8 MiB, which holds 100,000 events.
+    /// All devices and operations; a ring of 8 MiB, which holds 100,000 events; histograms of 1 GiB, which is that of 100
+    /// devices on 190 processors.
     pub fn new(mode: TraceMode) -> Self {
         TraceOptions {
             mode,
@@ -154,6 +158,7 @@ impl TraceOptions {
             may_thin: false,
             ring_bytes: 8 << 20,
             histogram_pause: HISTOGRAM_PAUSE,
+            histogram_bytes: 1 << 30,
         }
     }
 
@@ -166,7 +171,7 @@ impl TraceOptions {
         let events = self.mode == TraceMode::Events;
         let ops = if self.ops.is_empty() { &Op::ALL[..] } else { &self.ops };
         let bit = |op: &Op| Op::ALL.iter().position(|known| known == op).map_or(0, |at| 1 << at);
-        Settings {
+        let mut settings = Settings {
             events,
             histograms: !events || self.filter.over.is_some() || self.count_all,
             unsent_only: self.counts_events(),
@@ -179,13 +184,17 @@ impl TraceOptions {
             set_bits: watched.requests(Path::new(SYS)).next_power_of_two().ilog2(),
             place_bits: watched.place_bits,
             rows: watched.rows,
+            histogram_rows: watched.rows,
             bios: watched.devices.iter().any(|device| device.without_requests),
             before: self.before,
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
             files: self.files && events,
             stacks: self.stacks && events,
             filter: KernelFilter::new(&self.filter, shape.command_flags),
-        }
+        };
+        let fit = self.histogram_bytes / settings.bytes_of_a_row().max(1);
+        settings.histogram_rows = watched.rows.min(u32::try_from(fit).unwrap_or(u32::MAX).max(1));
+        settings
     }
 }
 
@@ -352,6 +361,9 @@ impl Collector for BlockTrace {
         let mut watched = WatchList::new(Path::new(SYS), &self.options.devices)?;
         let mut settings = self.options.settings(&watched, &shape);
         settings.set_bits = settings.set_bits.clamp(SET_BITS.0, SET_BITS.1);
+        if settings.histogram_rows < watched.rows {
+            watched.order_by_use();
+        }
         let counting = if self.options.count_cost { Some(cost::counted()?) } else { None };
         let first = at_work(Path::new(SYS), &watched);
         let mut programs = Programs::load(&shape, &settings)?;
@@ -368,7 +380,7 @@ impl Collector for BlockTrace {
         let counted = settings.histograms.then(|| {
             (
                 sink.begin(source(Level::B, &shape)),
-                StretchHistograms::new(settings.rows, settings.stages(), began),
+                StretchHistograms::new(settings.histogram_rows, settings.stages(), began),
             )
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
