@@ -164,8 +164,13 @@ impl RequestCountReader {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
+        let (devices, rows) = (watched.devices.len() as u32, watched.rows);
         for (place, before) in self.before.iter_mut().enumerate() {
             let (row, op) = (place as u32 / OPS, place as u32 % OPS);
+            // Nothing is counted where no device is yet; the last row is of those that have none.
+            if row >= devices && row < rows {
+                continue;
+            }
             let now = programs.counts(row, op)?;
             let mut new = now;
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));

@@ -89,7 +89,8 @@ const THINNED: &str = "only the slow I/Os of a busy device and a sample of the o
 const SYS: &str = "/sys";
 /// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// Counts of requests are read so often: two calls of the kernel for each device and operation.
+/// The programs are told the time so often, and counts of requests are read, but not more often than histograms: that is a
+/// call of the kernel for each device and operation, which adds up what all processors have.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
@@ -228,6 +229,7 @@ struct AttachedState {
     began: Time,
     looked: Time,
     tallied: Time,
+    told: Time,
 }
 
 /// The events of devices that were thinned, in a listing of their own.
@@ -405,6 +407,7 @@ impl Collector for BlockTrace {
             began,
             looked: began,
             tallied: began,
+            told: began,
         });
         Ok(())
     }
@@ -480,11 +483,13 @@ impl AttachedState {
             sink.resume(listing);
             sink.source().watched = Some(now - self.began);
         }
-        if is_due || now - self.tallied >= TALLY_PAUSE || over.is_some() {
+        if over.is_none() && now - self.told >= TALLY_PAUSE {
+            self.told = now;
+            self.programs.tell_time()?;
+        }
+        let pause = TALLY_PAUSE.max(self.histogram_pause);
+        if is_due || now - self.tallied >= pause || over.is_some() {
             self.tallied = now;
-            if over.is_none() {
-                self.programs.tell_time()?;
-            }
             // Losses of both go to the events, if there are any: they are about the same requests.
             if let Some(listing) =
                 self.events.or(self.counted.as_ref().map(|(listing, _)| *listing))
