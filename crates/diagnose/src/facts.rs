@@ -233,7 +233,12 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// The kernel's complaints about the disk.
     pub fn log(self) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.facts.log.iter().filter(move |line| {
+        self.own(&self.facts.log)
+    }
+
+    /// Those of these lines that are about the disk.
+    fn own(self, lines: &'s [LogLine<'a>]) -> impl Iterator<Item = &'s LogLine<'a>> {
+        lines.iter().filter(move |line| {
             line.disk.as_deref() == Some(self.disk) && self.facts.reaches(&line.reading, self.input)
         })
     }
@@ -245,10 +250,7 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// Those of one kind from long before this machine was watched.
     pub fn logged_before(self, kind: MessageKind) -> impl Iterator<Item = &'s LogLine<'a>> {
-        self.facts.old_log.iter().filter(move |line| {
-            let ours = line.kind == kind && line.disk.as_deref() == Some(self.disk);
-            ours && self.facts.reaches(&line.reading, self.input)
-        })
+        self.own(&self.facts.old_log).filter(move |line| line.kind == kind)
     }
 
     /// How many lines of the kernel's log were read: then its silence is known.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use iowhy_model::{FactValue, Filter, Recording, Report, Tally, key};
+use iowhy_model::{Filter, Recording, Report, Tally, key};
 use iowhy_show::clock::{self, Clock};
 use iowhy_show::{Style, TableStream, views};
 
@@ -147,10 +147,7 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
             (start.ns(), start.ns().saturating_add(length.map_or(0, |length| length.ns())))
         });
         let began = listing.facts.iter().find(|fact| fact.key == key::CLOCK_BEGAN);
-        let began = began.and_then(|fact| match fact.value {
-            FactValue::Duration(at) => Some(at.ns().saturating_sub(zero)),
-            _ => None,
-        });
+        let began = began.and_then(|fact| Some(fact.value.duration()?.ns().saturating_sub(zero)));
         let watched = listing.source.watched.map_or(0, |watched| watched.ns());
         let whole = began.map(|began| (began, began.saturating_add(watched)));
         for (from, to) in stretches.chain(whole) {

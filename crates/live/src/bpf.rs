@@ -70,16 +70,17 @@ pub struct Settings {
     pub filter: KernelFilter,
 }
 
+/// Kernel memory of one device's histograms of so many stages, on all processors the machine may have, bytes: `counted`
+/// of `bpf/tables.h`, two banks.
+pub fn bytes_of_a_row(stages: u32) -> usize {
+    let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
+    (2 * OPS * stages) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
+}
+
 impl Settings {
     /// Stages with histograms of their own.
     pub fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
-    }
-
-    /// Kernel memory of one device's histograms, on all processors the machine may have, bytes.
-    pub fn bytes_of_a_row(&self) -> usize {
-        let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
-        (2 * OPS * self.stages()) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
     }
 
     /// The tracepoints to attach to.

@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::bpf::Programs;
+use crate::bpf::{Programs, STAGES, bytes_of_a_row};
 use crate::foreign_files;
 
-/// Kernel memory that rows for devices which appear while watching may take, and their number. A row of
-/// histograms is 54 KiB on each CPU (`counted` of `bpf/tables.h`: two banks, five operations, three stages).
+/// Kernel memory that histograms of devices which appear while watching may take, and the number of their rows.
 const SPARE_BYTES: usize = 16 << 20;
-const ROW_BYTES: usize = 54 << 10;
 const SPARE_ROWS: (usize, usize) = (4, 32);
 /// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
 const PROBES: u32 = 8;
@@ -190,8 +188,7 @@ impl WatchList {
 
 /// Rows for devices that appear: the table has them for all CPUs the machine may have.
 fn spare_rows() -> usize {
-    let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
-    (SPARE_BYTES / (ROW_BYTES * cpus)).clamp(SPARE_ROWS.0, SPARE_ROWS.1)
+    (SPARE_BYTES / bytes_of_a_row(STAGES)).clamp(SPARE_ROWS.0, SPARE_ROWS.1)
 }
 
 /// Whether a device, by its folder in /sys, makes no requests: those that do have hardware queues.

@@ -186,6 +186,14 @@ impl FactValue {
         }
     }
 
+    /// The length of time, if it is one.
+    pub fn duration(&self) -> Option<Nanos> {
+        match self {
+            FactValue::Duration(length) => Some(*length),
+            _ => None,
+        }
+    }
+
     /// The message, if it is one.
     pub fn message(&self) -> Option<&Message> {
         match self {

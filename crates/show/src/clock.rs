@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{FactValue, Listing, Recording, key};
+use iowhy_model::{Listing, Recording, key};
 
 /// Nanoseconds of a day.
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -21,8 +21,7 @@ impl Clock {
     pub fn of(listing: &Listing) -> Option<Clock> {
         let stated = |key, utc| {
             let fact = listing.facts.iter().find(|fact| fact.key == key)?;
-            let FactValue::Duration(zero) = fact.value else { return None };
-            Some(Clock { zero: zero.ns(), utc })
+            Some(Clock { zero: fact.value.duration()?.ns(), utc })
         };
         stated(key::CLOCK_OFFSET, true).or_else(|| stated(key::CLOCK_PRINTED, false))
     }

@@ -14,8 +14,8 @@ mod statements;
 use std::io;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, FactValue, Finding, Interval, Layer, Medium, Name,
-    Recording, Sink, Source, Tally, Time, key,
+    DeviceId, Distribution, Event, Fact, Finding, Interval, Layer, Medium, Name, Recording, Sink,
+    Source, Tally, Time, key,
 };
 
 use cells::Cells;
@@ -371,7 +371,7 @@ impl Sink for TableSink<'_> {
 
     fn fact(&mut self, fact: Fact) {
         if fact.key == key::CLOCK_OFFSET
-            && let FactValue::Duration(zero) = fact.value
+            && let Some(zero) = fact.value.duration()
         {
             // The listing may be one that the recording began by itself.
             self.source();

@@ -110,10 +110,7 @@ impl<'a> SegmentPour<'a> {
     fn epoch(&mut self, began_s: i64, header: &Header, block: &Block) -> usize {
         let facts = || block.sections.iter().flat_map(|section| &section.facts);
         let stated = facts().find(|fact| fact.key == key::CLOCK_OFFSET);
-        let stated = stated.and_then(|fact| match fact.value {
-            FactValue::Duration(offset) => Some(offset.ns()),
-            _ => None,
-        });
+        let stated = stated.and_then(|fact| Some(fact.value.duration()?.ns()));
         if let (None, Some(known)) = (stated, self.streams.get(&header.stream)) {
             return *known;
         }

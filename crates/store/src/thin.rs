@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use iowhy_capture::{Header, Section, Writer};
 use iowhy_model::{
-    Device, DeviceId, Distribution, FactValue, Interval, Nanos, Op, Rates, Sink, Stage, Time, key,
+    Device, DeviceId, Distribution, Interval, Nanos, Op, Rates, Sink, Stage, Time, key,
 };
 
 /// A segment, thinned.
@@ -91,7 +91,7 @@ impl ThinStream {
         *self.writer.source() = section.source;
         for mut fact in section.facts {
             if fact.key == key::CLOCK_OFFSET
-                && let FactValue::Duration(offset) = fact.value
+                && let Some(offset) = fact.value.duration()
             {
                 self.offset_ns = Some(offset.ns());
             }

@@ -219,7 +219,7 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
         return None;
     }
     let mut builder = EvidenceBuilder::default();
-    let what = "medium errors in the kernel's log, more than ten minutes before";
+    let what = "medium errors in the kernel's log, more than ten minutes before the watch";
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));

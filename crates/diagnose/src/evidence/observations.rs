@@ -454,7 +454,7 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
 fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
     let facts = &analysis.facts;
     let mut seen = by_kind(analysis, disks, "messages of the kernel", facts.complaints(input));
-    let before = "messages of the kernel, more than ten minutes before";
+    let before = "messages of the kernel, more than ten minutes before the watch";
     seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
     seen
 }

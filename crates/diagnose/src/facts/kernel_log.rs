@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, key};
+use iowhy_model::{DeviceId, Fact, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -47,13 +47,8 @@ const LIVE_LOG: &str = "/dev/kmsg";
 fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
     let mut since = BTreeMap::new();
     for listing in &recording.listings {
-        let stated = |key| listing.facts.iter().find(|fact| fact.key == key);
+        let stated = |key| listing.facts.iter().find(|fact| fact.key == key)?.value.duration();
         let (Some(began), Some(offset)) = (stated(key::CLOCK_BEGAN), stated(key::CLOCK_OFFSET))
-        else {
-            continue;
-        };
-        let (FactValue::Duration(began), FactValue::Duration(offset)) =
-            (&began.value, &offset.value)
         else {
             continue;
         };

@@ -186,10 +186,7 @@ impl Incident {
 /// told by the clock of now, too.
 pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
-    let duration = |fact: &Fact| match fact.value {
-        FactValue::Duration(length) => length.ns(),
-        _ => 0,
-    };
+    let duration = |fact: &Fact| fact.value.duration().map_or(0, Nanos::ns);
     let stated = facts.iter().find(|(_, fact)| fact.key == key::CLOCK_OFFSET);
     let step_ns = stated.map_or(0, |(_, fact)| offset_ns.saturating_sub(duration(fact)));
     for (_, fact) in &mut facts {

@@ -62,7 +62,7 @@ use iowhy_model::{
 };
 
 use crate::attach::KernelShape;
-use crate::bpf::{Programs, Settings};
+use crate::bpf::{Programs, Settings, bytes_of_a_row};
 use crate::btf::KernelTypes;
 use crate::cost::{self, Cost};
 use crate::kernel_filter::{KernelFilter, TraceFilter};
@@ -193,7 +193,7 @@ impl TraceOptions {
             stacks: self.stacks && events,
             filter: KernelFilter::new(&self.filter, shape.command_flags),
         };
-        let fit = self.histogram_bytes / settings.bytes_of_a_row().max(1);
+        let fit = self.histogram_bytes / bytes_of_a_row(settings.stages());
         settings.histogram_rows = watched.rows.min(u32::try_from(fit).unwrap_or(u32::MAX).max(1));
         settings
     }

@@ -10,10 +10,10 @@
 //! joined in their order: `cat trace.iowhy.* | iowhy why`.
 //!
 //! ## Versions
-//! Versions 1 to 4: 1 had facts as texts, 1 to 3 no file of an I/O. A block begins with a header of
+//! Versions 1 to 5: 1 had facts as texts, 1 to 3 no file of an I/O, 1 to 4 no weight. A block begins with a header of
 //! 52 bytes: the magic `89 49 4F 57 48 59 01 0A`; version and end mark, 16 bits each (0: more
-//! follows, 1: the end, 2: it goes on in another file; 256 more if it repeats facts of the file
-//! before); bytes of content; number of the recording, place of the block and events before it, 64
+//! follows, 1: the end, 2: it goes on in another file; 256 more if it repeats what was said up to this
+//! file: facts, what was lost, how long was watched); bytes of content; number of the recording, place of the block and events before it, 64
 //! bits each; events in it; CRC-32 of the content; CRC-32 of the header. Numbers are little-endian.
 //! The content is described in `crates/capture`.
 //!
@@ -345,8 +345,8 @@ fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
 fn begin_later(section: &mut Section) {
     let before = section.source.watched.map_or(0, |watched| watched.0);
     for fact in section.facts.iter_mut().filter(|fact| fact.key == key::CLOCK_BEGAN) {
-        if let FactValue::Duration(began) = &mut fact.value {
-            *began = Nanos(began.0.saturating_add(before));
+        if let Some(began) = fact.value.duration() {
+            fact.value = FactValue::Duration(Nanos(began.0.saturating_add(before)));
         }
     }
 }
