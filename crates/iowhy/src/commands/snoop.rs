@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{DeviceId, Level, Nanos, Recording, Report, Time};
+use iowhy_model::{DeviceId, Level, Listing, Nanos, Recording, Report, Time};
 use iowhy_show::{clock, views};
 
 use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words, watch_time};
@@ -149,8 +149,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         from_zero(&mut report, &mut zero);
         wall = wall.or(wall_clock(&report.recording));
         style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
-        let news = report.recording.listings.iter().any(|listing| !listing.events.is_empty());
-        if (news || style.heading) && !snoop.stacks {
+        if (has_news(&report.recording) || style.heading) && !snoop.stacks {
             view.write(&report, &style, &mut out)?;
             out.flush()?;
         }
@@ -200,6 +199,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         );
     }
     Ok(Status::incomplete(lost > 0))
+}
+
+/// Whether there is anything to write: an I/O, or one that was lost.
+fn has_news(recording: &Recording) -> bool {
+    let news = |listing: &Listing| !listing.events.is_empty() || !listing.source.losses.is_empty();
+    recording.listings.iter().any(news)
 }
 
 /// Remembers where the last I/O of each device ended, for the first one of the next report.
@@ -272,5 +277,21 @@ fn from_zero(report: &mut Report, zero: &mut Option<Time>) {
             event.issued = event.issued.map(shift);
             event.completed = Some(shift(completed));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Op, Sink};
+
+    use super::*;
+
+    #[test]
+    fn a_loss_without_an_event_beside_it_is_written() {
+        let mut recording = Recording::new();
+        recording.begin(iowhy_model::Source::new("iowhy-live", "this machine", Level::D));
+        assert!(!has_news(&recording));
+        recording.lost_of("sda", Op::Read, "not measured: completion missed by the tracer", 3);
+        assert!(has_news(&recording));
     }
 }
