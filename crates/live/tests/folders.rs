@@ -100,6 +100,24 @@ fn wraps_resets_arrivals_and_departures_are_told_apart() {
 }
 
 #[test]
+fn the_counters_of_this_machine_know_the_time_of_day() {
+    let folder = Folder::new("clock");
+    folder.write("block/sda/stat", "100 10 800 50 20 2 160 30 0 60 80");
+    let states_its_beginning = |recording: &Recording| {
+        recording.listings[0].facts.iter().any(|fact| fact.key == key::CLOCK_BEGAN)
+    };
+    assert!(!states_its_beginning(&between(&folder, |_| {})), "copies may be of another machine");
+    let mut recording = Recording::new();
+    let begun = std::time::SystemTime::now();
+    DiskStats::new(None).begin(&mut recording).expect("/proc/diskstats");
+    let facts = &recording.listings[0].facts;
+    let began = facts.iter().find(|fact| fact.key == key::CLOCK_BEGAN).expect("its beginning");
+    let since_1970 = begun.duration_since(std::time::UNIX_EPOCH).expect("a time after 1970");
+    let behind = began.value.duration().expect("a time").seconds() - since_1970.as_secs_f64();
+    assert!((-0.1..5.0).contains(&behind), "{behind} s");
+}
+
+#[test]
 fn a_folder_without_devices_is_an_error_with_a_hint() {
     let mut stats = DiskStats::new(Some(PathBuf::from("/no/such/folder")));
     let error = stats.begin(&mut Recording::new()).expect_err("nothing is there");

@@ -260,7 +260,7 @@ impl ThinListing {
             Some(listing) => sink.resume(listing),
             None => {
                 self.listing = Some(sink.begin(self.source.clone()));
-                state_clock(sink, self.began);
+                clock::state(sink, self.began);
                 sink.note(Note { line: 0, text: NAME.to_string(), reason: THINNED.to_string() });
             }
         }
@@ -386,7 +386,7 @@ impl Collector for BlockTrace {
             )
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
-        state_clock(sink, began);
+        clock::state(sink, began);
         self.running = Some(AttachedState {
             counts: RequestCountReader::new(
                 settings.events,
@@ -570,13 +570,4 @@ fn source(level: Level, shape: &KernelShape) -> Source {
     source.resolution = Some(Nanos(1));
     source.sees_queue = shape.sees_queue();
     source
-}
-
-/// The listing's zero is the boot of the machine; this fact tells views the real time.
-fn state_clock(sink: &mut dyn Sink, began: Time) {
-    let offset = clock::wall_offset_ns();
-    let facts = [(key::CLOCK_OFFSET, offset), (key::CLOCK_BEGAN, began.ns() + offset)];
-    for (key, ns) in facts {
-        sink.fact(Fact::new(None, key, FactValue::Duration(Nanos(ns)), "clock_gettime"));
-    }
 }

@@ -77,6 +77,10 @@ impl Collector for DiskStats {
         // The kernel sums milliseconds.
         source.resolution = Some(Nanos(1_000_000));
         self.listing = sink.begin(source);
+        // Copies in a folder may be of any machine.
+        if self.root.is_none() {
+            clock::state(sink, self.began);
+        }
         Ok(())
     }
 
