@@ -75,7 +75,7 @@ struct WatchCommand {
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
     ring_size: u64,
     /// Keep every single I/O up to so many a second; above, the slow ones and a sample of the others
-    #[arg(long, value_name = "RATE", default_value = "30000")]
+    #[arg(long, value_name = "RATE", default_value = "20000")]
     #[arg(value_parser = clap::value_parser!(u32).range(100..))]
     one_by_one: u32,
     /// An incident from this share of 10 s in which tasks waited for I/O (PSI some avg10), %
