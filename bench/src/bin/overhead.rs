@@ -18,7 +18,8 @@
 //! time itself. The result is the median of the ratios, with its 95 % interval and the quartiles.
 //! Context switches per I/O stand beside it: where fio and the device's worker share a CPU, who
 //! takes it from whom how often decides more about the rate than the programs do.
-//! The row "nothing" is a turn in which nothing is attached: how far to trust the rest.
+//! The row "nothing" is a turn in which nothing is attached: how far to trust the rest; in "another device" every
+//! event of another one is asked for: what the kernel takes to call programs that return at once.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 #[path = "../../../crates/live/tests/rig/mod.rs"]
@@ -84,10 +85,11 @@ struct Setup {
     switches: Vec<f64>,
 }
 
-#[derive(Clone, Copy)]
 enum TracerKind {
     Nothing,
     Traced(TraceMode),
+    /// Of another device: the programs are called and return.
+    Elsewhere(Loop),
     Biolatency,
     Bpftrace,
     Recorder,
@@ -122,7 +124,10 @@ fn main() {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            let is_peer = !matches!(setup.how, TracerKind::Nothing | TracerKind::Traced(_));
+            let is_peer = !matches!(
+                setup.how,
+                TracerKind::Nothing | TracerKind::Traced(_) | TracerKind::Elsewhere(_)
+            );
             if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;
             }
@@ -154,6 +159,7 @@ fn setups() -> Vec<Setup> {
     };
     let mut setups = vec![
         new("nothing", Bar::None, TracerKind::Nothing),
+        new("another device", Bar::None, TracerKind::Elsewhere(Loop::beside_others(16))),
         new("hist", Bar::Beside(0.35, 0.05), TracerKind::Traced(TraceMode::Histograms)),
         new("every event", Bar::Beside(0.5, 0.0), TracerKind::Traced(TraceMode::Events)),
         new("iowhy watch", Bar::Kept(0.95), TracerKind::Recorder),
@@ -176,7 +182,7 @@ fn switched() -> u64 {
 
 /// Some slices for the rate, which are returned, then some for the time in BPF.
 fn turn(setup: &mut Setup, disk: &Loop, slice: Duration) -> Vec<f64> {
-    let mut attached = AttachedTracer::new(setup.how, disk);
+    let mut attached = AttachedTracer::new(&setup.how, disk);
     let (ios, before) = (disk.counters()[0], switched());
     let rates = slices(disk, slice, &mut attached);
     let ios = (disk.counters()[0] - ios).max(1) as f64;
@@ -330,19 +336,14 @@ enum AttachedTracer {
 }
 
 impl AttachedTracer {
-    fn new(how: TracerKind, disk: &Loop) -> AttachedTracer {
+    fn new(how: &TracerKind, disk: &Loop) -> AttachedTracer {
         match how {
             TracerKind::Nothing => {
                 std::thread::sleep(SETTLE);
                 AttachedTracer::None
             }
-            TracerKind::Traced(mode) => {
-                let mut tracer = BlockTrace::new(disk.options(mode));
-                let mut recording = Recording::new();
-                tracer.begin(&mut recording).expect("the tracer begins");
-                std::thread::sleep(SETTLE);
-                AttachedTracer::Traced(mode, Box::new(tracer), Box::new(recording))
-            }
+            TracerKind::Traced(mode) => AttachedTracer::traced(*mode, disk),
+            TracerKind::Elsewhere(other) => AttachedTracer::traced(TraceMode::Events, other),
             TracerKind::Biolatency => {
                 let mut peer = bound("biolatency");
                 peer.args(["-D", "-d", &disk.name, "3600"]);
@@ -361,6 +362,14 @@ impl AttachedTracer {
                 AttachedTracer::peer(peer, RECORDER_LOADS)
             }
         }
+    }
+
+    fn traced(mode: TraceMode, disk: &Loop) -> AttachedTracer {
+        let mut tracer = BlockTrace::new(disk.options(mode));
+        let mut recording = Recording::new();
+        tracer.begin(&mut recording).expect("the tracer begins");
+        std::thread::sleep(SETTLE);
+        AttachedTracer::Traced(mode, Box::new(tracer), Box::new(recording))
     }
 
     fn peer(mut peer: Command, loads: Duration) -> AttachedTracer {
