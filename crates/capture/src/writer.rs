@@ -182,7 +182,9 @@ impl<W: Write> Writer<W> {
         let events = std::mem::take(&mut self.pending);
         self.others = 0;
         if self.error.is_none() {
-            let content = self.take().to_bytes();
+            let block = self.take();
+            let content = block.to_bytes();
+            self.reuse(block);
             let header = Header {
                 version: VERSION,
                 end,
@@ -207,6 +209,17 @@ impl<W: Write> Writer<W> {
         }
         self.sections.iter_mut().for_each(Section::clear);
         self.unwritten += events as u64;
+    }
+
+    /// Room for as many I/Os again, of a block that was written.
+    fn reuse(&mut self, block: Block) {
+        for mut written in block.sections {
+            let section = self.sections.iter_mut().find(|one| one.listing == written.listing);
+            if let Some(section) = section.filter(|section| section.events.is_empty()) {
+                written.events.clear();
+                section.events = written.events;
+            }
+        }
     }
 
     /// Everything since the last block, with devices and names numbered anew for this one.
@@ -252,9 +265,7 @@ impl Section {
     }
 
     fn clone_empty(&self) -> Section {
-        let mut empty = Section::of(self.listing, self.source.clone());
-        empty.events.reserve(self.events.len());
-        empty
+        Section::of(self.listing, self.source.clone())
     }
 
     fn is_empty(&self) -> bool {
