@@ -12,7 +12,7 @@ use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
 pub const FOLDER: &str = "/var/lib/iowhy";
-/// `--at` is a moment with so much time around it, ns.
+/// `--at` is a moment with so much time around it, ns; where it tells no seconds, a minute with the half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
 /// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
 const BEFORE_NS: i64 = 30 * SECOND_NS;
@@ -27,7 +27,7 @@ pub struct StoreInput {
     /// The recorder's store [default: /var/lib/iowhy]
     #[arg(long, value_name = "DIR", help_heading = RECORDED)]
     pub store: Option<PathBuf>,
-    /// Around this moment: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12` (local time)
+    /// Around this moment, or in this minute: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12:07` (local time)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     #[arg(conflicts_with_all = ["since", "until"])]
     pub at: Vec<String>,
@@ -55,11 +55,20 @@ impl StoreInput {
         StoreInput { at: vec![at.to_string()], ..self.clone() }
     }
 
-    /// The one moment of `--at`, ns since 1970.
-    fn moment(&self) -> anyhow::Result<Option<i64>> {
-        let span = self.span()?;
-        let one = self.at.len() == 1;
-        Ok(one.then(|| span.from_ns.saturating_add(AROUND_NS)))
+    /// What a time names: a moment, or a minute where it tells no seconds.
+    fn named(text: &str) -> anyhow::Result<Span> {
+        let from_ns =
+            when::parse(text, &when::now()).map_err(|why| HintedError::error(why, when::FORMS))?;
+        let minute = if when::names_a_minute(text) { 60 * SECOND_NS - 1 } else { 0 };
+        Ok(Span { from_ns, to_ns: from_ns.saturating_add(minute) })
+    }
+
+    /// What `--at` names, if it is given once.
+    fn moment(&self) -> anyhow::Result<Option<Span>> {
+        match self.at.as_slice() {
+            [at] => Self::named(at).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The stretch of time.
@@ -67,16 +76,16 @@ impl StoreInput {
     /// # Errors
     /// If a time is none, or the end comes before the beginning.
     pub fn span(&self) -> anyhow::Result<Span> {
-        let now = when::now();
-        let moment = |text: &String| {
-            when::parse(text, &now).map_err(|why| HintedError::error(why, when::FORMS))
-        };
+        let moment = |text: &String| Self::named(text).map(|named| named.from_ns);
         match self.at.as_slice() {
             [] => {}
             [at] => {
-                let at = moment(at)?;
-                let (from_ns, to_ns) = (at.saturating_sub(AROUND_NS), at.saturating_add(AROUND_NS));
-                return Ok(Span { from_ns, to_ns });
+                let named = Self::named(at)?;
+                let more = (2 * AROUND_NS - (named.to_ns - named.from_ns)) / 2;
+                return Ok(Span {
+                    from_ns: named.from_ns.saturating_sub(more),
+                    to_ns: named.to_ns.saturating_add(more),
+                });
             }
             _ => {
                 let hint =
@@ -128,14 +137,12 @@ pub fn pour(
     if !cells && span != Span::ALL {
         let incidents = store.incidents().map_err(cannot)?;
         let mut poured = 0;
-        // Around a moment only that incident counts which holds it, the nearest of several.
         let moment = past.moment()?;
-        let within = moment.map_or(span, |at| Span { from_ns: at, to_ns: at });
-        let mut touched: Vec<&Incident> = incidents.iter().collect();
-        touched.retain(|one| one.capture.is_some() && touches(one, within));
+        let with_capture = incidents.iter().filter(|one| one.capture.is_some());
+        let mut touched: Vec<&Incident> =
+            with_capture.filter(|one| touches(one, moment.unwrap_or(span))).collect();
         if let Some(moment) = moment {
-            touched.sort_by_key(|one| moment.abs_diff(one.at_s.saturating_mul(SECOND_NS)));
-            touched.truncate(1);
+            tell_others(&incidents, moment, span, nearest(&mut touched, moment));
         }
         for capture in touched.iter().filter_map(|one| one.capture.as_ref()) {
             let file = iowhy_store::open_plain(capture).map_err(cannot)?.take(LONGEST_CAPTURE);
@@ -163,6 +170,42 @@ pub fn pour(
         return Err(nothing(&store, folder));
     }
     Ok(())
+}
+
+/// Leaves of the incidents that touch a moment only the one which began in it, or nearest to it.
+fn nearest<'a>(touched: &mut Vec<&'a Incident>, moment: Span) -> Option<&'a Incident> {
+    touched.sort_by_key(|one| distance_ns(one, moment));
+    touched.truncate(1);
+    touched.first().copied()
+}
+
+fn distance_ns(incident: &Incident, moment: Span) -> u64 {
+    let at_ns = incident.at_s.saturating_mul(SECOND_NS);
+    at_ns.abs_diff(at_ns.clamp(moment.from_ns, moment.to_ns))
+}
+
+/// Says when the incidents were that touch the time around a moment and are not judged.
+fn tell_others(incidents: &[Incident], moment: Span, span: Span, taken: Option<&Incident>) {
+    let zone = jiff::tz::TimeZone::system();
+    let mut others: Vec<&Incident> = incidents
+        .iter()
+        .filter(|one| touches(one, span) && taken.is_none_or(|taken| taken.id != one.id))
+        .collect();
+    others.sort_by_key(|one| distance_ns(one, moment));
+    let Some(first) = others.first() else { return };
+    let at = when::words(first.at_s.saturating_mul(SECOND_NS), &zone);
+    let text = match (others.len(), taken) {
+        (1, None) => format!("no incident is of that moment; the nearest began at {at}"),
+        (1, Some(_)) => format!("one more incident is of that time: it began at {at}"),
+        (count, None) => {
+            format!("no incident is of that moment; the nearest of {count} began at {at}")
+        }
+        (count, Some(_)) => {
+            format!("{count} more incidents are of that time, the nearest began at {at}")
+        }
+    };
+    let local = at.get(..19).unwrap_or(&at);
+    crate::messages::warn(&text, Some(&format!("ask for it by `--at '{local}'`")));
 }
 
 /// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
@@ -203,4 +246,43 @@ pub fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
         _ => "it is empty; `iowhy watch` fills it".to_string(),
     };
     HintedError::error(format!("`{}` holds no I/O of that time", folder.display()), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> StoreInput {
+        StoreInput { at: vec![text.to_string()], ..StoreInput::default() }
+    }
+
+    #[test]
+    fn a_minute_has_the_incident_that_began_in_it() {
+        let minute = at("2026-11-22 03:12").moment().expect("a time").expect("one");
+        let second = at("2026-11-22 03:12:00").moment().expect("a time").expect("one");
+        assert_eq!(minute.from_ns, second.from_ns);
+        // Two minutes are looked at either way.
+        for (text, begins_s) in [("2026-11-22 03:12", -30), ("2026-11-22 03:12:00", -60)] {
+            let span = at(text).span().expect("a span");
+            assert_eq!(span.from_ns, minute.from_ns + begins_s * SECOND_NS, "{text}");
+            assert_eq!((span.to_ns - span.from_ns + 1) / SECOND_NS, 120, "{text}");
+        }
+        let zero_s = minute.from_ns / SECOND_NS;
+        let incident = |after_s: i64| Incident {
+            id: format!("{after_s}"),
+            at_s: zero_s + after_s,
+            ended_s: None,
+            capture: None,
+            verdict: None,
+        };
+        let all = [incident(-20), incident(37), incident(75)];
+        let of = |moment: Span| {
+            let mut touched: Vec<&Incident> =
+                all.iter().filter(|one| touches(one, moment)).collect();
+            nearest(&mut touched, moment).map(|one| one.id.clone())
+        };
+        assert_eq!(of(minute).as_deref(), Some("37"));
+        // A moment has the one whose I/Os hold it.
+        assert_eq!(of(second).as_deref(), Some("-20"));
+    }
 }

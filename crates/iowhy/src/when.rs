@@ -31,6 +31,13 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64, String> {
     moment(text, now).and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(wrong)
 }
 
+/// Whether a time of day tells no seconds, and so names a minute.
+pub fn names_a_minute(text: &str) -> bool {
+    let Some((_, after)) = text.split_once(':') else { return false };
+    // Two digits of minutes; what follows an offset from UTC does not matter.
+    after.as_bytes().get(2) != Some(&b':')
+}
+
 /// A moment as people read it: local time with its offset.
 pub fn words(ns: i64, zone: &TimeZone) -> String {
     match Timestamp::from_nanosecond(ns.into()) {
@@ -179,6 +186,20 @@ mod tests {
             ("@1795374192", "2026-11-22 20:03:12 +01:00"),
         ] {
             assert_eq!(at(text, "2026-11-22T09:00:00Z", CET), moment, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_without_seconds_is_a_minute() {
+        for text in
+            ["03:12", "yesterday 03:12", "03:12 UTC", "2026-11-22T03:12Z", "2026-11-22 03:12-05:00"]
+        {
+            assert!(names_a_minute(text), "{text}");
+        }
+        for text in
+            ["03:12:07", "2026-11-22T03:12:07-05:00", "-2h", "@1795374192", "now", "yesterday"]
+        {
+            assert!(!names_a_minute(text), "{text}");
         }
     }
 
