@@ -10,7 +10,8 @@
 //! and has them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what
 //! was learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
 //! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
-//! path or limit, SIGUSR1, and `iowhy mark TEXT`. Incidents are limited in rate and take half of the store at most.
+//! path or limit, SIGUSR1, and `iowhy mark TEXT`. Things are judged each `--judge` (the last 20 s of it), and each 20 s while
+//! I/Os wait of which too little was learned yet (3000 of a device and operation). Incidents are limited in rate and take half of the store at most.
 //!
 //! Each incident is one line on stdout (or an entry with fields in the journal), a capture and a
 //! JSON file (schema `iowhy.incident/1`) in the store, and what `--exec` gets on stdin. Everything is

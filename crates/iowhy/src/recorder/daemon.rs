@@ -59,6 +59,9 @@ const KERNEL_LINES: usize = 2000;
 /// of the time (`FELT_PER_S` of the model's impact).
 const LOOK_NS: i64 = 20 * SECOND_NS;
 const FELT_PER_S: f64 = 0.01;
+/// These seconds are judged one after the other, whatever `--judge` says, while as much is waited for what has no
+/// learned bound yet, s per second (a choice).
+const UNLEARNED_PER_S: f64 = 0.05;
 /// A verdict below this confidence is no accusation (docs/METHOD.md, Confidence).
 const SURE: f64 = 0.6;
 /// An incident's I/Os take this share of the store at most.
@@ -560,10 +563,15 @@ impl Recorder {
 
     /// Now and then judges how things are, if anybody waited.
     fn look(&mut self, now: Clocks) {
-        if now.monotonic - self.judged_ns < self.judge_every_ns {
+        let passed_ns = now.monotonic - self.judged_ns;
+        // Of what has no bound yet only the judge can tell: every stretch of it is looked at.
+        let seconds = passed_ns as f64 / 1e9;
+        let is_unlearned = self.triggers.unlearned_s > UNLEARNED_PER_S * seconds;
+        let soon_ns = if is_unlearned { LOOK_NS } else { i64::MAX };
+        if passed_ns < self.judge_every_ns.min(soon_ns) {
             return;
         }
-        let seconds = (now.monotonic - self.judged_ns) as f64 / 1e9;
+        self.triggers.unlearned_s = 0.0;
         let waited = std::mem::take(&mut self.waited_s) / seconds;
         self.judged_ns = now.monotonic;
         if waited < FELT_PER_S || self.open.is_some() || self.judge.waiting > 0 {
@@ -742,7 +750,7 @@ fn accusation(first: &Brief, now: Clocks) -> Alarm {
         trigger: Trigger::Verdict,
         device: first.device.clone(),
         words: format!("{}: {}", first.verdict, first.sentence),
-        excess_ns: 0.0,
+        excess_ns: first.waited_per_s.unwrap_or(0.0) * LOOK_NS as f64,
     }
 }
 

@@ -133,12 +133,14 @@ pub struct Triggers {
     pressed: bool,
     /// Since when each device has requests in flight and completes none, ns, and whether it was said.
     silent: HashMap<String, (i64, bool)>,
+    /// Time waited for kinds of I/O of which too little is known for a bound, since it was taken last, s.
+    pub unlearned_s: f64,
 }
 
 impl Triggers {
     /// With what was learned before.
     pub fn new(learned: LearnedHistograms, psi: f64) -> Triggers {
-        Triggers { learned, psi, pressed: false, silent: HashMap::new() }
+        Triggers { learned, psi, pressed: false, silent: HashMap::new(), unlearned_s: 0.0 }
     }
 
     /// What of this second is an incident. Learns from a second of which nothing is.
@@ -158,7 +160,11 @@ impl Triggers {
         let mut quiet = Vec::new();
         for (device, one) in &second.histograms {
             let Some(op) = one.op.filter(|_| one.stage == Stage::Total) else { continue };
-            match self.latency(device, op, one, hour, now_ns) {
+            let learned = self.learned.bound_ns(device, op, hour);
+            if learned.is_none() {
+                self.unlearned_s += one.histogram.sum_ns.unwrap_or(0.0) / 1e9;
+            }
+            match latency(device, op, one, learned, now_ns) {
                 Some(alarm) => alarms.push(alarm),
                 None => quiet.push((device, op, &one.histogram)),
             }
@@ -169,40 +175,6 @@ impl Triggers {
             }
         }
         alarms
-    }
-
-    fn latency(
-        &self,
-        device: &str,
-        op: Op,
-        one: &iowhy_model::Distribution,
-        hour: u8,
-        now_ns: i64,
-    ) -> Option<Alarm> {
-        let learned = self.learned.bound_ns(device, op, hour);
-        let bound = learned.map_or(UNLEARNED_NS, |bound| bound.max(FELT_NS));
-        let over = one.histogram.filled().filter(|(low, ..)| *low >= bound);
-        let (mut count, mut excess) = (0, 0.0);
-        for (low, _, n) in over {
-            count += n;
-            excess += low as f64 * n as f64;
-        }
-        if excess < WAITED_NS {
-            return None;
-        }
-        let slowest = numbers::duration(one.histogram.max_ns.unwrap_or(bound) as f64);
-        let usual = if learned.is_some() {
-            format!("4 times the p99.9 of this hour, {}", numbers::duration(bound as f64))
-        } else {
-            "1 s; what is usual is not learned yet".to_string()
-        };
-        Some(Alarm {
-            at_ns: now_ns,
-            trigger: Trigger::Latency,
-            device: device.to_string(),
-            words: format!("{count} {} I/Os above {usual}; slowest {slowest}", op.name()),
-            excess_ns: excess,
-        })
     }
 
     fn stalls(&mut self, second: &Second, now_ns: i64) -> Vec<Alarm> {
@@ -266,6 +238,39 @@ impl Triggers {
     }
 }
 
+/// Whether a second's I/Os took far longer than the bound that was learned, or a second where there is none.
+fn latency(
+    device: &str,
+    op: Op,
+    one: &iowhy_model::Distribution,
+    learned: Option<u64>,
+    now_ns: i64,
+) -> Option<Alarm> {
+    let bound = learned.map_or(UNLEARNED_NS, |bound| bound.max(FELT_NS));
+    let over = one.histogram.filled().filter(|(low, ..)| *low >= bound);
+    let (mut count, mut excess) = (0, 0.0);
+    for (low, _, n) in over {
+        count += n;
+        excess += low as f64 * n as f64;
+    }
+    if excess < WAITED_NS {
+        return None;
+    }
+    let slowest = numbers::duration(one.histogram.max_ns.unwrap_or(bound) as f64);
+    let usual = if learned.is_some() {
+        format!("4 times the p99.9 of this hour, {}", numbers::duration(bound as f64))
+    } else {
+        "1 s; what is usual is not learned yet".to_string()
+    };
+    Some(Alarm {
+        at_ns: now_ns,
+        trigger: Trigger::Latency,
+        device: device.to_string(),
+        words: format!("{count} {} I/Os above {usual}; slowest {slowest}", op.name()),
+        excess_ns: excess,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use iowhy_model::{DeviceId, Distribution, Edges, Histogram, Interval, Layer, Nanos, Rates};
@@ -307,6 +312,10 @@ mod tests {
         let mut new = Triggers::new(LearnedHistograms::default(), 0.4);
         assert!(new.second(&reads(10, &[300]), 3, SECOND).is_empty());
         assert_eq!(new.second(&reads(10, &[1300]), 3, SECOND).len(), 1);
+        assert!((new.unlearned_s - 1.606).abs() < 0.001, "{}", new.unlearned_s);
+        triggers.unlearned_s = 0.0;
+        triggers.second(&reads(200, &[4; 100]), 3, SECOND);
+        assert!(triggers.unlearned_s == 0.0, "{}", triggers.unlearned_s);
     }
 
     #[test]
