@@ -67,6 +67,9 @@ pub struct Day {
     /// Seed of everything that is chance
     #[arg(long, default_value_t = 2026)]
     seed: u64,
+    /// How often the recorder judges without an incident; its own default is 60s, and a day has 24 times as long
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    judge: String,
 }
 
 /// A disk that was there.
@@ -103,7 +106,7 @@ impl Day {
         let all = Duration::from_secs(60 * self.minutes) / TURNS.len() as u32;
         let length = (all / 2).saturating_sub(QUIET);
         let store = std::env::temp_dir().join(format!("iowhy-day-{}", std::process::id()));
-        let mut recorder = Recorder::start(&store)?;
+        let mut recorder = Recorder::start(&store, &self.judge)?;
         let stretches = self.play(&TURNS[..turns], length, &store);
         let ended = recorder.end();
         let outcomes = stretches.and_then(|stretches| {
@@ -173,9 +176,9 @@ struct Recorder(Child);
 
 impl Recorder {
     /// Starts it, and waits until it has written something.
-    fn start(store: &Path) -> io::Result<Recorder> {
+    fn start(store: &Path, judge: &str) -> io::Result<Recorder> {
         let mut command = Command::new(iowhy()?);
-        command.args(["watch", "--rate", "1000", "--judge", "10s", "--store"]).arg(store);
+        command.args(["watch", "--rate", "1000", "--judge", judge, "--store"]).arg(store);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut recorder = Recorder(child);
         let patience = Instant::now() + Duration::from_secs(30);
