@@ -246,7 +246,7 @@ impl<W: Write> Writer<W> {
             if section.source.sampling == Sampling::Thinned && section.is_empty() {
                 continue;
             }
-            let rest = section.clone_empty();
+            let rest = Section::of(section.listing, section.source.clone());
             block.sections.push(std::mem::replace(section, rest));
         }
         let devices = devices.used.iter().filter_map(|place| self.devices.get(*place));
@@ -262,10 +262,6 @@ impl Section {
         let (events, intervals, distributions, facts) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Section { listing, source, events, intervals, distributions, facts }
-    }
-
-    fn clone_empty(&self) -> Section {
-        Section::of(self.listing, self.source.clone())
     }
 
     fn is_empty(&self) -> bool {

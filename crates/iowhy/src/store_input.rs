@@ -184,27 +184,34 @@ fn distance_ns(incident: &Incident, moment: Span) -> u64 {
     at_ns.abs_diff(at_ns.clamp(moment.from_ns, moment.to_ns))
 }
 
-/// Says when the incidents were that touch the time around a moment and are not judged.
+/// Says when the incidents were that touch the time around a moment and are not told of here.
 fn tell_others(incidents: &[Incident], moment: Span, span: Span, taken: Option<&Incident>) {
     let zone = jiff::tz::TimeZone::system();
+    let began = |one: &Incident| when::words(one.at_s.saturating_mul(SECOND_NS), &zone);
+    let of_moment =
+        |one: &&Incident| taken.is_none() && one.capture.is_none() && touches(one, moment);
+    if let Some(gone) = incidents.iter().find(of_moment) {
+        let text = format!("the single I/Os of the incident at {} are not kept", began(gone));
+        crate::messages::warn(&text, Some("`iowhy incidents` has what was made of it"));
+    }
     let mut others: Vec<&Incident> = incidents
         .iter()
-        .filter(|one| touches(one, span) && taken.is_none_or(|taken| taken.id != one.id))
+        .filter(|one| one.capture.is_some() && touches(one, span))
+        .filter(|one| taken.is_none_or(|taken| taken.id != one.id))
         .collect();
     others.sort_by_key(|one| distance_ns(one, moment));
-    let Some(first) = others.first() else { return };
-    let at = when::words(first.at_s.saturating_mul(SECOND_NS), &zone);
+    let Some(first) = others.first().map(|first| began(first)) else { return };
     let text = match (others.len(), taken) {
-        (1, None) => format!("no incident is of that moment; the nearest began at {at}"),
-        (1, Some(_)) => format!("one more incident is of that time: it began at {at}"),
+        (1, None) => format!("no incident of that moment is kept; the nearest began at {first}"),
+        (1, Some(_)) => format!("one more incident is of that time: it began at {first}"),
         (count, None) => {
-            format!("no incident is of that moment; the nearest of {count} began at {at}")
+            format!("no incident of that moment is kept; the nearest of {count} began at {first}")
         }
         (count, Some(_)) => {
-            format!("{count} more incidents are of that time, the nearest began at {at}")
+            format!("{count} more incidents are of that time, the nearest began at {first}")
         }
     };
-    let local = at.get(..19).unwrap_or(&at);
+    let local = first.get(..19).unwrap_or(&first);
     crate::messages::warn(&text, Some(&format!("ask for it by `--at '{local}'`")));
 }
 
