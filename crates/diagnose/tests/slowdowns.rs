@@ -260,6 +260,24 @@ fn a_clock_is_no_platter() {
     assert!(!accuses(&findings, "device.periodic-delay"), "{}", brief(&findings));
 }
 
+#[test]
+fn steps_that_nobody_feels_are_only_suspected() {
+    // One read in twenty waits one to three steps of 2 ms: 20 ms of each second, or 2.
+    for (apart_ms, stands) in [(10.0, true), (100.0, false)] {
+        let mut capture = MadeCapture::traced();
+        capture.medium("nvme0n1", Medium::Nvme);
+        for k in 0..1000 {
+            let steps = if k % 20 == 0 { 1 + (capture.chance() * 3.0) as u32 } else { 0 };
+            let took = 0.09 * capture.about(0.05) + 2.0 * f64::from(steps);
+            let sector = (capture.chance() * 1e8) as u64 * 8;
+            capture.io("nvme0n1", Op::Read, sector, 4096, f64::from(k) * apart_ms, took);
+        }
+        let findings = capture.judge();
+        assert!(!of(&findings, "device.periodic-delay").is_empty(), "{}", brief(&findings));
+        assert_eq!(accuses(&findings, "device.periodic-delay"), stands, "{}", brief(&findings));
+    }
+}
+
 /// Tasks wait for a resource for so many percent of the last 10 s.
 fn press(capture: &mut MadeCapture, resource: &str, percent: f64) {
     let text = format!(

@@ -177,7 +177,9 @@ struct Recorder(Child);
 impl Recorder {
     /// Starts it, and waits until it has written something.
     fn start(store: &Path, judge: &str) -> io::Result<Recorder> {
-        let mut command = Command::new(iowhy()?);
+        // It ends when this program does, however that is (setpriv(1)).
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(iowhy()?);
         command.args(["watch", "--rate", "1000", "--judge", judge, "--store"]).arg(store);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut recorder = Recorder(child);
