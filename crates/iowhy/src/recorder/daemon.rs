@@ -59,8 +59,12 @@ const KERNEL_LINES: usize = 2000;
 /// of the time (`FELT_PER_S` of the model's impact).
 const LOOK_NS: i64 = 20 * SECOND_NS;
 const FELT_PER_S: f64 = 0.01;
-/// These seconds are judged one after the other, whatever `--judge` says, while as much is waited for what has no
-/// learned bound yet, s per second (a choice).
+/// The next look comes no sooner than this, and so that looks take no more than one part in so many of a core: what has few
+/// I/Os is looked at often, and what has many as `--judge` says (choices).
+const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
+const LOOKS_OF_A_CORE: i64 = 500;
+/// The last seconds are judged one after the other, whatever that takes, while as much is waited for what has no learned
+/// bound yet, s per second (a choice).
 const UNLEARNED_PER_S: f64 = 0.05;
 /// A verdict below this confidence is no accusation (docs/METHOD.md, Confidence).
 const SURE: f64 = 0.6;
@@ -161,6 +165,8 @@ struct Recorder {
     judged_ns: i64,
     judge_every_ns: i64,
     judge_cpu_ns: u64,
+    /// CPU that the last look at how things are took, ns.
+    look_cpu_ns: i64,
     waited_s: f64,
     verdict: Option<(String, String)>,
     length_ns: Option<i64>,
@@ -277,6 +283,7 @@ impl Recorder {
             judged_ns: now.monotonic,
             judge_every_ns: settings.judge_ns.max(SECOND_NS),
             judge_cpu_ns: 0,
+            look_cpu_ns: 0,
             waited_s: 0.0,
             verdict: None,
             length_ns: settings.length_ns,
@@ -469,6 +476,9 @@ impl Recorder {
         let any = !all.is_empty();
         for judged in all {
             self.judge_cpu_ns += judged.cpu_ns;
+            if judged.incident.is_none() {
+                self.look_cpu_ns = judged.cpu_ns as i64;
+            }
             let Some(first) = judged.first.clone() else { continue };
             self.shared.figures().verdict(&first);
             let sure = first.accuses && first.confidence >= SURE;
@@ -568,7 +578,8 @@ impl Recorder {
         let seconds = passed_ns as f64 / 1e9;
         let is_unlearned = self.triggers.unlearned_s > UNLEARNED_PER_S * seconds;
         let soon_ns = if is_unlearned { LOOK_NS } else { i64::MAX };
-        if passed_ns < self.judge_every_ns.min(soon_ns) {
+        let affordable_ns = LOOK_AGAIN_NS.max(self.look_cpu_ns.saturating_mul(LOOKS_OF_A_CORE));
+        if passed_ns < self.judge_every_ns.min(affordable_ns.min(soon_ns)) {
             return;
         }
         self.triggers.unlearned_s = 0.0;
