@@ -120,7 +120,6 @@ fn a_device_without_histograms_is_told_one_by_one() {
     }
     let one = Loop::new(64, None);
     let another = one.another(64);
-    let reads_of = |disk: &Loop| disk.counters()[0];
     let ios_of = |disk: &Loop| disk.counters()[0] + disk.counters()[1];
     let load = ["--rw=randread", "--size=64m", "--io_size=64g", "--number_ios=2000"];
     for disk in [&one, &another] {
@@ -132,6 +131,19 @@ fn a_device_without_histograms_is_told_one_by_one() {
     // A loop device keeps the counters of whoever had its number.
     let (busy, quiet) =
         if ios_of(&one) > ios_of(&another) { (&one, &another) } else { (&another, &one) };
+    // This kernel hides completions from all probes, more of them beside other loads: such a run is made again.
+    for left in (0..5).rev() {
+        let (kernel, lost) = without_histograms(busy, quiet, &load);
+        if lost < 20 {
+            return;
+        }
+        assert!(left > 0, "{lost} of {kernel:?} were lost");
+    }
+}
+
+/// Thins two devices of which only the busy one has histograms; what the kernel counted of each, and what was lost.
+fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u64) {
+    let reads_of = |disk: &Loop| disk.counters()[0];
     let mut tracer = BlockTrace::new(TraceOptions {
         devices: vec![quiet.number, busy.number],
         count_all: true,
@@ -146,7 +158,7 @@ fn a_device_without_histograms_is_told_one_by_one() {
     let thinning = ThinRule { slow_ns: u64::MAX, one_in: 200 };
     for disk in [busy, quiet] {
         tracer.thin(&disk.name, Op::Read, Some(thinning)).expect("it is thinned");
-        watch(&mut tracer, &mut recording, disk, &load);
+        watch(&mut tracer, &mut recording, disk, load);
     }
     tracer.end(&mut recording).expect("the tracer ends");
     let kernel = [reads_of(busy) - before[0], reads_of(quiet) - before[1]];
@@ -166,7 +178,5 @@ fn a_device_without_histograms_is_told_one_by_one() {
     assert!(told(busy) < kernel[0] / 10, "{} of {} were told", told(busy), kernel[0]);
     assert!(told(quiet) + lost >= kernel[1], "{} of {} were told", told(quiet), kernel[1]);
     assert!(counted(busy) + lost >= kernel[0], "{} of {}", counted(busy), kernel[0]);
-    // This kernel hides completions from all probes, more of them beside other loads: what is told and counted above is then
-    // most of it, not all.
-    assert!(lost < kernel[1] / 10, "{lost} of {kernel:?} were lost");
+    (kernel, lost)
 }
