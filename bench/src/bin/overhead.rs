@@ -124,9 +124,9 @@ fn main() {
         let count = setups.len();
         for place in 0..count {
             let setup = &mut setups[(place + round) % count];
-            let is_peer = !matches!(
+            let is_peer = matches!(
                 setup.how,
-                TracerKind::Nothing | TracerKind::Traced(_) | TracerKind::Elsewhere(_)
+                TracerKind::Biolatency | TracerKind::Bpftrace | TracerKind::Recorder
             );
             if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;

@@ -57,8 +57,7 @@ impl StoreInput {
 
     /// What a time names: a moment, or a minute where it tells no seconds.
     fn named(text: &str) -> anyhow::Result<Span> {
-        let from_ns =
-            when::parse(text, &when::now()).map_err(|why| HintedError::error(why, when::FORMS))?;
+        let from_ns = when::asked(text, &when::now())?;
         let minute = if when::names_a_minute(text) { 60 * SECOND_NS - 1 } else { 0 };
         Ok(Span { from_ns, to_ns: from_ns.saturating_add(minute) })
     }
@@ -76,7 +75,9 @@ impl StoreInput {
     /// # Errors
     /// If a time is none, or the end comes before the beginning.
     pub fn span(&self) -> anyhow::Result<Span> {
-        let moment = |text: &String| Self::named(text).map(|named| named.from_ns);
+        // One now for both ends.
+        let now = when::now();
+        let moment = |text: &String| when::asked(text, &now);
         match self.at.as_slice() {
             [] => {}
             [at] => {
@@ -202,13 +203,10 @@ fn tell_others(incidents: &[Incident], moment: Span, span: Span, taken: Option<&
     others.sort_by_key(|one| distance_ns(one, moment));
     let Some(first) = others.first().map(|first| began(first)) else { return };
     let text = match (others.len(), taken) {
-        (1, None) => format!("no incident of that moment is kept; the nearest began at {first}"),
-        (1, Some(_)) => format!("one more incident is of that time: it began at {first}"),
-        (count, None) => {
-            format!("no incident of that moment is kept; the nearest of {count} began at {first}")
-        }
+        (_, None) => format!("no incident is kept of that moment; the nearest began at {first}"),
+        (1, Some(_)) => format!("another incident of that time began at {first}"),
         (count, Some(_)) => {
-            format!("{count} more incidents are of that time, the nearest began at {first}")
+            format!("{count} other incidents are of that time; the nearest began at {first}")
         }
     };
     let local = first.get(..19).unwrap_or(&first);

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
 use crate::arguments::duration;
+use crate::messages::HintedError;
 
 /// What may be written, for hints.
 pub const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, `2026-11-22 03:12` \
@@ -36,6 +37,14 @@ pub fn names_a_minute(text: &str) -> bool {
     let Some((_, after)) = text.split_once(':') else { return false };
     // Two digits of minutes; what follows an offset from UTC does not matter.
     after.as_bytes().get(2) != Some(&b':')
+}
+
+/// The same of an argument: what is no moment is an error that shows the forms.
+///
+/// # Errors
+/// If the text is no moment.
+pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
+    parse(text, now).map_err(|why| HintedError::error(why, FORMS))
 }
 
 /// A moment as people read it: local time with its offset.

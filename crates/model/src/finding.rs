@@ -221,7 +221,7 @@ impl Severity {
 
 /// Bounds of [`Impact::severity`] (docs/METHOD.md, 11 Confidence): time waited per second, and latencies.
 /// A tenth of a second is what a person notices (Nielsen, Usability Engineering, 1993).
-const FELT_PER_S: f64 = 0.01;
+pub const FELT_PER_S: f64 = 0.01;
 const NOTABLE_PER_S: f64 = 0.05;
 const SEVERE_PER_S: f64 = 1.0;
 const FELT: Nanos = Nanos(100_000_000);

@@ -58,8 +58,8 @@ pub use fact::{
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{
-    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Finding, Forecast, How, Impact, Observation, Origin,
-    Requester, STANDS, Severity, Subject,
+    Basis, Bound, EXPLAINS_ENOUGH, Evidence, FELT_PER_S, Finding, Forecast, How, Impact,
+    Observation, Origin, Requester, STANDS, Severity, Subject,
 };
 pub use fold::{Filter, distributions, series, whole};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};

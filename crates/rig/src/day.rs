@@ -67,7 +67,7 @@ pub struct Day {
     /// Seed of everything that is chance
     #[arg(long, default_value_t = 2026)]
     seed: u64,
-    /// How often the recorder judges without an incident; its own default is 60s, and a day has 24 times as long
+    /// The longest pause after which the recorder judges without an incident; its own default is 60s
     #[arg(long, value_name = "TIME", default_value = "10s")]
     judge: String,
 }

@@ -27,7 +27,7 @@
 //! ## Next step
 //! Look for a throttle or timer of that length; compare firmware with a peer's.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
@@ -93,8 +93,6 @@ const SLICE_MS: f64 = 4.6;
 /// which reads meet it (a choice).
 const PROGRAM_MS: f64 = 2.0;
 const BESIDE_WRITES: f64 = 0.1;
-/// Time lost in steps per second that somebody notices, s (`FELT_PER_S` of the model's impact).
-const FELT_PER_S: f64 = 0.01;
 /// What a known clock adds.
 const KNOWN_CLOCK: f64 = 1.0;
 

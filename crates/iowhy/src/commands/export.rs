@@ -123,10 +123,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             asked.files.files.push(store);
         }
     }
-    let moment = |text: &String| {
-        when::parse(text, &when::now()).map_err(|why| HintedError::error(why, when::FORMS))
-    };
-    let began_ns = asked.began.as_ref().map(moment).transpose()?;
+    let now = when::now();
+    let began_ns = asked.began.as_ref().map(|text| when::asked(text, &now)).transpose()?;
     asked.files.past.span()?;
     if Store::is_one(&asked.parquet) {
         let text = format!("`{}` is a recorder's store", asked.parquet.display());

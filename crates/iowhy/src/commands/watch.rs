@@ -10,9 +10,9 @@
 //! and has them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what
 //! was learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
 //! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
-//! path or limit, SIGUSR1, and `iowhy mark TEXT`. The last 20 s are judged each 10 s as
-//! far as that takes a five-hundredth of a core, else each `--judge`, and each 20 s while I/Os wait of which too little was
-//! learned yet (3000 of a device and operation). Incidents are limited in rate and take half of the store at most.
+//! path or limit, SIGUSR1, and `iowhy mark TEXT`. The last 20 s are judged as often as
+//! takes a five-hundredth of a core: at most each 10 s, at least each `--judge`, and each 20 s while I/Os wait of which too
+//! little was learned yet (3000 of a device and operation). Incidents are limited in rate and take half of the store at most.
 //!
 //! Each incident is one line on stdout (or an entry with fields in the journal), a capture and a
 //! JSON file (schema `iowhy.incident/1`) in the store, and what `--exec` gets on stdin. Everything is
@@ -83,7 +83,7 @@ struct WatchCommand {
     /// An incident from this share of 10 s in which tasks waited for I/O (PSI some avg10), %
     #[arg(long, value_name = "PERCENT", default_value = "60", value_parser = clap::value_parser!(u8).range(1..=100))]
     psi: u8,
-    /// How often things are judged without an incident, at the latest
+    /// The longest pause after which things are judged without an incident
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     judge: Nanos,
     /// Incidents an hour at most

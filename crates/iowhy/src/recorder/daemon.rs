@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
-use iowhy_model::{Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key};
+use iowhy_model::{
+    FELT_PER_S, Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key,
+};
 use iowhy_store::{Bounds, LearnedHistograms, SegmentName, Store};
 use jiff::tz::TimeZone;
 use signal_hook::consts::SIGUSR1;
@@ -56,9 +58,8 @@ const LEARNED_S: u64 = 600;
 /// Lines of the kernel's log that an incident is judged with.
 const KERNEL_LINES: usize = 2000;
 /// How things are is judged by the last so many seconds, and only if somebody waited: a hundredth
-/// of the time (`FELT_PER_S` of the model's impact).
+/// of the time ([`FELT_PER_S`]).
 const LOOK_NS: i64 = 20 * SECOND_NS;
-const FELT_PER_S: f64 = 0.01;
 /// The next look comes no sooner than this, and so that looks take no more than one part in so many of a core: what has few
 /// I/Os is looked at often, and what has many as `--judge` says (choices).
 const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
@@ -577,9 +578,9 @@ impl Recorder {
         // Of what has no bound yet only the judge can tell: every stretch of it is looked at.
         let seconds = passed_ns as f64 / 1e9;
         let is_unlearned = self.triggers.unlearned_s > UNLEARNED_PER_S * seconds;
-        let soon_ns = if is_unlearned { LOOK_NS } else { i64::MAX };
         let affordable_ns = LOOK_AGAIN_NS.max(self.look_cpu_ns.saturating_mul(LOOKS_OF_A_CORE));
-        if passed_ns < self.judge_every_ns.min(affordable_ns.min(soon_ns)) {
+        let pause_ns = if is_unlearned { affordable_ns.min(LOOK_NS) } else { affordable_ns };
+        if passed_ns < self.judge_every_ns.min(pause_ns) {
             return;
         }
         self.triggers.unlearned_s = 0.0;

@@ -8,9 +8,8 @@ use iowhy_store::LearnedHistograms;
 
 use super::intake::Second;
 
-/// Below this an I/O is felt by nobody, whatever the device does else, ns: a fast device's bound is 5 ms
-/// (`FELT_FAST` of the model's impact), others' is a tenth of a second (Nielsen, Usability Engineering, 1993)
-/// only if nothing was learned.
+/// Below this an I/O is felt by nobody, whatever the device does else, ns: the bound of a fast device (`FELT_FAST` of the
+/// model's impact).
 const FELT_NS: u64 = 5_000_000;
 /// While nothing is learned: a request of a second is severe for any device (`LONG` of the model's impact).
 const UNLEARNED_NS: u64 = 1_000_000_000;
