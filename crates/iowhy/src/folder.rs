@@ -17,15 +17,17 @@ use iowhy_model::{Fact, FactKey, Level, Sink, Source, key, numbers};
 use iowhy_read::{Format, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use crate::budget::Budget;
 use crate::messages::{self, HintedError, ProgressReader};
 use crate::unpack::{self, InputBody, unpacked};
 
-/// Files looked at, levels below the folder, and bytes of one file and of all: a sosreport of a large
-/// host has some 20 000 files and 1 GB.
+/// Files looked at, levels below the folder, and bytes of one file: a sosreport of a large host has some
+/// 20 000 files and 1 GB. Bytes and time of all are bounded by the [`Budget`].
 const FILES: usize = 200_000;
 const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
-const TOGETHER: u64 = 4 << 30;
+/// Packed archives inside of each other.
+const NESTED: usize = 3;
 /// A file whose first bytes hold a zero is no text (blktrace's own files are known by their name).
 const LOOKED_AT: usize = 4096;
 
@@ -48,6 +50,8 @@ pub struct Outcome {
     unreadable_first: Vec<String>,
     /// Files beyond the most that are looked at.
     pub forgotten: usize,
+    /// Files that were not looked at because the budget of the run was spent.
+    pub beyond: usize,
     /// Facts read from `sys/block`.
     pub facts: usize,
     /// Lines of prose, by file.
@@ -93,12 +97,12 @@ impl Outcome {
 
     /// Whether everything was looked at.
     pub fn is_whole(&self) -> bool {
-        self.left_out + self.unreadable + self.forgotten == 0
+        self.left_out + self.unreadable + self.forgotten + self.beyond == 0
     }
 }
 
 fn words(folder: &Path, outcome: &Outcome) -> String {
-    let Outcome { read, passed, left_out, unreadable, forgotten, facts, .. } = outcome;
+    let Outcome { read, passed, left_out, unreadable, forgotten, beyond, facts, .. } = outcome;
     let mut text = format!(
         "`{}`: {} read, in {passed} nothing was recognised",
         folder.display(),
@@ -114,6 +118,7 @@ fn words(folder: &Path, outcome: &Outcome) -> String {
                 .to_string(),
         ),
         (*forgotten, format!("were not looked at: they are beyond the first {FILES} names")),
+        (*beyond, "were not looked at: the bound of bytes or CPU time was reached".to_string()),
     ];
     for (count, why) in why.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {count} {why}"));
@@ -205,7 +210,8 @@ fn foreign_to_sys(copy: &Path) -> usize {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > FILES {
-                return found;
+                // What follows counts as one.
+                return found + 1;
             }
             let path = entry.path();
             let inside = path.strip_prefix(copy).unwrap_or(&path);
@@ -225,12 +231,16 @@ fn read_files(
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
-    let mut together = 0;
+    let budget = Budget::of_this_run();
     let mut traces: BTreeMap<String, Vec<File>> = BTreeMap::new();
     for file in files {
         let name = file.display().to_string();
         if is_of_a_process(file) {
             outcome.passed += 1;
+            continue;
+        }
+        if budget.check().is_err() {
+            outcome.beyond += 1;
             continue;
         }
         let opened = fs::canonicalize(file.parent().unwrap_or(file))
@@ -248,26 +258,28 @@ fn read_files(
             }
         };
         let size = opened.metadata().map_or(u64::MAX, |known| known.len());
-        if size > LARGEST || together + size > TOGETHER {
+        if size > LARGEST || !budget.take_file(size) {
             outcome.left_out += 1;
             continue;
         }
-        together += size;
         if let Some(trace) = blktrace::trace_of(&name) {
             traces.entry(trace.to_string()).or_default().push(opened);
             continue;
         }
         let told =
             ProgressReader::new(opened.take(LARGEST), file.display().to_string(), Some(size));
-        let reader = BufReader::with_capacity(1 << 18, told);
-        read_one(Box::new(reader), &name, only, sink, outcome);
+        let reader = BufReader::with_capacity(1 << 18, budget.metered(told));
+        read_one(Box::new(reader), &name, 0, only, sink, outcome);
     }
     for (trace, parts) in traces {
         let count = parts.len();
-        let readers: Vec<Box<dyn BufRead>> =
-            parts.into_iter().map(|file| Box::new(BufReader::new(file)) as _).collect();
+        let readers: Vec<Box<dyn BufRead>> = parts
+            .into_iter()
+            .map(|file| Box::new(BufReader::new(budget.metered(file))) as _)
+            .collect();
         match blktrace::merge(&trace, readers, sink) {
             Ok(_) => outcome.read += count,
+            Err(error @ iowhy_read::Error::Broken { .. }) => outcome.cannot_read(&trace, &error),
             Err(_) => outcome.passed += count,
         }
     }
@@ -284,19 +296,19 @@ fn is_of_a_process(file: &Path) -> bool {
     mounts && process.is_some_and(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Reads one file: text, a native capture, or either packed, or an archive.
+/// Reads one file: text, a native capture, or either packed, or an archive in so many others.
 fn read_one(
     reader: Box<dyn BufRead + '_>,
     name: &str,
+    inside: usize,
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
-    match unpacked(reader) {
+    match unpacked(reader, Budget::of_this_run()) {
+        Ok(InputBody::Archive(_)) if inside >= NESTED => outcome.left_out += 1,
         Ok(InputBody::Archive(mut archive)) => {
-            if let Err(error) = pour_archive(&mut *archive, name, only, sink, outcome) {
-                outcome.cannot_read(name, &error);
-            }
+            pour_archive(&mut *archive, name, inside, only, sink, outcome);
         }
         Ok(InputBody::Capture(mut reader)) => {
             let head = match reader.fill_buf() {
@@ -332,22 +344,25 @@ fn is_read_though_binary(head: &[u8]) -> bool {
         || wide
 }
 
-/// Reads each file of an archive as one of a folder.
+/// Reads each file of an archive as one of a folder. Where it cannot be read on, all that follows is one that could
+/// not be read.
 fn pour_archive(
     archive: &mut dyn BufRead,
     name: &str,
+    nested: usize,
     only: Option<&'static Format>,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
-) -> io::Result<()> {
-    let mut members = 0;
-    unpack::members(archive, &mut |member, size, inside| {
+) {
+    let (mut members, budget) = (0, Budget::of_this_run());
+    let whole = unpack::members(archive, &mut |member, size, inside| {
         members += 1;
         let tree = member.starts_with("sys/") || member.contains("/sys/block/");
         match (members > FILES, size > LARGEST || tree) {
             (true, _) => outcome.forgotten += 1,
             (_, true) => outcome.left_out += 1,
             _ if is_of_a_process(Path::new(member)) => outcome.passed += 1,
+            _ if budget.check().is_err() => outcome.beyond += 1,
             _ => {
                 let mut head = BufReader::with_capacity(LOOKED_AT, inside);
                 // An archive in an archive is somebody else's.
@@ -356,19 +371,26 @@ fn pour_archive(
                     true => outcome.left_out += 1,
                     false => {
                         let name = format!("{name}:{member}");
-                        read_one(Box::new(head), &name, only, sink, outcome);
+                        read_one(Box::new(head), &name, nested + 1, only, sink, outcome);
                     }
                 }
             }
         }
         Ok(())
-    })
+    });
+    match whole {
+        Ok(left_out) => outcome.left_out += left_out,
+        Err(error) => {
+            let place = format!("{name} after {}", numbers::several(members as u64, "file"));
+            outcome.cannot_read(&place, &error);
+        }
+    }
 }
 
 /// Reads an archive that was named, and says how much of it was used.
 ///
 /// # Errors
-/// If it is damaged, or nothing in it was recognised.
+/// If nothing in it was recognised.
 pub fn pour_named_archive(
     archive: &mut dyn BufRead,
     name: &str,
@@ -376,15 +398,15 @@ pub fn pour_named_archive(
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
-    let damaged = pour_archive(archive, name, only, sink, &mut outcome).is_err();
-    outcome.unreadable += usize::from(damaged);
+    pour_archive(archive, name, 0, only, sink, &mut outcome);
+    let said = words(Path::new(name), &outcome);
     if outcome.read == 0 {
         return Err(HintedError::error(
-            format!("nothing in the archive `{name}` was recognised ({} files)", outcome.passed),
+            format!("nothing in the archive was recognised: {said}"),
             "unpack it and name the capture itself; `iowhy explain formats` lists what is read",
         ));
     }
-    messages::warn(&words(Path::new(name), &outcome), None);
+    messages::warn(&said, None);
     Ok(outcome)
 }
 

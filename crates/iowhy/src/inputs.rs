@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use crate::arguments::Files;
+use crate::budget::Budget;
 use crate::folder;
 use crate::messages::{self, HintedError, ProgressReader};
 use crate::store_input;
@@ -179,7 +180,7 @@ fn pour_one(
         let text = format!("cannot read `{input}`: {cause}");
         HintedError::error(text, "give a file that holds captured output")
     };
-    Ok(match unpacked(open_packed(file)?).map_err(cannot)? {
+    Ok(match unpacked(open_packed(file)?, Budget::of_this_run()).map_err(cannot)? {
         InputBody::Archive(mut archive) => {
             InputKind::Archive(folder::pour_named_archive(&mut *archive, input, only, sink)?)
         }
@@ -192,7 +193,7 @@ fn pour_one(
 /// Opens a capture, packed or not.
 fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     let shown = file.display();
-    match unpacked(open_packed(file)?) {
+    match unpacked(open_packed(file)?, Budget::of_this_run()) {
         Ok(InputBody::Capture(reader)) => Ok(reader),
         Ok(InputBody::Archive(_)) => Err(HintedError::error(
             format!("`{shown}` is an archive"),
@@ -206,9 +207,10 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 }
 
 fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
+    let budget = Budget::of_this_run();
     if file == Path::new("-") {
         let told = ProgressReader::new(std::io::stdin(), "standard input".to_string(), None);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER, told)));
+        return Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(told))));
     }
     let shown = file.display();
     let cannot = |cause: std::io::Error| {
@@ -236,7 +238,7 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     }
     let told =
         ProgressReader::new(opened, shown.to_string(), kind.is_file().then_some(known.len()));
-    Ok(Box::new(BufReader::with_capacity(BUFFER, told)))
+    Ok(Box::new(BufReader::with_capacity(BUFFER, budget.metered(told))))
 }
 
 /// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.

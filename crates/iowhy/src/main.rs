@@ -7,6 +7,7 @@
 mod arguments;
 mod baselines;
 mod bounds;
+mod budget;
 mod collectors;
 mod command;
 mod commands;

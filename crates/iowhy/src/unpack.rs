@@ -1,19 +1,17 @@
 //! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and tar archives member by member.
 //!
-//! They come from strangers: what is unpacked is bounded in size, in its ratio to what was packed, in
-//! depth and in the memory a decoder may ask for. What goes past a bound is an error of the input
-//! that says so; what came before it has been read.
+//! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every checksum verified, and
+//! bytes after the last frame are an error. What is unpacked comes from strangers: it is bounded by the
+//! [`Budget`] of the run, in depth and in the memory a decoder may ask for. What goes past a bound is an
+//! error of the input that says so; what came before it has been read.
 
-use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
-use std::rc::Rc;
 
-/// Bytes that an input may unpack to, as all files of a folder together.
-const LARGEST: u64 = 4 << 30;
-/// Times its packed size an input may be, past the first `FREE` bytes: repetitive text reaches some
-/// hundreds, a bomb of zeros a thousand and more.
-const RATIO: u64 = 500;
-const FREE: u64 = 64 << 20;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use crate::budget::Budget;
+
 /// Packings around packings that are taken off.
 const DEPTH: usize = 3;
 /// Memory of a decoder, KiB and bytes: xz and zstd need 64 and 128 MiB at their highest usual levels.
@@ -23,6 +21,8 @@ const ZSTD_WINDOW: u64 = 128 << 20;
 const BUFFER: usize = 1 << 17;
 /// A block of a tar archive.
 const BLOCK: usize = 512;
+/// Kinds of members without content of their own (pax(1), GNU tar): links to other members, folders, names, attributes and labels.
+const OF_NO_CONTENT: &[u8] = b"125xgKLVN";
 /// Longest name of a member.
 const NAME: u64 = 4096;
 
@@ -38,18 +38,17 @@ pub enum InputBody<'a> {
 ///
 /// # Errors
 /// What the input says when it cannot be read, and that it is packed too deep.
-pub fn unpacked<'a>(mut reader: Box<dyn BufRead + 'a>) -> io::Result<InputBody<'a>> {
+pub fn unpacked<'a>(
+    mut reader: Box<dyn BufRead + 'a>,
+    budget: &'a Budget,
+) -> io::Result<InputBody<'a>> {
     for _ in 0..=DEPTH {
         let head = reader.fill_buf()?;
         if is_tar(head) {
             return Ok(InputBody::Archive(reader));
         }
         let Some(packing) = PackedAs::of(head) else { return Ok(InputBody::Capture(reader)) };
-        let packed = Rc::new(Cell::new(0));
-        let counted =
-            BufReader::with_capacity(BUFFER, CountingReader { reader, count: packed.clone() });
-        let inner = packing.decoder(counted)?;
-        let bounded = BoundedReader { inner, packed, unpacked: 0 };
+        let bounded = BoundedReader { inner: packing.decoder(reader), budget };
         reader = Box::new(BufReader::with_capacity(BUFFER, bounded));
     }
     Err(refused("it is packed in more than three packings"))
@@ -73,25 +72,24 @@ impl PackedAs {
         match head {
             [0x1f, 0x8b, 8, ..] => Some(PackedAs::Gzip),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(PackedAs::Xz),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(PackedAs::Zstd),
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => Some(PackedAs::Bzip2),
+            // A frame, or one to be skipped: pzstd writes that first (RFC 8878, 3.1.2).
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Some(PackedAs::Zstd)
+            }
+            // A block, or the end of what is empty.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, ..] => Some(PackedAs::Bzip2),
             _ => None,
         }
     }
 
-    fn decoder<'a>(self, packed: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
-        Ok(match self {
+    fn decoder<'a>(self, packed: impl BufRead + 'a) -> Box<dyn Read + 'a> {
+        match self {
             PackedAs::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
             PackedAs::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_KIB)),
-            PackedAs::Zstd => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(
-                    packed,
-                    ZSTD_WINDOW,
-                );
-                Box::new(decoder.map_err(|cause| io::Error::new(ErrorKind::InvalidData, cause))?)
-            }
-            PackedAs::Bzip2 => Box::new(bzip2_rs::DecoderReader::new(packed)),
-        })
+            PackedAs::Zstd => Box::new(ZstdReader::new(packed)),
+            PackedAs::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(packed)),
+        }
     }
 }
 
@@ -102,38 +100,103 @@ fn refused(why: &str) -> io::Error {
     )
 }
 
-/// Counts what a decoder takes.
-struct CountingReader<R> {
-    reader: R,
-    count: Rc<Cell<u64>>,
+/// Frame after frame of zstd; those to be skipped are skipped.
+struct ZstdReader<R> {
+    packed: R,
+    decoder: FrameDecoder,
+    /// Bytes that the open frame gave; `None` between frames.
+    given: Option<u64>,
 }
 
-impl<R: Read> Read for CountingReader<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(into)?;
-        self.count.set(self.count.get() + count as u64);
-        Ok(count)
+impl<R: BufRead> ZstdReader<R> {
+    fn new(packed: R) -> ZstdReader<R> {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(ZSTD_WINDOW);
+        ZstdReader { packed, decoder, given: None }
+    }
+
+    /// Opens the next frame; whether there is one.
+    fn begin(&mut self) -> io::Result<bool> {
+        while !self.packed.fill_buf()?.is_empty() {
+            match self.decoder.reset(&mut self.packed) {
+                Ok(()) => {
+                    self.given = Some(0);
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    skip(&mut (&mut self.packed).take(length), length)?;
+                }
+                Err(cause) => return Err(damaged(&cause)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the frame that is over gave what it says.
+    fn verify(&self, given: u64) -> io::Result<()> {
+        let written = self.decoder.get_checksum_from_data();
+        if written.is_some() && written != self.decoder.get_calculated_checksum() {
+            return Err(damaged(&"the checksum of a zstd frame is wrong"));
+        }
+        match self.decoder.content_size() {
+            0 => Ok(()),
+            size if size == given => Ok(()),
+            _ => Err(damaged(&"a zstd frame has another size than it says")),
+        }
     }
 }
 
-/// Stops a decoder that gives too much.
+impl<R: BufRead> Read for ZstdReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(given) = self.given else {
+                if self.begin()? {
+                    continue;
+                }
+                return Ok(0);
+            };
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let one = BlockDecodingStrategy::UptoBlocks(1);
+                self.decoder.decode_blocks(&mut self.packed, one).map_err(|why| damaged(&why))?;
+            }
+            if self.decoder.can_collect() > 0 {
+                let count = self.decoder.read(into)?;
+                self.given = Some(given + count as u64);
+                return Ok(count);
+            }
+            self.verify(given)?;
+            self.given = None;
+        }
+    }
+}
+
+fn damaged(why: &dyn std::fmt::Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why.to_string())
+}
+
+/// Stops a decoder that gives too much, or takes too long.
 struct BoundedReader<'a> {
     inner: Box<dyn Read + 'a>,
-    packed: Rc<Cell<u64>>,
-    unpacked: u64,
+    budget: &'a Budget,
 }
 
 impl Read for BoundedReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(into)?;
-        self.unpacked += count as u64;
-        if self.unpacked > LARGEST {
-            return Err(refused("it unpacks to more than 4 GiB"));
-        }
-        if self.unpacked > FREE && self.unpacked / RATIO > self.packed.get() {
-            return Err(refused("it unpacks to more than 500 times its size"));
-        }
+        self.budget.unpack(count)?;
         Ok(count)
+    }
+}
+
+/// Takes so many bytes, and fails if there are fewer.
+fn skip(from: &mut dyn Read, bytes: u64) -> io::Result<()> {
+    match io::copy(from, &mut io::sink())? {
+        taken if taken == bytes => Ok(()),
+        _ => Err(ErrorKind::UnexpectedEof.into()),
     }
 }
 
@@ -189,27 +252,26 @@ impl Member {
     }
 }
 
-/// Gives every ordinary file of an archive to `take`: its name, its size and its bytes.
+/// Gives every ordinary file of an archive to `take`: its name, its size and its bytes. How many members
+/// were left out because they hold what is no text: devices, FIFOs, files with holes.
 ///
 /// # Errors
 /// What the input says when it cannot be read on, or where it is no archive any more.
 pub fn members(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
-) -> io::Result<()> {
+) -> io::Result<usize> {
     let mut long_name: Option<String> = None;
+    let mut left_out = 0;
     let mut block = [0; BLOCK];
-    loop {
-        match archive.read_exact(&mut block) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
-            outcome => outcome?,
-        }
+    // An archive ends by two blocks of zeros; what follows them is another one (`cat a.tar b.tar`).
+    while !archive.fill_buf()?.is_empty() {
+        archive.read_exact(&mut block)?;
         if block.iter().all(|byte| *byte == 0) {
-            return Ok(());
+            continue;
         }
-        let member = Member::of(&block)
-            .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the archive is damaged here"))?;
-        let padding = member.size.next_multiple_of(BLOCK as u64) - member.size;
+        let member = Member::of(&block).ok_or_else(|| damaged(&"the archive is damaged here"))?;
+        let padding = (BLOCK as u64 - member.size % BLOCK as u64) % BLOCK as u64;
         let mut inside = (&mut *archive).take(member.size);
         match member.kind {
             b'L' if member.size < NAME => {
@@ -219,8 +281,9 @@ pub fn members(
                 long_name = Some(name);
             }
             b'x' if member.size < NAME => {
-                let mut records = String::new();
-                inside.read_to_string(&mut records)?;
+                let mut records = Vec::new();
+                inside.read_to_end(&mut records)?;
+                let records = String::from_utf8_lossy(&records);
                 let path = records.lines().find_map(|line| line.split_once(" path="));
                 long_name = path.map(|(_, name)| name.to_string());
             }
@@ -228,18 +291,25 @@ pub fn members(
                 let name = long_name.take().unwrap_or(member.name);
                 take(&name, member.size, &mut inside)?;
             }
-            _ => long_name = None,
+            kind => {
+                left_out += usize::from(!OF_NO_CONTENT.contains(&kind));
+                long_name = None;
+            }
         }
-        io::copy(&mut inside, &mut io::sink())?;
-        io::copy(&mut (&mut *archive).take(padding), &mut io::sink())?;
+        let left = inside.limit();
+        skip(&mut inside, left)?;
+        skip(&mut (&mut *archive).take(padding), padding)?;
     }
+    Ok(left_out)
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::time::Duration;
 
     use super::*;
+    use crate::budget::FREE;
 
     fn gzip(text: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -247,36 +317,104 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn text_of(bytes: &[u8]) -> io::Result<String> {
-        let mut text = String::new();
-        match unpacked(Box::new(bytes))? {
-            InputBody::Capture(mut reader) => reader.read_to_string(&mut text)?,
+    fn budget() -> &'static Budget {
+        Box::leak(Box::new(Budget::new(Duration::MAX)))
+    }
+
+    /// What comes out of packed bytes that come from a file, and why no more.
+    fn read(bytes: &[u8]) -> (Vec<u8>, io::Result<()>) {
+        let (budget, mut text) = (budget(), Vec::new());
+        let file = BufReader::new(budget.metered(bytes));
+        let outcome = unpacked(Box::new(file), budget).and_then(|body| match body {
+            InputBody::Capture(mut reader) => reader.read_to_end(&mut text).map(|_| ()),
             InputBody::Archive(_) => panic!("an archive"),
-        };
-        Ok(text)
+        });
+        (text, outcome)
+    }
+
+    fn text_of(bytes: &[u8]) -> io::Result<String> {
+        let (text, outcome) = read(bytes);
+        outcome.map(|()| String::from_utf8(text).unwrap())
+    }
+
+    const HELLO: &str = "iostat -x 1\n";
+
+    fn packings() -> [(&'static str, Vec<u8>); 4] {
+        let gzip = gzip(HELLO.as_bytes());
+        [("gzip", gzip), ("bzip2", BZIP2.into()), ("xz", XZ.into()), ("zstd", ZSTD.into())]
     }
 
     #[test]
     fn each_packing_gives_its_text() {
-        let hello = "iostat -x 1\n";
-        assert_eq!(text_of(hello.as_bytes()).unwrap(), hello);
-        assert_eq!(text_of(&gzip(&gzip(hello.as_bytes()))).unwrap(), hello);
+        assert_eq!(text_of(HELLO.as_bytes()).unwrap(), HELLO);
+        assert_eq!(text_of(&gzip(&gzip(HELLO.as_bytes()))).unwrap(), HELLO);
         // `printf 'iostat -x 1\n' | bzip2 | xxd -i`, and likewise for the others.
-        let bzip2: &[u8] = &BZIP2;
-        assert_eq!(text_of(bzip2).unwrap(), hello);
-        assert_eq!(text_of(&XZ).unwrap(), hello);
-        assert_eq!(text_of(&ZSTD).unwrap(), hello);
-        let five = (0..5).fold(hello.as_bytes().to_vec(), |text, _| gzip(&text));
+        for (name, packed) in packings() {
+            assert_eq!(text_of(&packed).unwrap(), HELLO, "{name}");
+        }
+        let five = (0..5).fold(HELLO.as_bytes().to_vec(), |text, _| gzip(&text));
         assert!(text_of(&five).is_err());
     }
 
     #[test]
-    fn a_bomb_is_stopped() {
-        let best = flate2::Compression::best();
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), best);
-        encoder.write_all(&vec![0; (FREE + (8 << 20)) as usize]).unwrap();
-        let error = text_of(&encoder.finish().unwrap()).err().map(|error| error.to_string());
+    fn every_frame_is_read_and_what_follows_the_last_is_an_error() {
+        for (name, packed) in packings() {
+            assert_eq!(text_of(&packed.repeat(3)).unwrap(), HELLO.repeat(3), "{name}");
+            for more in [&b"x"[..], b"more text than a head\n", &[7; 512], &packed[..8]] {
+                let (text, outcome) = read(&[&packed[..], more].concat());
+                assert_eq!(text, HELLO.as_bytes(), "{name} {more:?}");
+                assert!(outcome.is_err(), "{name} {more:?}");
+            }
+        }
+        // Skippable frames of zstd, as pzstd writes them.
+        let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0], &b"abcd"[..]].concat();
+        let mixed = [&skipped[..], &ZSTD, &skipped, &ZSTD, &skipped].concat();
+        assert_eq!(text_of(&mixed).unwrap(), HELLO.repeat(2));
+        assert!(read(&[&ZSTD[..], &skipped[..10]].concat()).1.is_err());
+    }
+
+    #[test]
+    fn no_damage_is_read_as_other_text() {
+        for (name, packed) in packings() {
+            let (once, twice) = (HELLO.as_bytes(), HELLO.repeat(2).into_bytes());
+            let both = packed.repeat(2);
+            for place in packed.len()..both.len() {
+                let (text, outcome) = read(&both[..place]);
+                let whole = place == packed.len() && outcome.is_ok();
+                let known = text.starts_with(once) && twice.starts_with(&text);
+                assert!(known && (whole || outcome.is_err()), "{name} cut at {place}");
+                for bit in 0..8 {
+                    let mut flipped = both.clone();
+                    flipped[place] ^= 1 << bit;
+                    let (text, outcome) = read(&flipped);
+                    // What is no content, such as the time in a head of gzip, may change.
+                    let same = text == twice && outcome.is_ok();
+                    let said = text.starts_with(once) && outcome.is_err();
+                    assert!(same || said, "{name}: bit {bit} of byte {place} flipped");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_stopped_also_if_it_is_made_of_many() {
+        let pack = |text: &[u8]| {
+            let mut best = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            best.write_all(text).unwrap();
+            best.finish().unwrap()
+        };
+        let whole = pack(&vec![0; (FREE + (8 << 20)) as usize]);
+        let error = text_of(&whole).err().map(|error| error.to_string());
         assert!(error.as_ref().is_some_and(|error| error.contains("500 times")), "{error:?}");
+        // Each below what is free, and all in what is small.
+        let (part, budget) = (pack(&vec![b'x'; (FREE / 4) as usize]), budget());
+        let outcomes = (0..9).map(|_| {
+            let body = unpacked(Box::new(&part[..]), budget)?;
+            let InputBody::Capture(mut reader) = body else { panic!("an archive") };
+            reader.read_to_end(&mut Vec::new())
+        });
+        let read = outcomes.take_while(|outcome: &io::Result<usize>| outcome.is_ok()).count();
+        assert_eq!(read, 4);
     }
 
     #[test]
@@ -304,14 +442,29 @@ mod tests {
                 found.push((name.to_string(), size, text));
                 Ok(())
             });
-            (found, outcome.is_ok())
+            (found, outcome.ok())
         };
         let both = [
             ("host/a".to_string(), 3, "one".to_string()),
             ("host/b".to_string(), 3, "two".to_string()),
         ];
-        assert_eq!(read(&archive), (both.to_vec(), true));
-        assert_eq!(read(&archive[..1100]).0, both[..1]);
+        assert_eq!(read(&archive), (both.to_vec(), Some(0)));
+        // One after the other, each with its end.
+        let ended = |name: &str, text: &str| [member(name, text), vec![0; 2 * BLOCK]].concat();
+        let joined = [ended("host/a", "one"), ended("host/b", "two")].concat();
+        assert_eq!(read(&joined), (both.to_vec(), Some(0)));
+        for cut in (1..archive.len()).filter(|cut| *cut != archive.len() / 2 && *cut > BLOCK) {
+            assert_eq!(read(&archive[..cut]).1, None, "{cut}");
+        }
+        let device = {
+            let mut block = member("null", "");
+            block[156] = b'3';
+            let sum = u64::from_str_radix(std::str::from_utf8(&block[148..154]).unwrap(), 8);
+            let sum = format!("{:06o}\0", sum.unwrap() + 3);
+            block[148..155].copy_from_slice(sum.as_bytes());
+            block
+        };
+        assert_eq!(read(&[archive, device].concat()), (both.to_vec(), Some(1)));
     }
 
     const BZIP2: [u8; 53] = [

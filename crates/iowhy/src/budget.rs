@@ -1,0 +1,131 @@
+//! One budget for all that a run reads of captures: bytes unpacked and processor time, over all inputs, packings and
+//! members together.
+//!
+//! A bound for each part alone is none: of many parts each stays below it. Both bounds grow with what comes from outside,
+//! so that large captures are read, and what is small cannot cost much.
+
+use std::io::{self, ErrorKind, Read};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Bytes that all packings of all inputs may give, and files of folders hold, together.
+const BYTES: u64 = 4 << 30;
+/// Times the bytes from outside that the unpacked bytes may be, past the first `FREE`: repetitive text reaches some
+/// hundreds, a bomb of zeros a thousand and more.
+const RATIO: u64 = 500;
+/// Unpacked bytes that are free of the ratio.
+pub const FREE: u64 = 64 << 20;
+/// Processor time of this process for any input, and for each MiB from outside: twenty times what the slowest
+/// format takes for text.
+const TIME: Duration = Duration::from_secs(60);
+const TIME_PER_MIB: Duration = Duration::from_secs(4);
+
+/// What was read so far, and how far reading may go.
+pub struct Budget {
+    outside: AtomicU64,
+    unpacked: AtomicU64,
+    time: Duration,
+}
+
+static OF_THIS_RUN: Budget = Budget::new(TIME);
+
+impl Budget {
+    /// With so much processor time for any input.
+    pub const fn new(time: Duration) -> Budget {
+        Budget { outside: AtomicU64::new(0), unpacked: AtomicU64::new(0), time }
+    }
+
+    /// That of this process.
+    pub fn of_this_run() -> &'static Budget {
+        &OF_THIS_RUN
+    }
+
+    /// Counts bytes that a decoder gave.
+    ///
+    /// # Errors
+    /// If that was too many, or all took too long.
+    pub fn unpack(&self, bytes: usize) -> io::Result<()> {
+        self.unpacked.fetch_add(bytes as u64, Relaxed);
+        self.check()
+    }
+
+    /// Whether a file of so many bytes fits, which is counted then.
+    pub fn take_file(&self, bytes: u64) -> bool {
+        let sum = |known: u64| known.checked_add(bytes).filter(|sum| *sum <= BYTES);
+        self.unpacked.fetch_update(Relaxed, Relaxed, sum).is_ok()
+    }
+
+    /// Whether anything may still be read.
+    ///
+    /// # Errors
+    /// Which bound was reached.
+    pub fn check(&self) -> io::Result<()> {
+        let (outside, unpacked) = (self.outside.load(Relaxed), self.unpacked.load(Relaxed));
+        if unpacked > BYTES {
+            return Err(exceeded("all that is unpacked is more than 4 GiB".to_string()));
+        }
+        if unpacked > FREE && unpacked / RATIO > outside {
+            return Err(exceeded("it unpacks to more than 500 times its size".to_string()));
+        }
+        let time = self.time + TIME_PER_MIB.saturating_mul((outside >> 20) as u32);
+        if cpu_time() > time {
+            let seconds = time.as_secs_f64();
+            return Err(exceeded(format!("reading takes more than {seconds:.0} s of CPU time")));
+        }
+        Ok(())
+    }
+
+    /// A file, or a pipe: what comes out of it comes from outside.
+    pub fn metered<R: Read>(&'static self, reader: R) -> MeteredReader<R> {
+        MeteredReader { reader, budget: self }
+    }
+}
+
+/// An error that says which bound was reached.
+fn exceeded(why: String) -> io::Error {
+    let text = format!("{why}; unpack it yourself and name the captures one by one");
+    io::Error::new(ErrorKind::InvalidData, text)
+}
+
+/// CPU time of this process so far, all threads together.
+fn cpu_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
+}
+
+/// Counts what comes from outside, and stops when all took too long.
+pub struct MeteredReader<R> {
+    reader: R,
+    budget: &'static Budget,
+}
+
+impl<R: Read> Read for MeteredReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(into)?;
+        self.budget.outside.fetch_add(count as u64, Relaxed);
+        self.budget.check()?;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_bounded_and_grows_with_what_comes_from_outside() {
+        let none: &'static Budget = Box::leak(Box::new(Budget::new(Duration::ZERO)));
+        let mut reader = none.metered(io::repeat(b'x'));
+        let error = reader.read(&mut [0; 16]).expect_err("no time at all").to_string();
+        assert!(error.contains("0 s of CPU time"), "{error}");
+        none.outside.store(100 << 20, Relaxed);
+        assert!(reader.read(&mut [0; 16]).is_ok());
+    }
+
+    #[test]
+    fn files_that_fit_no_more_leave_room_for_smaller_ones() {
+        let budget = Budget::new(TIME);
+        assert!(budget.take_file(BYTES - 10));
+        assert!(!budget.take_file(11) && budget.take_file(10) && !budget.take_file(1));
+    }
+}
