@@ -6,15 +6,19 @@
 
 use std::path::{Path, PathBuf};
 
-use iowhy_live::{Needs, confine_calls, confine_reading, confine_watching};
+use iowhy_live::{
+    Needs, confine_asking, confine_looking, confine_reading, confine_recording, confine_watching,
+};
 
 /// What a watching command will do later.
 #[derive(Clone, Debug)]
 pub enum Later {
     /// Write files in these folders, or nothing.
     Write(Vec<PathBuf>),
-    /// Look into other processes, or probe a device that nobody has named yet: files are not bounded.
-    More,
+    /// Look into other processes: files are not bounded.
+    Look,
+    /// Probe a device that nobody has named yet: files are not bounded, and rings can be made.
+    Probe,
 }
 
 impl Default for Later {
@@ -33,7 +37,17 @@ pub fn reading<'a>(
 ) -> anyhow::Result<()> {
     let named = inputs.into_iter().filter(|input| *input != Path::new("-"));
     let read = named.map(Path::to_path_buf).collect();
-    confine_reading(&Needs { read, write: folders(outputs), fill: Vec::new() })?;
+    confine_reading(&Needs { read, write: folders(outputs), ..Needs::default() })?;
+    Ok(())
+}
+
+/// Confines a command that reads these captures and shows them on a screen with keys.
+///
+/// # Errors
+/// If the kernel can and refuses.
+pub fn on_screen<'a>(inputs: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<()> {
+    let read = inputs.into_iter().map(Path::to_path_buf).collect();
+    confine_reading(&Needs { read, terminal: true, ..Needs::default() })?;
     Ok(())
 }
 
@@ -47,22 +61,43 @@ pub fn filling<'a>(
 ) -> anyhow::Result<()> {
     let named = inputs.into_iter().filter(|input| *input != Path::new("-"));
     let read = named.map(Path::to_path_buf).collect();
-    confine_reading(&Needs { read, write: Vec::new(), fill: vec![folder.to_path_buf()] })?;
+    confine_reading(&Needs { read, fill: vec![folder.to_path_buf()], ..Needs::default() })?;
     Ok(())
 }
 
-/// Confines a command that watches, beside what its collectors read of the kernel.
+/// Confines a command that judges captures and may probe a device that they name.
 ///
 /// # Errors
 /// If the kernel can and refuses.
-pub fn watching(later: &Later, root: Option<&Path>) -> anyhow::Result<()> {
+pub fn asking() -> anyhow::Result<()> {
+    confine_asking()?;
+    Ok(())
+}
+
+/// Confines a command that watches, beside what its collectors read of the kernel, the event text of
+/// tracefs or not.
+///
+/// # Errors
+/// If the kernel can and refuses.
+pub fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Result<()> {
     match later {
-        Later::More => confine_calls()?,
+        Later::Look => confine_looking()?,
+        Later::Probe => confine_asking()?,
         Later::Write(folders) => {
             let read = root.map(Path::to_path_buf).into_iter().collect();
-            confine_watching(&Needs { read, write: folders.clone(), fill: Vec::new() })?
+            let write = folders.clone();
+            confine_watching(&Needs { read, write, tracefs, ..Needs::default() })?
         }
     };
+    Ok(())
+}
+
+/// Confines the recorder, which fills this folder.
+///
+/// # Errors
+/// If the kernel can and refuses.
+pub fn recording(store: &Path) -> anyhow::Result<()> {
+    confine_recording(&Needs { write: vec![store.to_path_buf()], ..Needs::default() })?;
     Ok(())
 }
 

@@ -47,8 +47,9 @@ impl Watch {
             iowhy_live::give_up_rights()?;
         }
         // Landlock keeps a process from looking into the maps of others.
-        let later = if plan.stacks { &Later::More } else { &plan.later };
-        confinement::watching(later, plan.root.as_deref())?;
+        let later = if plan.stacks { &Later::Look } else { &plan.later };
+        let event_text = collectors.of::<Ftrace>().is_some();
+        confinement::watching(later, plan.root.as_deref(), event_text)?;
         Ok(Watch {
             recording,
             collectors,

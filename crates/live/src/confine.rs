@@ -1,16 +1,23 @@
 //! What a process may still do once it has what it needs: few files, no program, no socket.
 //!
-//! Landlock (Documentation/userspace-api/landlock.rst) bounds which files can be opened, a filter of
-//! system calls (seccomp) what can be asked of the kernel at all, `no_new_privs` keeps every
-//! program that would be started from having more. All of it holds for this thread and those that
-//! it starts, and for good. A kernel that lacks a part runs without it, and `iowhy doctor` says so.
+//! A filter of system calls (seccomp) lists what each role may ask of the kernel ([`calls`]), Landlock
+//! (Documentation/userspace-api/landlock.rst) bounds which files can be opened, which ports connected to and
+//! whom signals reach, `no_new_privs` keeps every program that would be started from having more. All of it
+//! holds for this thread and those that it starts, and for good. A kernel that lacks a part runs without it,
+//! and `iowhy doctor` says so.
 
-use std::collections::BTreeMap;
+mod calls;
+#[cfg(test)]
+mod walk;
+
 use std::path::{Path, PathBuf};
 
+use crate::Error;
+use crate::rights::{empty_bounding_set, give_up_all_rights};
+use calls::Role;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::fs::{Access as May, AtFlags, CWD, accessat};
 use rustix::process::{Gid, Uid};
@@ -18,10 +25,6 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities,
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
-
-use crate::Error;
-use crate::rights::empty_bounding_set;
 
 /// What has to stay possible.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,12 @@ pub struct Needs {
     pub write: Vec<PathBuf>,
     /// The same, where folders are made, too.
     pub fill: Vec<PathBuf>,
+    /// The kernel's event text is read: its folder in tracefs is removed at the end.
+    pub tracefs: bool,
+    /// Keys are read, and the size of the screen is asked for.
+    pub terminal: bool,
+    /// Collectors' ports to connect to.
+    pub ports: Vec<u16>,
 }
 
 /// What of it the kernel enforces.
@@ -54,8 +63,27 @@ pub enum FileRules {
     NotAtAll,
 }
 
-/// The rules of Linux 6.12; older kernels take those they know.
-const RULES: ABI = ABI::V6;
+/// The newest rules, sockets of Unix and UDP among them; older kernels take those they know.
+const RULES: ABI = ABI::V10;
+/// The rules of a pusher, which asks for addresses by UDP and through such sockets: those of Linux 6.12.
+const RULES_OF_A_PUSHER: ABI = ABI::V6;
+/// Where names of hosts are asked for (RFC 1035, 4.2).
+const DNS: u16 = 53;
+/// What the C library reads to look up a host, and the libraries it loads for that (nsswitch.conf(5)).
+const FOR_NAMES: [&str; 8] = [
+    "/etc",
+    "/usr/lib",
+    "/lib",
+    "/lib64",
+    "/usr/lib64",
+    "/run/systemd/resolve",
+    "/run/nscd",
+    "/run/NetworkManager",
+];
+/// Where tracefs is.
+const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// The terminal of this process.
+const TERMINAL: &str = "/dev/tty";
 
 /// The user and group that own nothing: `overflowuid` of Documentation/admin-guide/sysctl/kernel.rst.
 const NOBODY: u32 = 65534;
@@ -63,52 +91,6 @@ const NOBODY: u32 = 65534;
 const PIPES: rustix::fs::FsWord = 0x5049_5045;
 /// The rules of the time of day.
 const TIME_OF_DAY: [&str; 2] = ["/usr/share/zoneinfo", "/etc/localtime"];
-
-/// Calls that nothing needs once a command runs: they start programs, speak to others, look into
-/// other processes, or change the machine. Those of threads, memory and files are left, and pairs of
-/// sockets, which reach nobody: the reader of a terminal's keys wakes itself by one.
-const REFUSED: &[i64] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_listen,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_kcmp,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsmount,
-    libc::SYS_fsconfig,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_reboot,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_sethostname,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-];
 
 /// Confines a command that only reads captures: every right but that to read what was named goes.
 ///
@@ -118,10 +100,8 @@ pub fn confine_reading(needs: &Needs) -> Result<Confinement, Error> {
     keep_for(needs)?;
     let mut needs = needs.clone();
     needs.read.extend(TIME_OF_DAY.map(PathBuf::from));
-    let files = bound_files(&needs)?;
-    // Neither programs of the kernel nor rings are for those who read.
-    let calls = filter_calls(&[libc::SYS_bpf, libc::SYS_io_uring_setup])?;
-    Ok(Confinement { files, calls })
+    let role = if needs.makes_files() { Role::ReaderWithOutput } else { Role::Reader };
+    confine(&needs, RULES, role)
 }
 
 /// Confines a command that watches, once its collectors have begun: what they read of the kernel
@@ -130,15 +110,33 @@ pub fn confine_reading(needs: &Needs) -> Result<Confinement, Error> {
 /// # Errors
 /// If the kernel has a part of it and refuses it.
 pub fn confine_watching(needs: &Needs) -> Result<Confinement, Error> {
-    let mut needs = needs.clone();
-    // The terminal of `top`, where standard input is another.
-    needs
-        .read
-        .extend(["/proc", "/sys", "/dev/tty"].into_iter().chain(TIME_OF_DAY).map(PathBuf::from));
-    let tracing = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
-    needs.write.extend(tracing);
-    let files = bound_files(&needs)?;
-    Ok(Confinement { files, calls: filter_calls(&[])? })
+    let needs = Needs { terminal: true, ..watching(needs) };
+    let role = if needs.makes_files() { Role::WatcherWithOutput } else { Role::Watcher };
+    confine(&needs, RULES, role)
+}
+
+/// Confines the recorder, which fills a store and answers on a socket that is open.
+///
+/// # Errors
+/// If the kernel has a part of it and refuses it.
+pub fn confine_recording(needs: &Needs) -> Result<Confinement, Error> {
+    confine(&watching(needs), RULES, Role::Recorder)
+}
+
+/// Confines what sends metrics to a port of a collector, once it has read all it needs: root becomes
+/// nobody, no file but those of the C library can be opened.
+///
+/// # Errors
+/// If the kernel has a part of it and refuses it.
+pub fn confine_pushing(port: u16) -> Result<Confinement, Error> {
+    if rustix::process::geteuid().is_root() {
+        // A container may lack the right, or the user.
+        let _ = become_nobody();
+    }
+    give_up_all_rights()?;
+    let read = FOR_NAMES.map(PathBuf::from).into();
+    let needs = Needs { read, ports: vec![port, DNS], ..Needs::default() };
+    confine(&needs, RULES_OF_A_PUSHER, Role::Pusher)
 }
 
 /// Filters system calls only, for a watcher that has to look into other processes' maps, which
@@ -146,8 +144,39 @@ pub fn confine_watching(needs: &Needs) -> Result<Confinement, Error> {
 ///
 /// # Errors
 /// If the kernel can filter and refuses.
-pub fn confine_calls() -> Result<Confinement, Error> {
-    Ok(Confinement { files: FileRules::NotAtAll, calls: filter_calls(&[])? })
+pub fn confine_looking() -> Result<Confinement, Error> {
+    Ok(Confinement { files: FileRules::NotAtAll, calls: filter_calls(Role::WatcherWithOutput)? })
+}
+
+/// Filters system calls only, for a command that may probe a device that is named later, by rings.
+///
+/// # Errors
+/// If the kernel can filter and refuses.
+pub fn confine_asking() -> Result<Confinement, Error> {
+    Ok(Confinement { files: FileRules::NotAtAll, calls: filter_calls(Role::Prober)? })
+}
+
+impl Needs {
+    fn makes_files(&self) -> bool {
+        self.tracefs || !self.write.is_empty() || !self.fill.is_empty()
+    }
+}
+
+/// What a watcher reads of the kernel, beside what it was asked for.
+fn watching(needs: &Needs) -> Needs {
+    let mut needs = needs.clone();
+    let read = ["/proc", "/sys"].into_iter().chain(TIME_OF_DAY);
+    needs.read.extend(read.map(PathBuf::from));
+    if needs.tracefs {
+        needs.write.extend(TRACING.map(PathBuf::from));
+    }
+    needs
+}
+
+/// Files first: what bounds them is a call that no role may make.
+fn confine(needs: &Needs, rules: ABI, role: Role) -> Result<Confinement, Error> {
+    let files = bound_files(needs, rules)?;
+    Ok(Confinement { files, calls: filter_calls(role)? })
 }
 
 /// What the kernel would enforce, tried in a thread that ends.
@@ -221,17 +250,22 @@ fn become_nobody() -> rustix::io::Result<()> {
     set_thread_res_uid(user, user, user)
 }
 
-fn bound_files(needs: &Needs) -> Result<FileRules, Error> {
+fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     let refused = |error: landlock::RulesetError| Error::Rights {
         cause: std::io::Error::other(error.to_string()),
     };
+    let of_file = |access: BitFlags<AccessFs>| access & AccessFs::from_file(rules);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(RULES))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(RULES)))
-        .and_then(|rules| rules.scope(Scope::from_all(RULES)))
+        .handle_access(AccessFs::from_all(rules))
+        .and_then(|set| set.handle_access(AccessNet::from_all(rules)))
+        .and_then(|set| set.scope(Scope::from_all(rules)))
         .and_then(Ruleset::create)
         .map_err(refused)?;
+    for port in &needs.ports {
+        let port = NetPort::new(*port, AccessNet::ConnectTcp);
+        rules = rules.add_rule(port).map_err(refused)?;
+    }
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write = read
         | AccessFs::WriteFile
@@ -240,8 +274,10 @@ fn bound_files(needs: &Needs) -> Result<FileRules, Error> {
         | AccessFs::RemoveFile
         | AccessFs::RemoveDir
         | AccessFs::Refer;
-    let of_file = |access: BitFlags<AccessFs>| access & AccessFs::from_file(RULES);
+    // Its size is asked for, and keys are read, where standard input is another.
+    let terminal = (PathBuf::from(TERMINAL), read | AccessFs::WriteFile | AccessFs::IoctlDev);
     let all = needs.read.iter().map(|path| (path, read));
+    let all = all.chain(needs.terminal.then_some((&terminal.0, terminal.1)));
     let all = all.chain(needs.write.iter().map(|path| (path, write)));
     let fill = write | AccessFs::MakeDir;
     for (path, access) in all.chain(needs.fill.iter().map(|path| (path, fill))) {
@@ -263,31 +299,24 @@ fn bound_files(needs: &Needs) -> Result<FileRules, Error> {
     })
 }
 
-/// Refuses [`REFUSED`] and these with EPERM; whether the kernel filters at all.
-fn filter_calls(more: &[i64]) -> Result<bool, Error> {
-    let refused = |error: String| Error::Rights { cause: std::io::Error::other(error) };
-    // An architecture that the filter's compiler does not know.
-    let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
-    let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
-        REFUSED.iter().chain(more).map(|call| (*call, Vec::new())).collect();
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM as u32),
-        architecture,
-    );
-    let program: BpfProgram =
-        filter.and_then(BpfProgram::try_from).map_err(|error| refused(error.to_string()))?;
-    match seccompiler::apply_filter(&program) {
-        Ok(()) => Ok(true),
-        // CONFIG_SECCOMP_FILTER is missing (seccomp(2): EINVAL).
-        Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause))
-            if matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
-        {
-            Ok(false)
+/// Sets the filters of a role; whether the kernel filters at all.
+fn filter_calls(role: Role) -> Result<bool, Error> {
+    let filters = calls::filters(role)?;
+    for filter in &filters {
+        match seccompiler::apply_filter(filter) {
+            Ok(()) => {}
+            // CONFIG_SECCOMP_FILTER is missing (seccomp(2): EINVAL).
+            Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause))
+                if matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+            {
+                return Ok(false);
+            }
+            Err(error) => {
+                return Err(Error::Rights { cause: std::io::Error::other(error.to_string()) });
+            }
         }
-        Err(error) => Err(refused(error.to_string())),
     }
+    Ok(!filters.is_empty())
 }
 
 #[cfg(test)]
@@ -359,6 +388,7 @@ mod tests {
                     read: vec![named.clone()],
                     write: vec![out.clone()],
                     fill: vec![fill.clone()],
+                    ..Needs::default()
                 };
                 let confinement = confine_reading(&needs).expect("it is confined");
                 println!("{confinement:?}");

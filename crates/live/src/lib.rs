@@ -44,7 +44,8 @@ pub use collectors::{
     KernelLog, Syscalls, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside, call_names,
 };
 pub use confine::{
-    Confinement, FileRules, Needs, confine_calls, confine_reading, confine_watching,
+    Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,
+    confine_reading, confine_recording, confine_watching,
 };
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices};

@@ -173,7 +173,8 @@ impl Recorder {
         counters.begin(&mut writer)?;
         // From here on only what is open is needed, and the right to make the next file.
         iowhy_live::give_up_rights()?;
-        confinement::watching(&Later::Write(confinement::folders(&[&record.output])), None)?;
+        let folders = confinement::folders(&[&record.output]);
+        confinement::watching(&Later::Write(folders), None, false)?;
         place.check_next()?;
         let progress = Progress::new(true);
         let (begun, gone) = (Instant::now(), Vec::new());

@@ -94,7 +94,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
     calls.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
-    confinement::watching(&Later::default(), None)?;
+    confinement::watching(&Later::default(), None, false)?;
     let (begun, progress) = (Instant::now(), Progress::new(true));
     let length = given.watch_for.map_or(WATCH, |time| Duration::from_nanos(time.ns() as u64));
     while begun.elapsed() < length && !stop.asked() {

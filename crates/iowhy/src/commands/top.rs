@@ -18,6 +18,7 @@ mod control;
 mod history;
 mod terminal;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
@@ -29,6 +30,7 @@ use iowhy_show::top::{Places, Screen, Tick, draw};
 
 use crate::arguments::{Files, Output, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
+use crate::confinement;
 use crate::messages::HintedError;
 use crate::present::knows_devices;
 use crate::scope;
@@ -88,6 +90,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 
 /// A capture, with a time bar.
 fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
+    confinement::on_screen(files.files.iter().map(PathBuf::as_path))?;
     let gathered = files.read_counting(Tally::for_a_verdict())?;
     let mut recording = gathered.recording;
     let selection = top.selection.settled();
@@ -157,8 +160,6 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     // The judge sees all that the devices did; what else was asked for is asked of the recording.
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
     let mut watch = Watch::start(&Plan {
-        // The terminal is opened when its first key is read.
-        later: crate::confinement::Later::More,
         trace: (!top.sampled).then_some(TraceMode::Events),
         sample: Some(tick),
         cgroups: true,

@@ -110,7 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut recording = Recording::new();
     uprobe.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
-    confinement::watching(&Later::default(), None)?;
+    confinement::watching(&Later::default(), None, false)?;
     let (begun, progress) = (Instant::now(), Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });

@@ -128,7 +128,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         None if why.files.named() || why.watch_for.is_none() && why.files.given()? => {
             only_live(matches)?;
             // A probe that may follow needs its device.
-            if !why.ask {
+            if why.ask {
+                confinement::asking()?;
+            } else {
                 let learned = why.baselines.learned();
                 let inputs = why.files.files.iter().map(PathBuf::as_path).chain(learned);
                 confinement::reading(inputs, learned.as_slice())?;
@@ -139,7 +141,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         None => {
             let learned = why.baselines.learned();
             let writes = Later::Write(confinement::folders(learned.as_slice()));
-            let later = if why.ask { Later::More } else { writes };
+            let later = if why.ask { Later::Probe } else { writes };
             (watch(why.watch_for, &why.selection, why.overhead, later)?, 0, true)
         }
     };

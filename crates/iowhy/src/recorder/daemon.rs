@@ -30,7 +30,7 @@ use super::verdicts::{Brief, Case, CaseVerdict, Judge, Snapshot, facts};
 use super::writer::{self, Queue, Write};
 use crate::collectors::LiveCollectors;
 use crate::command::Status;
-use crate::confinement::{self, Later};
+use crate::confinement;
 use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -230,7 +230,7 @@ impl Recorder {
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
         let zone = TimeZone::system();
         iowhy_live::give_up_rights()?;
-        confinement::watching(&Later::Write(vec![settings.store.clone()]), None)?;
+        confinement::recording(&settings.store)?;
         let (queue, writing) = writer::start(store, settings.bounds)?;
         let (teller, announcer) = Teller::start(way)?;
         let shared = SharedFigures::default();

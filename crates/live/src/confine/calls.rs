@@ -1,0 +1,361 @@
+//! Which system calls each role may make: a list of what is allowed. Anything else is refused.
+//!
+//! Refused is EPERM, because libraries try calls and do without (std falls back from `copy_file_range`, crossterm
+//! from starting `tput`), and what is refused does no harm. `clone3` is ENOSYS: its flags lie in memory, where no
+//! filter sees them, and C libraries use `clone` then, whose flags are seen. What no library tries ends the process.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+use crate::Error;
+
+/// What a process is there for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    /// Reads captures and writes to stdout.
+    Reader,
+    /// Reads captures and writes files.
+    ReaderWithOutput,
+    /// Watches this machine and writes to stdout.
+    Watcher,
+    /// Watches this machine and writes files, or makes and removes a folder of tracefs.
+    WatcherWithOutput,
+    /// Watches until it is stopped, fills a store, and answers scrapes.
+    Recorder,
+    /// Judges, then asks whether to run a probe.
+    Prober,
+    /// Sends metrics to a collector.
+    Pusher,
+}
+
+/// An argument, and the values that it may have. Only the lower half is compared: the kernel takes these as `int`.
+type Values = (u8, &'static [u32]);
+
+/// When a call is allowed.
+#[derive(Clone, Copy)]
+enum When {
+    /// An argument has one of these values.
+    Is(Values),
+    /// So do two.
+    Both(Values, Values),
+    /// These bits of an argument have these values.
+    Bits(u8, u32, u32),
+    /// One argument has one of these values, and these bits of another have these values.
+    IsWithBits(Values, (u8, u32, u32)),
+    /// An argument of 64 bits is 0.
+    Zero(u8),
+    /// An argument is this process.
+    Itself(u8),
+}
+
+/// A call by its name and number.
+type Call = (&'static str, i64);
+
+macro_rules! calls {
+    ($($name:ident)*) => { &[$((stringify!($name), libc::$name)),*] };
+}
+
+/// Memory, threads, time, and what a process asks about itself.
+const OWN: &[Call] = calls![
+    SYS_brk SYS_munmap SYS_mremap SYS_madvise SYS_membarrier
+    SYS_futex SYS_set_robust_list SYS_rseq SYS_set_tid_address SYS_gettid SYS_getpid SYS_getppid SYS_getpgid
+    SYS_getsid SYS_getuid SYS_geteuid SYS_getgid SYS_getegid SYS_getgroups SYS_capget SYS_sched_yield
+    SYS_sched_getaffinity SYS_getcpu SYS_getpriority SYS_exit SYS_exit_group SYS_restart_syscall
+    SYS_rt_sigaction SYS_rt_sigprocmask SYS_rt_sigreturn SYS_sigaltstack
+    SYS_clock_gettime SYS_clock_getres SYS_clock_nanosleep SYS_nanosleep SYS_gettimeofday
+    SYS_getrusage SYS_times SYS_uname SYS_sysinfo SYS_getrandom SYS_getcwd
+];
+#[cfg(target_arch = "x86_64")]
+const OWN_OLD: &[Call] = calls![SYS_time SYS_getpgrp SYS_getrlimit];
+#[cfg(not(target_arch = "x86_64"))]
+const OWN_OLD: &[Call] = &[];
+
+/// Files, which Landlock bounds, and what is open.
+const FILES: &[Call] = calls![
+    SYS_openat SYS_openat2 SYS_close SYS_read SYS_readv SYS_pread64 SYS_preadv SYS_preadv2
+    SYS_write SYS_writev SYS_pwrite64 SYS_pwritev SYS_lseek SYS_fstat SYS_newfstatat SYS_statx SYS_fstatfs
+    SYS_statfs SYS_faccessat SYS_faccessat2 SYS_readlinkat SYS_getdents64 SYS_dup SYS_dup3 SYS_pipe2
+    SYS_fsync SYS_fdatasync SYS_ftruncate SYS_fallocate SYS_flock SYS_fadvise64
+    SYS_ppoll SYS_pselect6 SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_eventfd2
+    SYS_recvfrom SYS_shutdown
+];
+#[cfg(target_arch = "x86_64")]
+const FILES_OLD: &[Call] = calls![
+    SYS_open SYS_stat SYS_lstat SYS_access SYS_readlink SYS_dup2 SYS_pipe SYS_poll SYS_select SYS_epoll_wait
+];
+#[cfg(not(target_arch = "x86_64"))]
+const FILES_OLD: &[Call] = &[];
+
+/// Names in folders, which Landlock bounds.
+const NAMES: &[Call] = calls![
+    SYS_mkdirat SYS_unlinkat SYS_linkat SYS_renameat SYS_renameat2
+];
+#[cfg(target_arch = "x86_64")]
+const NAMES_OLD: &[Call] = calls![SYS_mkdir SYS_rmdir SYS_unlink SYS_link SYS_rename];
+#[cfg(not(target_arch = "x86_64"))]
+const NAMES_OLD: &[Call] = &[];
+
+/// Answers on a socket that is open, and waits for the processes that were started before.
+const SERVING: &[Call] = calls![
+    SYS_accept4 SYS_getsockname SYS_getpeername SYS_getsockopt SYS_wait4 SYS_waitid
+];
+
+/// Looks up a host and connects to it.
+const SENDING: &[Call] = calls![
+    SYS_connect SYS_bind SYS_sendto SYS_sendmsg SYS_sendmmsg SYS_recvmsg SYS_recvmmsg SYS_getsockname
+    SYS_getpeername SYS_getsockopt SYS_setsockopt SYS_mmap SYS_mprotect
+];
+
+/// The rings of a probe.
+const RINGS: &[Call] = calls![
+    SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register SYS_pwritev2 SYS_sched_setaffinity
+    SYS_mlock SYS_munlock SYS_sync_file_range
+];
+
+/// What no library of ours tries, in no role: it looks into other processes, changes the machine, or is how a
+/// filter is got round.
+const ATTACKS: &[Call] = calls![
+    SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_pidfd_getfd SYS_kcmp
+    SYS_mount SYS_umount2 SYS_move_mount SYS_open_tree SYS_fsopen SYS_fsmount SYS_fsconfig SYS_fspick
+    SYS_mount_setattr SYS_pivot_root SYS_chroot SYS_setns SYS_unshare
+    SYS_init_module SYS_finit_module SYS_delete_module SYS_kexec_load SYS_reboot SYS_swapon SYS_swapoff
+    SYS_userfaultfd SYS_add_key SYS_request_key SYS_keyctl SYS_open_by_handle_at
+    SYS_settimeofday SYS_clock_settime SYS_sethostname SYS_setdomainname SYS_acct SYS_quotactl SYS_personality
+];
+/// Types into a terminal, or pastes into it.
+const ATTACKS_ON_TERMINALS: &[u32] = &[libc::TIOCSTI as u32, TIOCLINUX];
+/// `TIOCLINUX` of include/uapi/asm-generic/ioctls.h.
+const TIOCLINUX: u32 = 0x541c;
+
+/// Size, settings and foreground group of a terminal, and what std and mio ask of files; the settings also in the
+/// form that rustix uses (include/uapi/asm-generic/ioctls.h, TCGETS2 to TCSETSF2).
+const IOCTLS: &[u32] = &[
+    libc::TCGETS as u32,
+    libc::TCSETS as u32,
+    libc::TCSETSW as u32,
+    libc::TCSETSF as u32,
+    0x802c_542a,
+    0x402c_542b,
+    0x402c_542c,
+    0x402c_542d,
+    libc::TIOCGPGRP as u32,
+    libc::TIOCGWINSZ as u32,
+    libc::FIONREAD as u32,
+    libc::FIONBIO as u32,
+    libc::FIOCLEX as u32,
+];
+/// The same for what has no terminal: a pusher, and the tracer's counters while it lets go of them
+/// (`PERF_EVENT_IOC_ENABLE` and `_DISABLE` of include/uapi/linux/perf_event.h).
+const IOCTLS_OF_SOCKETS: &[u32] =
+    &[libc::TCGETS as u32, libc::FIONREAD as u32, libc::FIONBIO as u32, libc::FIOCLEX as u32];
+const IOCTLS_OF_TRACERS: &[u32] = &[0x2400, 0x2401];
+
+/// Commands of bpf(2) on tables that are open, and to let go of a program (include/uapi/linux/bpf.h): look up, update, delete,
+/// next key, information, look up and delete, the same in batches, detach.
+const BPF: &[u32] = &[1, 2, 3, 4, 15, 21, 24, 25, 34];
+
+/// Commands of fcntl(2): flags, copies, sizes of pipes. Not who gets signals.
+const FCNTL: &[u32] = &[
+    libc::F_DUPFD as u32,
+    libc::F_DUPFD_CLOEXEC as u32,
+    libc::F_GETFD as u32,
+    libc::F_SETFD as u32,
+    libc::F_GETFL as u32,
+    libc::F_SETFL as u32,
+    libc::F_GETPIPE_SZ as u32,
+];
+
+/// Options of prctl(2): the names of threads and of memory, and how exact sleeps are.
+const PRCTL: &[u32] = &[
+    libc::PR_SET_NAME as u32,
+    libc::PR_GET_NAME as u32,
+    0x5356_4d41, // PR_SET_VMA
+    libc::PR_GET_TIMERSLACK as u32,
+    libc::PR_SET_TIMERSLACK as u32,
+];
+
+/// A thread of this process, in no namespace of its own (include/uapi/linux/sched.h).
+const THREAD: u32 = libc::CLONE_THREAD as u32;
+const NOT_A_THREAD: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_PTRACE) as u32;
+
+/// Families and types of sockets.
+const UNIX: u32 = libc::AF_UNIX as u32;
+const FAMILIES: &[u32] =
+    &[UNIX, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
+const TYPE: u32 = 0xf;
+/// Time limits of a socket (SO_RCVTIMEO and SO_SNDTIMEO, also in the form of 64 bits) and no delay: level and options.
+const LIMITS: &[u32] = &[20, 21, 66, 67];
+
+/// Calls whose arguments are looked at, in every role: code is not made writable and run, threads are the only
+/// processes, signals go to this process, pairs of sockets have a stream between them and reach nobody else.
+const LOOKED_AT: &[(i64, When)] = &[
+    (libc::SYS_mmap, When::Bits(2, libc::PROT_EXEC as u32, 0)),
+    (libc::SYS_mprotect, When::Bits(2, libc::PROT_EXEC as u32, 0)),
+    (libc::SYS_clone, When::Bits(0, THREAD | NOT_A_THREAD, THREAD)),
+    (libc::SYS_kill, When::Itself(0)),
+    (libc::SYS_tgkill, When::Itself(0)),
+    (libc::SYS_fcntl, When::Is((1, FCNTL))),
+    (libc::SYS_prctl, When::Is((0, PRCTL))),
+    (libc::SYS_prlimit64, When::Zero(2)),
+    (libc::SYS_socketpair, When::IsWithBits((0, &[UNIX]), (1, TYPE, libc::SOCK_STREAM as u32))),
+    (libc::SYS_sendto, When::Zero(4)),
+];
+
+/// Calls that a role has beside those of every role.
+fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
+    const TERMINAL: (i64, When) = (libc::SYS_ioctl, When::Is((1, IOCTLS)));
+    const TRACER: [(i64, When); 3] = [
+        TERMINAL,
+        (libc::SYS_ioctl, When::Is((1, IOCTLS_OF_TRACERS))),
+        (libc::SYS_bpf, When::Is((0, BPF))),
+    ];
+    match role {
+        Role::Reader => (&[], &[TERMINAL]),
+        Role::ReaderWithOutput => (&[NAMES, NAMES_OLD], &[TERMINAL]),
+        Role::Watcher => (&[], &TRACER),
+        Role::WatcherWithOutput => (&[NAMES, NAMES_OLD], &TRACER),
+        Role::Recorder => (
+            &[NAMES, NAMES_OLD, SERVING],
+            const {
+                &[
+                    (libc::SYS_ioctl, When::Is((1, IOCTLS_OF_SOCKETS))),
+                    TRACER[1],
+                    TRACER[2],
+                    // The judge gives way to others.
+                    (libc::SYS_setpriority, When::Both((0, &[0]), (1, &[0]))),
+                    (
+                        libc::SYS_setsockopt,
+                        When::Both((1, &[libc::SOL_SOCKET as u32]), (2, LIMITS)),
+                    ),
+                    (
+                        libc::SYS_setsockopt,
+                        When::Both(
+                            (1, &[libc::IPPROTO_TCP as u32]),
+                            (2, &[libc::TCP_NODELAY as u32]),
+                        ),
+                    ),
+                ]
+            },
+        ),
+        Role::Prober => (&[NAMES, NAMES_OLD, RINGS], &TRACER),
+        Role::Pusher => (
+            &[SENDING],
+            const {
+                &[
+                    (libc::SYS_ioctl, When::Is((1, IOCTLS_OF_SOCKETS))),
+                    (libc::SYS_socket, When::Is((0, FAMILIES))),
+                ]
+            },
+        ),
+    }
+}
+
+fn one(argument: u8, value: u32, how: SeccompCmpOp) -> Result<SeccompCondition, Error> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value.into()).map_err(refused)
+}
+
+fn refused(error: impl std::fmt::Display) -> Error {
+    Error::Rights { cause: std::io::Error::other(error.to_string()) }
+}
+
+impl When {
+    /// As alternatives.
+    fn rules(self) -> Result<Vec<SeccompRule>, Error> {
+        let is = |(argument, values): Values| -> Result<Vec<SeccompCondition>, Error> {
+            values.iter().map(|value| one(argument, *value, SeccompCmpOp::Eq)).collect()
+        };
+        let bits = |argument, mask: u32, value: u32| {
+            one(argument, value, SeccompCmpOp::MaskedEq(mask.into()))
+        };
+        let conditions: Vec<Vec<SeccompCondition>> = match self {
+            When::Is(values) => is(values)?.into_iter().map(|one| vec![one]).collect(),
+            When::Both(first, second) => {
+                let (first, second) = (is(first)?, is(second)?);
+                let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
+                pairs.map(|(a, b)| vec![a.clone(), b.clone()]).collect()
+            }
+            When::Bits(argument, mask, value) => vec![vec![bits(argument, mask, value)?]],
+            When::IsWithBits(values, (argument, mask, value)) => is(values)?
+                .into_iter()
+                .map(|one| Ok(vec![one, bits(argument, mask, value)?]))
+                .collect::<Result<_, Error>>()?,
+            When::Zero(argument) => {
+                let zero = (SeccompCmpArgLen::Qword, SeccompCmpOp::Eq);
+                vec![vec![SeccompCondition::new(argument, zero.0, zero.1, 0).map_err(refused)?]]
+            }
+            When::Itself(argument) => {
+                vec![vec![one(argument, std::process::id(), SeccompCmpOp::Eq)?]]
+            }
+        };
+        conditions.into_iter().map(|all| SeccompRule::new(all).map_err(refused)).collect()
+    }
+}
+
+/// What a role may call: by number, and if only with some arguments, which. Without rules: with all.
+fn allowed(role: Role) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
+    let (calls, looked_at) = more(role);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, when) in LOOKED_AT.iter().chain(looked_at).copied() {
+        rules.entry(call).or_default().extend(when.rules()?);
+    }
+    let whole = [OWN, OWN_OLD, FILES, FILES_OLD].into_iter().chain(calls.iter().copied());
+    rules.extend(whole.flatten().map(|(_, call)| (*call, Vec::new())));
+    // Seen as missing by the filter below.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    Ok(rules)
+}
+
+/// Every call that is named here, for the table of what each role may do.
+#[cfg(test)]
+pub(super) const NAMED: &[&[Call]] = &[
+    OWN,
+    OWN_OLD,
+    FILES,
+    FILES_OLD,
+    NAMES,
+    NAMES_OLD,
+    SERVING,
+    SENDING,
+    RINGS,
+    ATTACKS,
+    calls![
+        SYS_mmap SYS_mprotect SYS_clone SYS_clone3 SYS_kill SYS_tgkill SYS_fcntl SYS_prctl SYS_prlimit64 SYS_socketpair
+        SYS_ioctl SYS_bpf SYS_setpriority SYS_socket
+    ],
+];
+
+/// The filters of a role, in the order in which they are set: the most severe answer counts. None where the
+/// architecture is not known to the filter's compiler.
+///
+/// # Errors
+/// If a list is too long for a filter.
+pub(super) fn filters(role: Role) -> Result<Vec<BpfProgram>, Error> {
+    let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else {
+        return Ok(Vec::new());
+    };
+    let filter = |rules, otherwise, then| {
+        let filter = SeccompFilter::new(rules, otherwise, then, architecture);
+        filter.and_then(BpfProgram::try_from).map_err(refused)
+    };
+    let mut attacks: BTreeMap<i64, Vec<SeccompRule>> =
+        ATTACKS.iter().map(|(_, call)| (*call, Vec::new())).collect();
+    attacks.insert(libc::SYS_ioctl, When::Is((1, ATTACKS_ON_TERMINALS)).rules()?);
+    let missing = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let (allow, errno) = (SeccompAction::Allow, SeccompAction::Errno);
+    Ok(vec![
+        filter(attacks, allow.clone(), SeccompAction::KillProcess)?,
+        filter(missing, allow.clone(), errno(libc::ENOSYS as u32))?,
+        filter(allowed(role)?, errno(libc::EPERM as u32), allow)?,
+    ])
+}
