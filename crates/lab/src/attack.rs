@@ -8,8 +8,12 @@
 
 #[path = "attack/folders.rs"]
 mod folders;
+#[path = "attack/inside.rs"]
+mod inside;
 #[path = "attack/kill.rs"]
 mod kill;
+#[path = "attack/packed.rs"]
+mod packed;
 #[path = "attack/stores.rs"]
 mod stores;
 #[path = "attack/texts.rs"]
@@ -136,6 +140,8 @@ pub fn attack(
             time / 4,
         ),
         field.archives(hostile, &mut random)?,
+        field.packed(hostile, stride <= 1, &mut random)?,
+        field.inside()?,
         field.folders(hostile, &mut random)?,
         field.stores(hostile.max(20), &mut random)?,
         field.outputs(hostile, &mut random)?,

@@ -73,7 +73,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A header of ustar with a sum that fits.
-fn header(name: &str, kind: u8, size: u64, link: &str) -> [u8; 512] {
+pub fn header(name: &str, kind: u8, size: u64, link: &str) -> [u8; 512] {
     let mut block = [0; 512];
     let mut put = |at: usize, most: usize, bytes: &[u8]| {
         let bytes = &bytes[..bytes.len().min(most)];
