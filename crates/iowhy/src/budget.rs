@@ -1,4 +1,4 @@
-//! One budget for all that a run reads of captures: bytes unpacked and processor time, over all inputs, packings and
+//! One budget for all that a run reads of captures: bytes unpacked and CPU time, over all inputs, packings and
 //! members together.
 //!
 //! A bound for each part alone is none: of many parts each stays below it. Both bounds grow with what comes from outside,
@@ -15,8 +15,8 @@ const BYTES: u64 = 4 << 30;
 const RATIO: u64 = 500;
 /// Unpacked bytes that are free of the ratio.
 pub const FREE: u64 = 64 << 20;
-/// Processor time of this process for any input, and for each MiB from outside: twenty times what the slowest
-/// format takes for text.
+/// CPU time for any input, and for each MiB from outside: twenty times what the slowest format may take for
+/// text (`lab large`).
 const TIME: Duration = Duration::from_secs(60);
 const TIME_PER_MIB: Duration = Duration::from_secs(4);
 
@@ -30,7 +30,7 @@ pub struct Budget {
 static OF_THIS_RUN: Budget = Budget::new(TIME);
 
 impl Budget {
-    /// With so much processor time for any input.
+    /// With so much CPU time for any input.
     pub const fn new(time: Duration) -> Budget {
         Budget { outside: AtomicU64::new(0), unpacked: AtomicU64::new(0), time }
     }
@@ -87,9 +87,9 @@ fn exceeded(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, text)
 }
 
-/// CPU time of this process so far, all threads together.
+/// CPU time of the thread that reads: what draws a capture that arrives for days is another.
 fn cpu_time() -> Duration {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 

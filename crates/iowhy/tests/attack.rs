@@ -22,5 +22,8 @@ fn hostile_inputs_and_places_break_nothing() {
     let needs_none = |row: &&attack::AttackRow| !row.attack.starts_with("code inside");
     let idle = rows.iter().filter(|row| row.runs == 0).filter(needs_none);
     let idle: Vec<&str> = idle.map(|row| row.attack).collect();
+    if rows.iter().any(|row| row.runs == 0 && !needs_none(&row)) {
+        println!("skipped: code inside confined processes: needs root, `gdb` and x86-64");
+    }
     assert!(idle.is_empty(), "not tried in the time there was: {idle:?}");
 }
