@@ -4,8 +4,8 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use iowhy_model::{Note, Sink};
-use iowhy_store::{Incident, SECOND_NS, Span, Store};
+use iowhy_model::{Note, Sink, numbers};
+use iowhy_store::{Gap, GapCause, Incident, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
 use crate::when;
@@ -155,7 +155,12 @@ pub fn pour(
             return Ok(());
         }
     }
-    let (poured, damage) = store.pour(span, sink).map_err(cannot)?;
+    if let Some(moment) = past.moment()?
+        && !store.coverage(span).map_err(cannot)?.touches(moment)
+    {
+        return Err(nothing(&store, folder, true));
+    }
+    let (poured, damage, coverage) = store.pour(span, sink).map_err(cannot)?;
     if damage.any() {
         let reason = format!(
             "the store is damaged: {} blocks (a second each, unless older) and {} bytes are lost",
@@ -167,10 +172,51 @@ pub fn pour(
             crate::messages::warn(&reason, None);
         }
     }
+    if poured.cells + poured.facts == 0 {
+        return Err(nothing(&store, folder, !coverage.touches(span)));
+    }
+    say_gaps(&coverage.gaps());
     if poured.cells == 0 {
-        return Err(nothing(&store, folder));
+        crate::messages::warn("the recorder watched at that time, and no I/O was done", None);
     }
     Ok(())
+}
+
+/// Gaps that are told one by one.
+const GAPS_TOLD: usize = 3;
+
+/// Says when nothing was recorded: what is shown does not cover it.
+fn say_gaps(gaps: &[Gap]) {
+    let zone = jiff::tz::TimeZone::system();
+    let length = |gap: &Gap| gap.to_ns.saturating_sub(gap.from_ns) as f64;
+    let mut longest: Vec<&Gap> = gaps.iter().collect();
+    longest.sort_by(|a, b| length(b).total_cmp(&length(a)));
+    longest.truncate(GAPS_TOLD);
+    longest.sort_by_key(|gap| gap.from_ns);
+    for gap in longest {
+        let (from, to) = (when::words(gap.from_ns, &zone), when::words(gap.to_ns, &zone));
+        let length = numbers::duration(length(gap));
+        crate::messages::warn(
+            &match gap.cause {
+                GapCause::NotRecorded => {
+                    format!("nothing was recorded from {from} to {to} ({length})")
+                }
+                GapCause::Suspended => {
+                    format!("the machine was suspended from {from} to {to} ({length})")
+                }
+                GapCause::ClockSet => {
+                    format!("the wall clock was set ahead by {length}, from {from} to {to}")
+                }
+            },
+            None,
+        );
+    }
+    if gaps.len() > GAPS_TOLD {
+        let all = numbers::duration(gaps.iter().map(length).sum());
+        let text =
+            format!("there are {} such gaps, {all} together; the longest are listed", gaps.len());
+        crate::messages::warn(&text, None);
+    }
 }
 
 /// Leaves of the incidents that touch a moment only the one which began in it, or nearest to it.
@@ -238,8 +284,8 @@ pub fn touches(incident: &Incident, span: Span) -> bool {
     span.touches(at.saturating_sub(BEFORE_NS), ended)
 }
 
-/// Says what a store that holds nothing of a time does hold.
-pub fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
+/// Says what a store that holds nothing of a time does hold; whether nobody watched then, or nothing was done.
+pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
     let zone = jiff::tz::TimeZone::system();
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {
@@ -250,7 +296,8 @@ pub fn nothing(store: &Store, folder: &Path) -> anyhow::Error {
         (Some(first), Some(last)) => format!("it begins at {first}, its last hour at {last}"),
         _ => "it is empty; `iowhy watch` fills it".to_string(),
     };
-    HintedError::error(format!("`{}` holds no I/O of that time", folder.display()), hint)
+    let why = if unwatched { "the recorder did not watch then" } else { "none was done" };
+    HintedError::error(format!("`{}` holds no I/O of that time: {why}", folder.display()), hint)
 }
 
 #[cfg(test)]

@@ -119,9 +119,9 @@ fn seconds(from_s: i64, count: i64) -> Vec<u8> {
 
 /// A store of three hours, and an incident with its I/Os and verdict.
 fn store(folder: &Path) -> Store {
-    let store = Store::record(folder).unwrap();
+    let mut store = Store::record(folder).unwrap();
     for hour in 0..3 {
-        let mut segment = store.segment(WALL_S + hour * 3600).unwrap();
+        let mut segment = store.segment(WALL_S + hour * 3600, hour * 3600).unwrap();
         segment.append(&seconds(hour * 3600, 120)).unwrap();
     }
     let id = "20261122T200100Z-sda";
@@ -129,7 +129,7 @@ fn store(folder: &Path) -> Store {
     capture(&path.display().to_string(), 300);
     let verdict = r#"{"at_ns":1795377660000000000,"verdict":"device.retry","confidence":0.9,
         "device":"sda","sentence":"sda retries","others":[{"device":"sdc","verdict":"device.slow","confidence":0.7}]}"#;
-    store.verdict(id, verdict.as_bytes()).unwrap();
+    store.verdict(id, verdict.as_bytes(), 7200).unwrap();
     store
 }
 
@@ -278,7 +278,7 @@ fn a_full_disk_leaves_no_half_file() {
 fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     let folder = Folder::new("store");
     let (recorded, out) = (folder.0.join("store"), folder.at("fleet"));
-    let kept = store(&recorded);
+    let mut kept = store(&recorded);
     let recorded = recorded.display().to_string();
     let export = |more: &[&str]| {
         let mut all = vec!["export", "--parquet", &out, "--store", &recorded];
@@ -321,7 +321,7 @@ fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     assert!(files(Path::new(&out)) == first, "another export wrote something else");
     // The store grows older: all but what is around the incident is thinned, the oldest goes.
     let old = Bounds { seconds: Duration::from_secs(3600), ..Bounds::default() };
-    kept.tend(WALL_S + 5 * 3600, 0, &old).unwrap();
+    kept.tend(5 * 3600, 0, &old).unwrap();
     let thinned = export(&["--host", "web-17"]);
     assert!(thinned.status.success(), "{}", said(&thinned));
     assert!(String::from_utf8_lossy(&thinned.stdout).contains("3 hours left as is"));

@@ -7,19 +7,22 @@
 //! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
 //! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
 //! STORE/baseline                                       what each device does at each hour
+//! STORE/ledger                                         how much had been recorded when each file began
 //! ```
 //!
 //! A segment is a capture: blocks with two checksums each, readable without the others. So a
 //! recorder that is killed loses the second it was about to write, damage costs the block it hits,
 //! and every command that reads captures reads any file of a store by itself.
 //!
-//! [`Blocks`], [`thin`], [`SegmentPour`], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
+//! [`Blocks`], [`thin`], [`SegmentPour`], [`Coverage`], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
 //! [`Segment`] are the edge to the file system.
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 
 mod baseline;
 mod blocks;
+mod coverage;
+mod ledger;
 mod name;
 mod pour;
 mod segment;
@@ -28,6 +31,7 @@ mod thin;
 
 pub use baseline::LearnedHistograms;
 pub use blocks::{Blocks, Damage};
+pub use coverage::{Coverage, Gap, GapCause};
 pub use name::{Grain, SegmentName, stamp, unstamp};
 pub use pour::{PourCounts, SegmentPour, Span};
 pub use segment::Segment;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use iowhy_capture::{Block, Header, Section};
-use iowhy_model::{Device, DeviceId, Fact, FactValue, Level, Sink, Time, key};
+use iowhy_model::{Device, DeviceId, Fact, FactValue, Level, Sink, Source, Time, key};
 
 /// A stretch of time, ns since 1970; both ends belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,9 +55,14 @@ pub struct SegmentPour<'a> {
     sink: &'a mut dyn Sink,
     epochs: Vec<Epoch>,
     kinds: Vec<Kind>,
-    /// Which of them is being poured, and whether its listing has begun.
-    pass: usize,
+    /// Which of them were poured, and which one is.
+    poured_kinds: Vec<bool>,
+    pass: Option<usize>,
+    /// Whether its listing has begun, and what was stated before anything lay within the span.
     begun: bool,
+    held: Vec<(Fact, Option<Device>)>,
+    /// Whether facts alone are worth a listing.
+    facts_alone: bool,
     /// What was stated by that listing: device and key.
     stated: HashMap<(String, String), FactValue>,
     /// The epoch of each stream.
@@ -74,12 +79,21 @@ impl<'a> SegmentPour<'a> {
             sink,
             epochs: Vec::new(),
             kinds: Vec::new(),
-            pass: 0,
+            poured_kinds: Vec::new(),
+            pass: None,
             begun: false,
+            held: Vec::new(),
+            facts_alone: false,
             stated: HashMap::new(),
             streams: HashMap::new(),
             poured: PourCounts::default(),
         }
+    }
+
+    /// Pours what was stated also where nothing lies within the span.
+    pub fn with_facts_alone(mut self) -> SegmentPour<'a> {
+        self.facts_alone = true;
+        self
     }
 
     /// One segment's blocks; it began at this time, s since 1970.
@@ -98,8 +112,16 @@ impl<'a> SegmentPour<'a> {
             self.sink.end();
         }
         self.stated.clear();
-        self.pass += 1;
-        self.pass < self.kinds.len()
+        self.held.clear();
+        if let Some(pass) = self.pass {
+            self.poured_kinds[pass] = true;
+        }
+        // What stands around the I/O comes last: whether there was any is known then.
+        let around =
+            |place: &usize| self.kinds.get(*place).is_some_and(|(_, _, level)| *level == Level::E);
+        let left = (0..self.kinds.len()).filter(|place| !self.poured_kinds[*place]);
+        self.pass = left.min_by_key(|place| (around(place), *place));
+        self.pass.is_some()
     }
 
     /// What was poured.
@@ -136,9 +158,13 @@ impl<'a> SegmentPour<'a> {
         let kind = (epoch, section.source.format.clone(), section.source.level);
         let place = self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
             self.kinds.push(kind);
+            self.poured_kinds.push(false);
             self.kinds.len() - 1
         });
-        if place != self.pass {
+        if self.pass.is_none() && section.source.level != Level::E {
+            self.pass = Some(place);
+        }
+        if self.pass != Some(place) {
             return;
         }
         let Some(epoch) = self.epochs.get(epoch) else { return };
@@ -151,69 +177,98 @@ impl<'a> SegmentPour<'a> {
             })
         };
         let length = |length: Option<iowhy_model::Nanos>| length.map_or(0, |length| length.ns());
-        if !self.begun {
-            self.begun = true;
-            let mut source = section.source.clone();
-            source.input.clone_from(&self.input);
-            (source.records, source.watched) = (0, None);
-            (source.losses, source.notes) = (Vec::new(), Vec::new());
-            self.sink.begin(source);
-            let clock = FactValue::Duration(iowhy_model::Nanos(offset));
-            let fact = Fact::new(None, key::CLOCK_OFFSET, clock, self.input.as_str());
-            self.sink.fact(fact);
+        let (mut source, input) = (section.source, self.input.clone());
+        source.input.clone_from(&input);
+        (source.records, source.watched) = (0, None);
+        (source.losses, source.notes) = (Vec::new(), Vec::new());
+        let clock = FactValue::Duration(iowhy_model::Nanos(offset));
+        let clock = Fact::new(None, key::CLOCK_OFFSET, clock, input.as_str());
+        let beginning = (source, clock);
+        if self.facts_alone || beginning.0.level == Level::E && self.poured.cells > 0 {
+            self.begin(&beginning);
         }
-        let device = |sink: &mut dyn Sink, id: DeviceId| {
-            let known = devices.get(id.index())?;
-            let here = sink.device(&known.name);
-            if let Some(medium) = known.medium {
-                sink.set_medium(here, medium);
-            }
-            Some(here)
-        };
-        let recorder_lost = key::RECORDER.member("lost");
-        for mut fact in section.facts {
+        for fact in section.facts {
             let timed = fact.at.is_some();
             if timed && !inside(fact.at, 0) || fact.key == key::CLOCK_OFFSET {
                 continue;
             }
-            let of = fact.device.and_then(|id| devices.get(id.index()));
-            let name = of.map_or(String::new(), |device| device.name.clone());
+            let of = fact.device.and_then(|id| devices.get(id.index())).cloned();
             if !timed {
+                let name = of.as_ref().map_or(String::new(), |device| device.name.clone());
                 let known = (name, fact.key.name().to_string());
                 if self.stated.get(&known) == Some(&fact.value) {
                     continue;
                 }
                 self.stated.insert(known, fact.value.clone());
             }
-            if fact.key == recorder_lost
-                && let FactValue::Count(count) = fact.value
-            {
-                self.sink.lost("I/Os that the tracer lost", count);
+            // That it watches says nothing of what it saw.
+            if timed && fact.key.member_of(key::RECORDER).is_none() {
+                self.begin(&beginning);
             }
-            fact.device = fact.device.and_then(|id| device(self.sink, id));
-            self.poured.facts += 1;
-            self.sink.fact(fact);
+            if self.begun {
+                self.fact(fact, of);
+            } else {
+                self.held.push((fact, of));
+            }
         }
         for mut one in section.intervals {
-            let Some(id) = device(self.sink, one.device) else { continue };
+            let Some(of) = devices.get(one.device.index()) else { continue };
             if inside(one.start, length(one.length)) {
-                one.device = id;
+                self.begin(&beginning);
+                one.device = self.device(of);
                 self.poured.cells += 1;
                 self.sink.interval(one);
             }
         }
         for mut one in section.distributions {
-            let Some(id) = device(self.sink, one.device) else { continue };
+            let Some(of) = devices.get(one.device.index()) else { continue };
             if inside(one.start, length(one.length)) {
-                (one.device, one.label) = (id, None);
+                self.begin(&beginning);
+                (one.device, one.label) = (self.device(of), None);
                 self.poured.cells += 1;
                 self.sink.distribution(one);
             }
         }
     }
+
+    /// Begins the listing, unless it has begun, with what was stated before.
+    fn begin(&mut self, (source, clock): &(Source, Fact)) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        self.sink.begin(source.clone());
+        self.sink.fact(clock.clone());
+        for (fact, of) in std::mem::take(&mut self.held) {
+            self.fact(fact, of);
+        }
+    }
+
+    fn fact(&mut self, mut fact: Fact, of: Option<Device>) {
+        if fact.key == key::RECORDER.member("lost")
+            && let FactValue::Count(count) = fact.value
+        {
+            self.sink.lost("I/Os that the tracer lost", count);
+        }
+        if fact.key == key::RECORDER.member("unwritten")
+            && let FactValue::Count(count) = fact.value
+        {
+            self.sink.lost("seconds that the recorder could not write", count);
+        }
+        fact.device = of.map(|device| self.device(&device));
+        self.poured.facts += 1;
+        self.sink.fact(fact);
+    }
+
+    fn device(&mut self, of: &Device) -> DeviceId {
+        let here = self.sink.device(&of.name);
+        if let Some(medium) = of.medium {
+            self.sink.set_medium(here, medium);
+        }
+        here
+    }
 }
 
-fn first_time(block: &Block) -> Option<Time> {
+pub(crate) fn first_time(block: &Block) -> Option<Time> {
     let sections = || block.sections.iter();
     let averages = sections().flat_map(|section| &section.intervals).filter_map(|one| one.start);
     let histograms =

@@ -1,6 +1,6 @@
 //! The folder of a store: its files, and which of them may be thinned or removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use crate::coverage::Coverage;
+use crate::ledger::Ledger;
 use crate::{
     Blocks, Damage, Grain, PourCounts, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
     thin, unstamp,
@@ -19,17 +21,21 @@ use iowhy_model::Sink;
 /// The file that makes a folder a store, and its first line.
 const MARK: &str = "iowhy-store";
 const FIRST_LINE: &str = "iowhy flight recorder, store 1\n";
+/// How much was recorded before each of its files ([`Ledger`]).
+const LEDGER: &str = "ledger";
 /// Its folders.
 const SEGMENTS: &str = "segments";
 const INCIDENTS: &str = "incidents";
 /// A larger segment is none of ours.
 const LARGEST: u64 = 1 << 28;
+/// A ledger of a hundred thousand files.
+const LONGEST_LEDGER: u64 = 8 << 20;
 /// Incidents may take this share of the store.
 const INCIDENTS_SHARE: f64 = 0.5;
 /// Around an incident seconds stay seconds, ns.
 const AROUND_NS: i64 = 120 * SECOND_NS;
 
-/// How much is kept.
+/// How much is kept. An age is the time that was recorded since: no clock that somebody can set decides it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
     /// Nothing older.
@@ -83,6 +89,8 @@ pub struct Store {
     folder: PathBuf,
     /// Held by the recorder as long as it runs.
     lock: Option<File>,
+    /// Empty in a store that is only read.
+    ledger: Ledger,
 }
 
 impl Store {
@@ -102,7 +110,7 @@ impl Store {
             let what = "its mark is that of another version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
-        Ok(Store { folder: folder.to_path_buf(), lock: None })
+        Ok(Store { folder: folder.to_path_buf(), lock: None, ledger: Ledger::default() })
     }
 
     /// Opens one to write, made if the folder is empty or not there.
@@ -134,7 +142,28 @@ impl Store {
         let mut store = Store::open(folder)?;
         store.lock = Some(mark);
         store.settle();
+        let mut text = String::new();
+        if let Ok(file) = open_plain(&folder.join(LEDGER)) {
+            // What is damaged or missing of it is estimated.
+            let _ = file.take(LONGEST_LEDGER).read_to_string(&mut text);
+        }
+        let incidents = store.incidents()?;
+        let incidents = incidents.iter().map(|one| (one.id.clone(), one.at_s));
+        store.ledger = Ledger::read(&text, &store.segments()?, incidents);
         Ok(store)
+    }
+
+    /// Whether a recorder writes to a store at this moment.
+    pub fn is_written(folder: &Path) -> bool {
+        let shared = FlockOperation::NonBlockingLockShared;
+        open_plain(&folder.join(MARK)).is_ok_and(|mark| flock(&mark, shared).is_err())
+    }
+
+    /// When the last segment was written to, by the clock of its file system.
+    pub fn written_last(&self) -> Option<std::time::SystemTime> {
+        let names = names(&self.folder.join(SEGMENTS)).ok()?;
+        let paths = names.iter().map(|name| self.folder.join(SEGMENTS).join(name));
+        paths.filter_map(|path| path.symlink_metadata().ok()?.modified().ok()).max()
     }
 
     /// The folder.
@@ -142,54 +171,70 @@ impl Store {
         &self.folder
     }
 
-    /// Makes a new segment that begins now.
+    /// Makes a new segment that begins now, `ran_s` seconds after the recorder did.
     ///
     /// # Errors
     /// If none can be made.
-    pub fn segment(&self, now_s: i64) -> io::Result<Segment> {
+    pub fn segment(&mut self, now_s: i64, ran_s: i64) -> io::Result<Segment> {
+        // One of that second may be there, however coarse it is by now: the clock was set back.
+        let taken: Vec<i64> = self.segments()?.iter().map(|name| name.began_s).collect();
         let mut began_s = now_s;
-        loop {
-            let name = SegmentName { began_s, grain: Grain::Seconds };
-            match Segment::create(&self.folder.join(SEGMENTS).join(name.file())) {
-                // Another one began in the same second.
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && began_s < now_s + 60 =>
-                {
-                    began_s += 1;
-                }
-                made => return made,
-            }
+        while taken.contains(&began_s) {
+            began_s += 1;
         }
+        let name = SegmentName { began_s, grain: Grain::Seconds };
+        let segment = Segment::create(&self.folder.join(SEGMENTS).join(name.file()))?;
+        self.began(&stamp(began_s), ran_s);
+        Ok(segment)
     }
 
     /// Makes the file for the I/Os of an incident; its name without the ending is the incident's.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn incident(&self, id: &str) -> io::Result<Segment> {
-        Segment::create(&self.folder.join(INCIDENTS).join(format!("{id}.iowhy")))
+    pub fn incident(&mut self, id: &str, ran_s: i64) -> io::Result<Segment> {
+        let made = Segment::create(&self.folder.join(INCIDENTS).join(format!("{id}.iowhy")))?;
+        self.began(id, ran_s);
+        Ok(made)
     }
 
     /// Writes what was made of an incident: whole, or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn verdict(&self, id: &str, json: &[u8]) -> io::Result<()> {
-        self.replace(&Path::new(INCIDENTS).join(format!("{id}.json")), json)
+    pub fn verdict(&mut self, id: &str, json: &[u8], ran_s: i64) -> io::Result<()> {
+        self.replace(&Path::new(INCIDENTS).join(format!("{id}.json")), json)?;
+        self.began(id, ran_s);
+        Ok(())
     }
 
-    /// Writes a file of the store anew: whole, or not at all.
+    /// Writes down after how much recorded time a file began.
+    fn began(&mut self, name: &str, ran_s: i64) {
+        self.ledger.began(name, ran_s);
+        self.keep_ledger();
+    }
+
+    /// A ledger that cannot be written costs nothing now: what it lacks is estimated. It is not forced to the disk.
+    fn keep_ledger(&self) {
+        let _ = self.renewed(Path::new(LEDGER), self.ledger.text().as_bytes(), false);
+    }
+
+    /// Writes a file of the store anew, and forces it to the disk: whole, or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn replace(&self, name: &Path, content: &[u8]) -> io::Result<()> {
+        self.renewed(name, content, true)
+    }
+
+    fn renewed(&self, name: &Path, content: &[u8], forced: bool) -> io::Result<()> {
         let (path, new) = (self.folder.join(name), self.folder.join(name).with_extension("new"));
         // Nothing that stands there is written through.
         let _ = fs::remove_file(&new);
         let made = OpenOptions::new().write(true).create_new(true).open(&new);
         let written = made.and_then(|mut file| {
             file.write_all(content)?;
-            file.sync_data()
+            if forced { file.sync_data() } else { Ok(()) }
         });
         if let Err(error) = written.and_then(|()| fs::rename(&new, &path)) {
             let _ = fs::remove_file(&new);
@@ -244,12 +289,33 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
-    /// Pours what the segments hold of a stretch of time, and says what could not be read.
+    /// When the recorder watched, of a stretch of time.
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn pour(&self, span: Span, sink: &mut dyn Sink) -> io::Result<(PourCounts, Damage)> {
-        let mut damage = Damage::default();
+    pub fn coverage(&self, span: Span) -> io::Result<Coverage> {
+        let mut coverage = Coverage::new(span);
+        for name in self.segments()? {
+            if name.touches(span.from_ns, span.to_ns)
+                && let Some(bytes) = self.read(name)?
+            {
+                coverage.segment(name.began_s, Blocks::new(&bytes));
+            }
+        }
+        Ok(coverage)
+    }
+
+    /// Pours what the segments hold of a stretch of time, and says what could not be read and when
+    /// nobody watched.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn pour(
+        &self,
+        span: Span,
+        sink: &mut dyn Sink,
+    ) -> io::Result<(PourCounts, Damage, Coverage)> {
+        let (mut damage, mut coverage) = (Damage::default(), Coverage::new(span));
         let mut pouring = SegmentPour::new(span, &self.folder.display().to_string(), sink);
         let mut names = self.segments()?;
         names.retain(|name| name.touches(span.from_ns, span.to_ns));
@@ -258,14 +324,19 @@ impl Store {
             for name in &names {
                 let Some(bytes) = self.read(*name)? else { continue };
                 let mut blocks = Blocks::new(&bytes);
-                pouring.segment(name.began_s, &mut blocks);
+                let watched = blocks.by_ref().inspect(|(header, block)| {
+                    if first {
+                        coverage.block(name.began_s, header, block);
+                    }
+                });
+                pouring.segment(name.began_s, watched);
                 if first {
                     damage.add(blocks.damage());
                 }
             }
             first = false;
             if !pouring.next_listing() {
-                return Ok((pouring.poured(), damage));
+                return Ok((pouring.poured(), damage, coverage));
             }
         }
     }
@@ -280,7 +351,8 @@ impl Store {
         sink: &mut dyn Sink,
     ) -> io::Result<Option<(PourCounts, Damage)>> {
         let Some(bytes) = self.read(name)? else { return Ok(None) };
-        let mut pouring = SegmentPour::new(Span::ALL, &self.folder.display().to_string(), sink);
+        let input = self.folder.display().to_string();
+        let mut pouring = SegmentPour::new(Span::ALL, &input, sink).with_facts_alone();
         loop {
             let mut blocks = Blocks::new(&bytes);
             pouring.segment(name.began_s, &mut blocks);
@@ -290,14 +362,17 @@ impl Store {
         }
     }
 
-    /// Thins what is old and removes what is too old or too much. The segment that began at
-    /// `writing_s` is being written.
+    /// Thins what is old and removes what is too old or too much, `ran_s` seconds after the recorder
+    /// began. The segment that began at `writing_s` is being written.
     ///
     /// # Errors
     /// If the folder cannot be read or a thinned segment not be written.
-    pub fn tend(&self, now_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<TendReport> {
+    pub fn tend(&mut self, ran_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<TendReport> {
         let mut tended = TendReport::default();
-        let age = |name: &SegmentName| now_s.saturating_sub(name.began_s + SegmentName::LENGTH_S);
+        self.ledger.advance(ran_s);
+        let age = |name: &SegmentName| {
+            self.ledger.age_s(&stamp(name.began_s)).saturating_sub(SegmentName::LENGTH_S)
+        };
         let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
         let keep: Vec<Range<i64>> = self.incidents()?.iter().map(around).collect();
         for name in self.segments()?.into_iter().filter(|name| name.began_s != writing_s) {
@@ -317,7 +392,7 @@ impl Store {
             }
         }
         for incident in self.incidents()? {
-            if now_s.saturating_sub(incident.at_s) > seconds(bounds.keep) {
+            if self.ledger.age_s(&incident.id) > seconds(bounds.keep) {
                 tended.incidents += 1;
                 incident.capture.iter().chain(&incident.verdict).for_each(|path| {
                     let _ = fs::remove_file(path);
@@ -326,13 +401,19 @@ impl Store {
         }
         self.shrink(writing_s, bounds.size, &mut tended)?;
         tended.bytes = self.bytes()?;
+        let segments = self.segments()?.into_iter().map(|name| stamp(name.began_s));
+        let kept: HashSet<String> =
+            segments.chain(self.incidents()?.into_iter().map(|one| one.id)).collect();
+        self.ledger.retain(&kept);
+        self.keep_ledger();
         Ok(tended)
     }
 
     /// Makes room: the I/Os of the oldest incidents beyond their share, then the oldest segments.
     fn shrink(&self, writing_s: i64, size: u64, tended: &mut TendReport) -> io::Result<()> {
         let share = (size as f64 * INCIDENTS_SHARE) as u64;
-        let incidents = self.incidents()?;
+        let mut incidents = self.incidents()?;
+        incidents.sort_by_key(|one| -self.ledger.age_s(&one.id));
         let captures: Vec<&PathBuf> =
             incidents.iter().filter_map(|one| one.capture.as_ref()).collect();
         let mut taken: u64 = captures.iter().map(|path| length(path)).sum();
@@ -345,7 +426,9 @@ impl Store {
             tended.incidents += u64::from(fs::remove_file(path).is_ok());
         }
         let mut all = self.bytes()?;
-        for name in self.segments()?.into_iter().filter(|name| name.began_s != writing_s) {
+        let mut segments = self.segments()?;
+        segments.sort_by_key(|name| -self.ledger.age_s(&stamp(name.began_s)));
+        for name in segments.into_iter().filter(|name| name.began_s != writing_s) {
             if all <= size {
                 break;
             }
@@ -411,6 +494,7 @@ impl Store {
                 let _ = fs::remove_file(path);
             }
         }
+        let _ = fs::remove_file(self.folder.join(LEDGER).with_extension("new"));
         for file in names(&self.folder.join(INCIDENTS)).unwrap_or_default() {
             if file.ends_with(".new") {
                 let _ = fs::remove_file(self.folder.join(INCIDENTS).join(file));

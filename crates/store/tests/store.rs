@@ -151,17 +151,18 @@ fn seconds_in_which_nothing_was_done_count_as_such() {
 #[test]
 fn a_stretch_of_many_segments_is_one_listing_of_each_source() {
     let folder = Folder::new("stretch");
-    let store = Store::record(&folder.0).expect("a new store");
+    let mut store = Store::record(&folder.0).expect("a new store");
     assert!(Store::record(&folder.0).is_err(), "one recorder at a time");
+    assert!(Store::is_written(&folder.0));
     for part in 0..3 {
-        let mut segment = store.segment(WALL_S + 600 * part).expect("a segment");
+        let mut segment = store.segment(WALL_S + 600 * part, 600 * part).expect("a segment");
         segment.append(&seconds(9, 600 * part, 600)).expect("room");
     }
     let mut recording = Recording::new();
     let at = |second: i64| (WALL_S + second) * SECOND_NS;
     let span = Span { from_ns: at(590), to_ns: at(1209) };
-    let (poured, damage) = store.pour(span, &mut recording).expect("it can be read");
-    assert!(!damage.any());
+    let (poured, damage, coverage) = store.pour(span, &mut recording).expect("it can be read");
+    assert!(!damage.any() && coverage.gaps().is_empty(), "{:?}", coverage.gaps());
     assert_eq!(recording.listings.len(), 2);
     assert_eq!(poured.cells, 2 * 620);
     let [histograms, counters] = recording.listings.as_slice() else { panic!("two") };
@@ -174,15 +175,15 @@ fn a_stretch_of_many_segments_is_one_listing_of_each_source() {
 #[test]
 fn old_segments_are_thinned_then_removed_and_the_size_holds() {
     let folder = Folder::new("bounds");
-    let store = Store::record(&folder.0).expect("a new store");
+    let mut store = Store::record(&folder.0).expect("a new store");
     for hour in 0..6 {
-        let mut segment = store.segment(WALL_S + 3600 * hour).expect("a segment");
+        let mut segment = store.segment(WALL_S + 3600 * hour, 3600 * hour).expect("a segment");
         segment.append(&seconds(9, 3600 * hour, 300)).expect("room");
     }
     let before = store.bytes().expect("a folder");
     let hours = |hours: u64| Duration::from_secs(hours * 3600);
     let bounds = Bounds { keep: hours(5), size: 1 << 30, seconds: hours(2), minutes: hours(4) };
-    let now = WALL_S + 7 * 3600;
+    let now = 7 * 3600;
     let tended = store.tend(now, WALL_S + 5 * 3600, &bounds).expect("it is looked after");
     let grains: Vec<Grain> =
         store.segments().expect("a folder").iter().map(|name| name.grain).collect();
@@ -193,9 +194,9 @@ fn old_segments_are_thinned_then_removed_and_the_size_holds() {
     assert!(tended.bytes < before);
     // An incident takes its share at most; its verdict stays.
     for at in 0..4 {
-        let id = Incident::id(now + at, "dm-0/x");
-        store.incident(&id).expect("a file").append(&vec![0; 4000]).expect("room");
-        store.verdict(&id, b"{}").expect("room");
+        let id = Incident::id(WALL_S + now + at, "dm-0/x");
+        store.incident(&id, now + at).expect("a file").append(&vec![0; 4000]).expect("room");
+        store.verdict(&id, b"{}", now + at).expect("room");
     }
     let tight = Bounds { size: 20_000, ..bounds };
     let tended = store.tend(now, WALL_S + 5 * 3600, &tight).expect("it is looked after");
@@ -210,9 +211,9 @@ fn old_segments_are_thinned_then_removed_and_the_size_holds() {
 #[test]
 fn a_recorder_killed_while_it_thinned_leaves_nothing_twice() {
     let folder = Folder::new("killed");
-    let store = Store::record(&folder.0).expect("a new store");
+    let mut store = Store::record(&folder.0).expect("a new store");
     let fine = seconds(9, 0, 60);
-    store.segment(WALL_S).expect("a segment").append(&fine).expect("room");
+    store.segment(WALL_S, 0).expect("a segment").append(&fine).expect("room");
     let coarse = thin(Blocks::new(&fine), Grain::Minutes.length_ns(), &[]).bytes;
     let name = SegmentName { began_s: WALL_S, grain: Grain::Minutes };
     let path = folder.0.join("segments").join(name.file());
@@ -241,7 +242,123 @@ fn a_file_without_a_name_of_ours_is_left_alone_and_rubbish_is_counted() {
     let name = SegmentName { began_s: WALL_S, grain: Grain::Seconds };
     std::fs::write(segments.join(name.file()), vec![0x89; 10 * Header::BYTES]).expect("a file");
     let mut recording = Recording::new();
-    let (poured, damage) = store.pour(Span::ALL, &mut recording).expect("it can be read");
+    let (poured, damage, _) = store.pour(Span::ALL, &mut recording).expect("it can be read");
     assert_eq!((poured.cells, damage.bytes), (0, 10 * Header::BYTES as u64));
     assert!(segments.join("notes.txt").exists());
+}
+
+/// One recorder after the other, each with a wall clock that is wrong in its own way, tended each hour.
+#[test]
+fn a_wrong_clock_removes_nothing_and_hides_nothing() {
+    const DAY: i64 = 86_400;
+    for (seed, wrong) in [30 * DAY, -30 * DAY, -2 * 3600, -WALL_S, 2_208_988_800 - WALL_S, DAY / 2]
+        .into_iter()
+        .enumerate()
+    {
+        let folder = Folder::new(&format!("clock-{seed}"));
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        let bounds =
+            Bounds { keep: hours(7 * 24), size: 1 << 30, seconds: hours(2), minutes: hours(48) };
+        let mut recorded = 0;
+        // Three days, of which one begins with an hour of a wrong clock, three times.
+        for day in 0..3 {
+            let mut store = Store::record(&folder.0).expect("the store");
+            for hour in 0..24 {
+                let at_s = WALL_S + DAY * day + 3600 * hour;
+                let shift = if hour == 0 { wrong } else { 0 };
+                let ran_s = 3600 * hour;
+                let mut segment = store.segment(at_s + shift, ran_s).expect("a segment");
+                let stream = (day * 24 + hour) as u64;
+                segment.append(&seconds_at(stream, at_s + shift, ran_s, 10)).expect("room");
+                recorded += 1000;
+                let id = Incident::id(at_s + shift, &format!("sd{hour}"));
+                store.verdict(&id, b"{}", ran_s).expect("room");
+                let tended = store.tend(ran_s, i64::MIN, &bounds).expect("tended");
+                assert_eq!((tended.segments, tended.incidents), (0, 0), "{wrong} {day} {hour}");
+            }
+        }
+        let store = Store::record(&folder.0).expect("the store");
+        let mut recording = Recording::new();
+        let (_, damage, _) = store.pour(Span::ALL, &mut recording).expect("it can be read");
+        let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
+        let ios = all.map(|one| one.histogram.count()).sum::<u64>();
+        assert_eq!((ios, damage.any()), (recorded, false), "{wrong}");
+        assert_eq!(store.incidents().expect("a folder").len(), 72, "{wrong}");
+    }
+}
+
+/// Seconds of a recorder whose clocks stand like this when it begins.
+fn seconds_at(stream: u64, wall_s: i64, boot_s: i64, count: i64) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), stream);
+    writer.begin(Source::new("block-trace", "live", Level::B));
+    let offset = FactValue::Duration(Nanos((wall_s - boot_s) * SECOND_NS));
+    writer.fact(Fact::new(None, key::CLOCK_OFFSET, offset, "clock_gettime"));
+    let sda = writer.device("sda");
+    for second in 0..count {
+        let mut histogram = Histogram::empty(Edges::standard());
+        (0..100).for_each(|_| histogram.record(1_000_000));
+        let mut one = Distribution::new(sda, Layer::Block, Stage::Total, histogram);
+        one.op = Some(Op::Read);
+        one.start = Some(Time::from_ns((boot_s + second) * SECOND_NS));
+        one.length = Some(Nanos(SECOND_NS));
+        writer.distribution(one);
+        writer.flush().expect("a buffer");
+    }
+    let ended = Fact::new(None, key::RECORDER.of("ended"), FactValue::Flag(true), "test");
+    writer.fact(ended.at(Time::from_ns((boot_s + count) * SECOND_NS)));
+    writer.finish().expect("a buffer");
+    writer.out().clone()
+}
+
+#[test]
+fn a_second_recorded_at_the_same_time_of_day_does_not_hide_the_first() {
+    let folder = Folder::new("twice");
+    let mut store = Store::record(&folder.0).expect("a new store");
+    let thinned = Bounds { seconds: Duration::ZERO, ..Bounds::default() };
+    for ran_s in [0, 4000, 8000] {
+        let part = seconds_at(ran_s as u64, WALL_S, ran_s, 60);
+        store.segment(WALL_S, ran_s).expect("a segment").append(&part).expect("room");
+        store.tend(ran_s, i64::MIN, &thinned).expect("it is looked after");
+    }
+    drop(store);
+    let store = Store::record(&folder.0).expect("the store");
+    let mut recording = Recording::new();
+    store.pour(Span::ALL, &mut recording).expect("it can be read");
+    let all = recording.listings.iter().flat_map(|listing| &listing.distributions);
+    assert_eq!(all.map(|one| one.histogram.count()).sum::<u64>(), 18_000);
+}
+
+#[test]
+fn what_was_not_watched_is_known() {
+    let folder = Folder::new("gaps");
+    let mut store = Store::record(&folder.0).expect("a new store");
+    // Two minutes from each of these on, s.
+    for (stream, from_s) in [0, 120, 1000, 1130].into_iter().enumerate() {
+        let part = seconds_at(stream as u64, WALL_S + from_s, from_s, 120);
+        store.segment(WALL_S + from_s, from_s).expect("a segment").append(&part).expect("room");
+    }
+    let at = |second: i64| (WALL_S + second) * SECOND_NS;
+    let of = |from: i64, to: i64| {
+        let span = Span { from_ns: at(from), to_ns: at(to) };
+        let coverage = store.coverage(span).expect("it can be read");
+        let gaps = coverage
+            .gaps()
+            .into_iter()
+            .map(|gap| [gap.from_ns, gap.to_ns].map(|ns| ns / SECOND_NS - WALL_S));
+        (gaps.collect::<Vec<_>>(), coverage)
+    };
+    assert_eq!(of(0, 1250).0, [[240, 1000], [1120, 1130]]);
+    assert_eq!(of(-500, 100).0, [[-500, 0]]);
+    assert_eq!(of(1200, 9000).0, [[1250, 9000]]);
+    let watched = |from: i64, to: i64| {
+        let (_, coverage) = of(from - 60, to + 60);
+        coverage.touches(Span { from_ns: at(from), to_ns: at(to) })
+    };
+    assert!(watched(0, 0) && watched(120, 120) && watched(200, 300) && watched(1249, 1249));
+    assert!(!watched(-40, -30) && !watched(270, 270) && !watched(300, 900) && !watched(1300, 1400));
+    // Nothing lies there: no fact of the time before is told of it.
+    let mut recording = Recording::new();
+    let span = Span { from_ns: at(300), to_ns: at(900) };
+    let (poured, ..) = store.pour(span, &mut recording).expect("it can be read");
+    assert_eq!((poured.cells, poured.facts, recording.listings.len()), (0, 0, 0));
 }

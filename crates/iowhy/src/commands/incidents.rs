@@ -5,7 +5,8 @@
 //! waited beyond what is usual for the device, summed over all of them, so that it may exceed the length.
 //! Where other devices are accused in the same incident, each has a line below it. An
 //! incident that was not judged, because the recorder was killed before, is listed as such; its I/Os
-//! can be judged now. The last column is the name of its files in the store's folder `incidents`.
+//! can be judged now. That the store itself could not be written for a while is a line of its own (trigger `store`); while it cannot,
+//! a message on stderr says so. The last column is the name of its files in the store's folder `incidents`.
 //!
 //! ## Examples
 //! `iowhy incidents`: all that are kept.
@@ -14,9 +15,11 @@
 //! `iowhy incidents --json`: one object of schema `iowhy.incidents/1`.
 
 use std::io::Write;
+use std::path::Path;
 
 use clap::{Args, FromArgMatches};
 use iowhy_model::numbers;
+use iowhy_store::Store;
 use serde_json::{Value, json};
 
 use crate::command::{Command, Status};
@@ -51,6 +54,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let asked = Incidents::from_arg_matches(matches)?;
     let span = asked.past.span()?;
     let folder = asked.past.folder();
+    say_trouble(&folder);
     confinement::reading([folder.as_path()], &[])?;
     let store = store_input::open(&folder)?;
     let mut unread = 0;
@@ -99,6 +103,32 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(unread > 0))
 }
 
+/// A recorder states at least each minute that it watches; one that has written nothing for so long cannot.
+const SILENT: std::time::Duration = std::time::Duration::from_secs(90);
+
+/// Says that the store's disk is full, or that its recorder runs and does not come to write.
+fn say_trouble(folder: &Path) {
+    if !Store::is_written(folder) {
+        return;
+    }
+    let space = rustix::fs::statvfs(folder);
+    let full = space.is_ok_and(|space| space.f_bavail * space.f_frsize < FULL);
+    let written = Store::open(folder).ok().and_then(|store| store.written_last());
+    let silent = written.and_then(|at| at.elapsed().ok()).filter(|silent| *silent > SILENT);
+    let text = match (full, silent) {
+        (true, _) => "the disk of the store is full: its recorder cannot write".to_string(),
+        (_, Some(silent)) => format!(
+            "the recorder runs and has written nothing for {} s: the disk of the store refuses or hangs",
+            silent.as_secs()
+        ),
+        _ => return,
+    };
+    crate::messages::warn(&text, Some("make room on it, or see why it does not answer"));
+}
+
+/// Bytes below which a disk is full.
+const FULL: u64 = 64 << 10;
+
 /// Its device, others that are accused in it, and those that gave an alarm in it.
 fn devices(row: &Value) -> impl Iterator<Item = &str> {
     let more = ["others", "alarms"].into_iter().filter_map(|name| row[name].as_array()).flatten();
@@ -118,6 +148,7 @@ fn table(rows: &[Value], out: &mut dyn Write) -> std::io::Result<()> {
     for row in rows {
         let verdict = match (&row["verdict"], &row["capture"]) {
             (Value::String(verdict), _) => verdict.clone(),
+            _ if row["trigger"] == "store" => "store not written".to_string(),
             (_, Value::Null) => "not judged".to_string(),
             _ => "not judged yet".to_string(),
         };

@@ -19,8 +19,10 @@
 //! asked later: `iowhy incidents`, and `--at`, `--since` and `--until` of `why`, `stat`, `hist`,
 //! `map`, `top`, `report`, `compare`.
 //!
-//! Nothing waits for the disk that the store is on: what cannot be written soon is given up and
-//! counted. A kill costs the second that was about to be written. After the start the recorder has no rights but
+//! Nothing waits for the disk that the store is on. What it refuses (full, gone) waits in memory, some minutes of it; what
+//! is given up then is counted. That the store cannot be written is reported on stderr or in the journal, by status 503 of `/healthz` and
+//! in `iowhy incidents`. A kill costs the second that was about to be written. Ages are recorded time: a wall clock that is
+//! set ahead or back removes nothing, and the step is marked in the store. After the start the recorder has no rights but
 //! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
 //! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token, with `--tls-cert`
 //! and `--tls-key` they are told under TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a restart). `--otlp` pushes the same figures to an OpenTelemetry
@@ -126,6 +128,9 @@ struct WatchCommand {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
+    /// For tests: see `recorder::clock::ClockSource`
+    #[arg(long, hide = true, value_name = "FILE")]
+    clock_shifted_by: Option<PathBuf>,
     #[arg(long, hide = true, value_name = "PROGRAM")]
     run_for_incidents: Option<PathBuf>,
     #[arg(long, hide = true, value_name = "URL")]
@@ -167,6 +172,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         devices: asked.device,
         length_ns: asked.watch_for.map(Nanos::ns),
         json: asked.json,
+        clock_shifted_by: asked.clock_shifted_by,
     };
     daemon::run(&settings)
 }

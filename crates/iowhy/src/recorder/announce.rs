@@ -29,9 +29,17 @@ const FIELDS: [&str; 10] = [
     "capture",
 ];
 
+/// What is told.
+enum Told {
+    /// An incident.
+    Incident(Box<Value>),
+    /// Trouble of the recorder's own, in a sentence.
+    Trouble(String),
+}
+
 /// Tells in a thread of its own.
 pub struct Teller {
-    incidents: SyncSender<Value>,
+    incidents: SyncSender<Told>,
     /// Incidents that were given up because too many waited.
     pub given_up: u64,
 }
@@ -86,12 +94,32 @@ impl Teller {
 
     /// Tells of an incident, or gives it up.
     pub fn push(&mut self, incident: Value) {
+        let incident = Told::Incident(Box::new(incident));
         self.given_up += u64::from(self.incidents.try_send(incident).is_err());
+    }
+
+    /// Tells of trouble of the recorder's own, in the journal or on stderr.
+    pub fn trouble(&mut self, text: String) {
+        self.given_up += u64::from(self.incidents.try_send(Told::Trouble(text)).is_err());
     }
 }
 
-fn tell(mut way: Outputs, incidents: &Receiver<Value>) {
-    while let Ok(incident) = incidents.recv() {
+fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
+    while let Ok(told) = incidents.recv() {
+        let incident = match told {
+            Told::Incident(incident) => incident,
+            Told::Trouble(text) => {
+                let entry = format!(
+                    "MESSAGE={}\nPRIORITY=3\nIOWHY_TRIGGER=store\n",
+                    sanitised::text(&text)
+                );
+                let sent = way.journal.as_ref().map(|journal| journal.send(entry.as_bytes()));
+                if !matches!(sent, Some(Ok(_))) {
+                    crate::messages::warn(&text, None);
+                }
+                continue;
+            }
+        };
         if let Some(journal) = &way.journal {
             // A journal that is full or gone is no reason to stop recording.
             let _ = journal.send(&entry(&incident));

@@ -169,8 +169,9 @@ impl Cells {
         (!blocks.is_empty()).then_some(blocks)
     }
 
-    /// Ends the stream; its last block.
-    pub fn end(&mut self) -> Vec<u8> {
+    /// Ends the stream; its last block, which states that nobody watches any more, or another stream follows.
+    pub fn end(&mut self, now: Clocks) -> Vec<u8> {
+        self.state("ended", FactValue::Flag(true), now);
         let _ = self.writer.finish();
         std::mem::take(self.writer.out())
     }

@@ -1,11 +1,47 @@
 //! The clocks of the recorder: what is measured is on the one that stands while the machine sleeps,
 //! what people ask for is on that of the wall, and their distance may change.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews in a
 /// second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
 const STEP_NS: i64 = 100_000_000;
+
+/// Where the recorder takes its clocks from.
+#[derive(Debug, Default)]
+pub struct ClockSource {
+    shifted_by: Option<File>,
+}
+
+impl ClockSource {
+    /// Those of this machine; for tests, with the wall clock shifted by as many seconds as the first word
+    /// of this file says at that moment, and asleep for as many as the second says.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn open(shifted_by: Option<&Path>) -> io::Result<ClockSource> {
+        Ok(ClockSource { shifted_by: shifted_by.map(File::open).transpose()? })
+    }
+
+    /// Now.
+    pub fn now(&self) -> Clocks {
+        let mut now = Clocks::now();
+        let Some(file) = &self.shifted_by else { return now };
+        let mut text = [0; 64];
+        let length = file.read_at(&mut text, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
+        let mut words = text.split_whitespace().map(|word| word.parse::<i64>().unwrap_or(0));
+        let mut shift = || words.next().unwrap_or(0).saturating_mul(1_000_000_000);
+        now.wall = now.wall.saturating_add(shift());
+        now.since_boot = now.since_boot.saturating_add(shift());
+        now
+    }
+}
 
 /// All of them at one moment, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +81,11 @@ impl Clocks {
             return Some(Change::Slept(asleep));
         }
         (moved.abs() >= STEP_NS).then_some(Change::Stepped(moved))
+    }
+
+    /// Seconds since an earlier moment in which the machine was not asleep, whatever became of the wall clock.
+    pub fn ran_s(self, since: Clocks) -> i64 {
+        (self.monotonic - since.monotonic).max(0) / 1_000_000_000
     }
 
     /// The hour of the day, UTC.
@@ -87,6 +128,8 @@ mod tests {
         assert_eq!(after(0, 500_000, 0), None);
         assert_eq!(after(0, -3_600_000_000_000, 0), Some(Change::Stepped(-3_600_000_000_000)));
         assert_eq!(after(0, 60_000_000_000, 60_000_000_000), Some(Change::Slept(60_000_000_000)));
+        let set_back = Clocks { monotonic: 8_000_000_000, wall: -5, since_boot: 0 };
+        assert_eq!(set_back.ran_s(before), 7);
         let late = Clocks { monotonic: 0, wall: 23 * 3_600_000_000_000 + 1, since_boot: 0 };
         assert_eq!(late.hour(), 23);
     }

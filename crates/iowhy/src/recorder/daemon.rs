@@ -1,5 +1,6 @@
 //! The recorder at work: one second after the other.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use signal_hook::consts::SIGUSR1;
 use super::announce::{Outputs, Teller};
 use super::busy::Busy;
 use super::cells::Cells;
-use super::clock::{Change, Clocks, boot_id};
+use super::clock::{Change, ClockSource, Clocks, boot_id};
 use super::incident::{Incident, with_clock};
 use super::intake::{Intake, Second};
 use super::marks::Marks;
@@ -73,6 +74,8 @@ const SURE: f64 = 0.6;
 const INCIDENT_SHARE: u64 = 16;
 /// Letters of a token that cannot be tried one by one.
 const SHORTEST_TOKEN: usize = 16;
+/// A disk that takes nothing of the store for so long hangs, ns: ten times what a flush of a bad one takes.
+const HANGS_NS: i64 = 10 * SECOND_NS;
 /// How long the end waits for the judge and for the disk.
 const AT_THE_END: Duration = Duration::from_secs(10);
 
@@ -114,6 +117,8 @@ pub struct Settings {
     pub length_ns: Option<i64>,
     /// Incidents as JSON.
     pub json: bool,
+    /// See [`ClockSource`].
+    pub clock_shifted_by: Option<PathBuf>,
 }
 
 /// Records until it is stopped.
@@ -129,6 +134,7 @@ pub fn run(settings: &Settings) -> anyhow::Result<Status> {
 }
 
 struct Recorder {
+    clock: ClockSource,
     intake: Intake,
     collectors: LiveCollectors,
     kernel: Option<KernelLog>,
@@ -147,6 +153,9 @@ struct Recorder {
     unjudged: Vec<Incident>,
     judge: Judge,
     queue: Queue,
+    trouble: StoreTrouble,
+    /// Names of incidents that are taken.
+    ids: HashSet<String>,
     writing: std::thread::JoinHandle<()>,
     teller: Teller,
     announcer: std::thread::JoinHandle<()>,
@@ -178,6 +187,7 @@ impl Recorder {
     fn begin(settings: &Settings) -> anyhow::Result<Recorder> {
         let stop = Stop::new()?;
         let store = open_store(&settings.store)?;
+        let clock = ClockSource::open(settings.clock_shifted_by.as_deref())?;
         let mut learned = String::new();
         if let Ok(file) = iowhy_store::open_plain(&settings.store.join("baseline")) {
             let _ = file.take(LEARNED).read_to_string(&mut learned);
@@ -202,7 +212,10 @@ impl Recorder {
         let otlp = settings.otlp.as_ref();
         let sender = otlp.map(|(address, _)| otlp::sender(address, settings.otlp_ca.as_deref()));
         let sender = sender.transpose()?;
-        let now = Clocks::now();
+        let now = clock.now();
+        let ids: HashSet<String> = store.incidents()?.into_iter().map(|one| one.id).collect();
+        let behind_s =
+            store.segments()?.last().map_or(0, |last| last.began_s - now.wall / SECOND_NS);
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
@@ -231,7 +244,7 @@ impl Recorder {
         let zone = TimeZone::system();
         iowhy_live::give_up_rights()?;
         confinement::recording(&settings.store)?;
-        let (queue, writing) = writer::start(store, settings.bounds)?;
+        let (queue, writing) = writer::start(store, settings.bounds, now)?;
         let (teller, announcer) = Teller::start(way)?;
         let shared = SharedFigures::default();
         if let Some(listener) = listener {
@@ -249,6 +262,7 @@ impl Recorder {
             messages::warn(&format!("figures are pushed to {address}"), None);
         }
         let mut recorder = Recorder {
+            clock,
             intake,
             collectors,
             kernel,
@@ -265,6 +279,8 @@ impl Recorder {
             unjudged: Vec::new(),
             judge: Judge::start()?,
             queue,
+            trouble: StoreTrouble::default(),
+            ids,
             writing,
             teller,
             announcer,
@@ -291,6 +307,15 @@ impl Recorder {
             most: usize::try_from(settings.bounds.size / INCIDENT_SHARE).unwrap_or(usize::MAX),
         };
         recorder.look_around(now);
+        if behind_s > 0 {
+            let behind = Nanos(behind_s.saturating_mul(SECOND_NS));
+            let text = format!(
+                "the wall clock is {} behind what is in the store; it is wrong, or was: nothing is removed for it",
+                iowhy_model::numbers::duration(behind.ns() as f64)
+            );
+            messages::warn(&text, None);
+            recorder.cells.state("clock-behind", FactValue::Duration(behind), now);
+        }
         // The kernel's types were read, which takes some ten megabytes.
         iowhy_live::give_back_memory();
         let text = format!("recording into `{}`; Ctrl-C ends", settings.store.display());
@@ -299,7 +324,7 @@ impl Recorder {
     }
 
     fn left(&self) -> bool {
-        let since = Clocks::now().monotonic - self.began.monotonic;
+        let since = self.clock.now().monotonic - self.began.monotonic;
         self.length_ns.is_none_or(|length| since < length)
     }
 
@@ -329,9 +354,10 @@ impl Recorder {
     }
 
     fn second(&mut self) -> anyhow::Result<()> {
-        let now = Clocks::now();
+        let now = self.clock.now();
         self.seconds += 1;
         self.watch_clock(now);
+        self.watch_store(now);
         let second = self.intake.take(now.monotonic)?;
         self.lost += second.lost;
         let changes = self.busy.second(&second);
@@ -355,37 +381,112 @@ impl Recorder {
             iowhy_live::give_back_memory();
         }
         if let Some(blocks) = self.cells.second(second, now) {
-            self.queue.push(Write::Second(blocks, now.wall.div_euclid(SECOND_NS)));
+            self.queue.push(Write::Second(blocks, now));
         }
         if self.seconds.is_multiple_of(LEARNED_S) {
             self.queue.push(Write::Learned(self.triggers.learned.text()));
         }
         self.look(now);
-        self.state_figures();
+        self.state_figures(now);
         Ok(())
     }
 
     /// Begins another segment each hour, and where the clocks changed.
     fn watch_clock(&mut self, now: Clocks) {
         let change = now.change(self.last);
-        self.last = now;
+        let before = std::mem::replace(&mut self.last, now);
         let hour = now.monotonic - self.segment_since_ns >= SegmentName::LENGTH_S * SECOND_NS;
         if !hour && change.is_none() {
             return;
         }
         self.segment_since_ns = now.monotonic;
-        self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
+        self.queue.push(Write::Second(self.cells.end(now), before));
         self.queue.push(Write::NextSegment);
         self.cells.begin(now);
         match change {
             Some(Change::Stepped(ns)) => {
                 self.cells.state("clock-step", FactValue::Duration(Nanos(ns)), now);
+                if ns.abs() >= SECOND_NS {
+                    let text = format!(
+                        "the wall clock was set {} by {}: a mark in the store, nothing is removed for it",
+                        if ns < 0 { "back" } else { "ahead" },
+                        iowhy_model::numbers::duration(ns.abs() as f64)
+                    );
+                    messages::warn(&text, None);
+                }
             }
             Some(Change::Slept(ns)) => {
                 self.cells.state("suspend", FactValue::Duration(Nanos(ns)), now);
             }
             None => {}
         }
+    }
+
+    /// Says when the store cannot be written, and when it can again. After seconds that were lost, what
+    /// comes begins with all that is known: what was stated meanwhile is lost with them.
+    fn watch_store(&mut self, now: Clocks) {
+        let written = &self.queue.written;
+        let lost = written.lost_seconds.load(Relaxed);
+        let fresh = lost - std::mem::replace(&mut self.trouble.lost_seconds, lost);
+        self.trouble.unstated += fresh;
+        if fresh > 0 {
+            self.cells.begin(now);
+        }
+        let why = written.refusal().or_else(|| self.trouble.hangs(written, now));
+        if why.is_none() && self.trouble.unstated > 0 {
+            let count = FactValue::Count(std::mem::take(&mut self.trouble.unstated));
+            self.cells.state("unwritten", count, now);
+        }
+        match (why, self.trouble.since.take()) {
+            (Some(why), None) => {
+                self.trouble.since = Some((now, lost - fresh, why.clone()));
+                let text = format!(
+                    "the store cannot be written: {why}; what comes waits in memory, for a while"
+                );
+                self.teller.trouble(text);
+                self.shared.figures().trouble = Some(why);
+            }
+            (Some(why), Some((since, before, _))) => {
+                self.shared.figures().trouble = Some(why.clone());
+                self.trouble.since = Some((since, before, why));
+            }
+            (None, Some((since, before, why))) => {
+                self.shared.figures().trouble = None;
+                let (length_s, lost) = (now.ran_s(since), lost - before);
+                let text = format!(
+                    "the store could not be written for {length_s} s ({why}); {lost} s of it are lost"
+                );
+                let id = self.id(since, "store");
+                let wall = crate::when::words(since.wall, &self.zone);
+                let incident = serde_json::json!({
+                    "schema": "iowhy.incident/1",
+                    "id": id,
+                    "at": wall,
+                    "at_ns": since.wall,
+                    "boot": self.boot,
+                    "length_s": length_s,
+                    "trigger": Trigger::Store.name(),
+                    "device": null,
+                    "verdict": null,
+                    "sentence": text,
+                    "lost_s": 0,
+                    "unwritten_s": lost,
+                });
+                let json = serde_json::to_vec_pretty(&incident).unwrap_or_default();
+                self.queue.push(Write::Verdict(id, json));
+                self.teller.trouble(text);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A name for an incident of this moment that none has: the wall clock may have been set back.
+    fn id(&mut self, at: Clocks, device: &str) -> String {
+        let at_s = at.wall.div_euclid(SECOND_NS);
+        let mut ids = (at_s..).map(|at_s| iowhy_store::Incident::id(at_s, device));
+        let free = ids.find(|id| !self.ids.contains(id)).unwrap_or_default();
+        self.ids.insert(free.clone());
+        free
     }
 
     /// Reads settings, mounts, limits, pressure: what changed goes into the store, all of it into the
@@ -396,6 +497,8 @@ impl Recorder {
         source.sampling = iowhy_model::Sampling::Sampled;
         recording.begin(source);
         if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
+            let names: HashSet<&str> = devices.iter().map(|one| one.name.as_str()).collect();
+            self.shared.figures().retain(|name| names.contains(name));
             for device in devices {
                 let id = recording.device(&device.name);
                 if let Some(medium) = device.medium {
@@ -481,7 +584,9 @@ impl Recorder {
                 self.look_cpu_ns = judged.cpu_ns as i64;
             }
             let Some(first) = judged.first.clone() else { continue };
-            self.shared.figures().verdict(&first);
+            for brief in judged.first.iter().chain(&judged.others) {
+                self.shared.figures().verdict(brief, now.monotonic + 2 * self.judge_every_ns);
+            }
             let sure = first.accuses && first.confidence >= SURE;
             let before = self.verdict.replace((first.device.clone(), first.verdict.clone()));
             if judged.incident.is_some() {
@@ -511,7 +616,8 @@ impl Recorder {
         let kernel: String =
             self.kernel_lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         let facts = facts(&self.snapshot, &kernel, now.wall as u64 ^ 1);
-        let mut incident = Incident::begin(alarm, now, Arc::clone(&facts), self.most);
+        let id = self.id(now, &alarm.device);
+        let mut incident = Incident::begin(id, alarm, now, Arc::clone(&facts), self.most);
         incident.suppressed = std::mem::take(&mut self.rate.suppressed);
         self.queue.push(Write::Incident(incident.id.clone(), vec![facts]));
         self.open = Some(incident);
@@ -602,13 +708,27 @@ impl Recorder {
         self.judge.push(Case { incident: None, capture });
     }
 
-    fn state_figures(&self) {
+    fn state_figures(&self, now: Clocks) {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
         let written = &self.queue.written;
         let number = |value: &std::sync::atomic::AtomicU64| value.load(Relaxed) as f64;
         let mut figures = self.shared.figures();
+        figures.let_fall(now.monotonic);
+        let (unlisted, failing) = (figures.unlisted(), figures.trouble.is_some());
         figures.own = vec![
+            (
+                "iowhy_unlisted_devices",
+                "Devices whose metrics share the name `other`: 256 have their own.",
+                false,
+                unlisted as f64,
+            ),
+            (
+                "iowhy_store_failing",
+                "1 while the store cannot be written.",
+                false,
+                f64::from(u8::from(failing)),
+            ),
             ("iowhy_lost_ios_total", "I/Os that the tracer lost.", true, self.lost as f64),
             (
                 "iowhy_unlisted_ios_total",
@@ -707,7 +827,7 @@ impl Recorder {
     fn end(mut self) -> anyhow::Result<Status> {
         self.collectors.poll_up_to(SECOND, &mut self.intake)?;
         self.second()?;
-        let now = Clocks::now();
+        let now = self.clock.now();
         if let Some(open) = self.open.take() {
             self.close(open, now);
         }
@@ -721,7 +841,7 @@ impl Recorder {
             self.told(&incident, None);
         }
         self.collectors.end(&mut self.intake)?;
-        self.queue.push(Write::Second(self.cells.end(), now.wall.div_euclid(SECOND_NS)));
+        self.queue.push(Write::Second(self.cells.end(now), now));
         self.queue.push(Write::Learned(self.triggers.learned.text()));
         self.queue.push(Write::End);
         drop(self.marks.take());
@@ -739,6 +859,30 @@ impl Recorder {
         );
         messages::warn(&text, None);
         Ok(Status::incomplete(self.lost + given_up + refused > 0))
+    }
+}
+
+/// What is known of a store that does not take what is written.
+#[derive(Default)]
+struct StoreTrouble {
+    /// Since when, seconds lost before it, and why.
+    since: Option<(Clocks, u64, String)>,
+    /// Seconds that were lost so far, and those among them that are not stated in the store yet.
+    lost_seconds: u64,
+    unstated: u64,
+    /// When the writer was last seen to get on with what waits, CLOCK_MONOTONIC in ns, and how far it was then, s.
+    moved: (i64, i64),
+}
+
+impl StoreTrouble {
+    /// Why nothing is written, if something waits and the writer has not come back for a while.
+    fn hangs(&mut self, written: &writer::Written, now: Clocks) -> Option<String> {
+        let done_s = written.done_s.load(Relaxed);
+        if written.waiting.load(Relaxed) == 0 || done_s != self.moved.1 {
+            self.moved = (now.monotonic, done_s);
+        }
+        let waited_ns = now.monotonic - self.moved.0;
+        (waited_ns >= HANGS_NS).then(|| "its disk does not answer".to_string())
     }
 }
 

@@ -44,8 +44,7 @@ pub struct Incident {
 
 impl Incident {
     /// Begins with an alarm; `facts` are the first blocks of its capture, which may have `most` bytes.
-    pub fn begin(alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
-        let id = iowhy_store::Incident::id(at.wall.div_euclid(1_000_000_000), &alarm.device);
+    pub fn begin(id: String, alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
         Incident {
             id,
             at,

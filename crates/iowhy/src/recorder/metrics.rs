@@ -6,7 +6,7 @@ mod otlp;
 mod server;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iowhy_model::{Histogram, Op, Stage};
@@ -17,10 +17,26 @@ pub use otlp::{Span, export};
 pub use server::{Terms, serve};
 pub use wire::{DeadlineStream, tls};
 
-/// Devices with figures of their own; further ones share the name `other`, so that the number of
-/// series is bounded: 5 operations and 3 stages of each.
-const DEVICES: usize = 32;
+/// Devices with figures of their own; further ones share the name `other` and are counted, so that the number of
+/// series is bounded: 5 operations and 4 stages of each. A device that is gone makes room.
+const DEVICES: usize = 256;
 const OTHER: &str = "other";
+/// So long after a verdict fell it is told as 0, ns: whatever asks each minute sees it, and an alert resolves.
+const FALLEN_NS: i64 = 600_000_000_000;
+
+/// More devices than these are not counted as sharing it.
+const MOST_OTHERS: usize = 1 << 14;
+
+/// A verdict on a device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Standing {
+    /// `device.retry`.
+    pub verdict: String,
+    /// 0 to 1; 0 once it does not stand any more.
+    pub confidence: f64,
+    /// Until when it stands unless it is given again, CLOCK_MONOTONIC in ns.
+    until_ns: i64,
+}
 
 /// Counters of a device and operation.
 #[derive(Clone, Debug, Default)]
@@ -42,25 +58,50 @@ pub struct Figures {
     pub counters: BTreeMap<(String, Op), Counters>,
     /// I/Os in flight by device.
     pub in_flight: BTreeMap<String, u64>,
-    /// The last verdict of each device, with its confidence.
-    pub verdicts: BTreeMap<String, (String, f64)>,
+    /// The verdict on each device that has one, or had one lately.
+    pub verdicts: BTreeMap<String, Standing>,
     /// Incidents by verdict.
     pub incidents: BTreeMap<String, u64>,
+    /// Why the store cannot be written, if it cannot.
+    pub trouble: Option<String>,
+    /// Devices with figures of their own.
+    known: BTreeSet<String>,
+    /// Devices that share the name `other`.
+    others: BTreeSet<String>,
     /// Single figures: name, help, whether it only grows, value.
     pub own: Vec<(&'static str, &'static str, bool, f64)>,
 }
 
 impl Figures {
-    fn device(&self, name: &str) -> String {
-        let counted = self.counters.keys().map(|(device, _)| device);
-        let mut devices: Vec<&String> = counted.chain(self.in_flight.keys()).collect();
-        devices.sort_unstable();
-        devices.dedup();
-        if devices.iter().any(|known| *known == name) || devices.len() < DEVICES {
-            name.to_string()
-        } else {
-            OTHER.to_string()
+    fn device(&mut self, name: &str) -> String {
+        if self.known.contains(name) {
+            return name.to_string();
         }
+        if self.known.len() < DEVICES {
+            self.others.remove(name);
+            self.known.insert(name.to_string());
+            return name.to_string();
+        }
+        if self.others.len() < MOST_OTHERS {
+            self.others.insert(name.to_string());
+        }
+        OTHER.to_string()
+    }
+
+    /// How many devices share the name `other`.
+    pub fn unlisted(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Forgets devices that are gone; the sums of `other` stay.
+    pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
+        let kept = |name: &String| name == OTHER || is_there(name);
+        self.known.retain(kept);
+        self.others.retain(kept);
+        self.latencies.retain(|(name, ..), _| kept(name));
+        self.counters.retain(|(name, _), _| kept(name));
+        self.in_flight.retain(|name, _| kept(name));
+        self.verdicts.retain(|name, _| kept(name));
     }
 
     /// Adds a second.
@@ -82,7 +123,14 @@ impl Figures {
                 }
             }
         }
+        let mut in_flight: BTreeMap<String, u64> = BTreeMap::new();
         for (device, row) in &second.averages {
+            // A machine has many loop devices that never do anything.
+            let idle = row.in_flight.unwrap_or(0) == 0
+                && row.rates.iter().all(|(_, rates)| rates.ios_per_s == 0.0);
+            if idle && !self.known.contains(device) {
+                continue;
+            }
             let device = self.device(device);
             let seconds = row.length.map_or(0.0, |length| length.ns() as f64 / 1e9);
             for (op, rates) in &row.rates {
@@ -91,19 +139,25 @@ impl Figures {
                     counters.bytes += bytes * seconds;
                 }
             }
-            // A machine has many loop devices that never do anything.
-            let in_flight = row.in_flight.unwrap_or(0);
-            if in_flight > 0 || self.counters.keys().any(|(known, _)| *known == device) {
-                self.in_flight.insert(device, in_flight);
-            }
+            *in_flight.entry(device).or_default() += row.in_flight.unwrap_or(0);
+        }
+        self.in_flight.extend(in_flight);
+    }
+
+    /// Keeps a verdict: it stands until this moment unless it is given again.
+    pub fn verdict(&mut self, brief: &Brief, until_ns: i64) {
+        if !brief.device.is_empty() {
+            let device = self.device(&brief.device);
+            let (verdict, confidence) = (brief.verdict.clone(), brief.confidence);
+            self.verdicts.insert(device, Standing { verdict, confidence, until_ns });
         }
     }
 
-    /// Keeps a verdict.
-    pub fn verdict(&mut self, brief: &Brief) {
-        if !brief.device.is_empty() {
-            let device = self.device(&brief.device);
-            self.verdicts.insert(device, (brief.verdict.clone(), brief.confidence));
+    /// Verdicts that were not given again in time fall to 0, and go some time later.
+    pub fn let_fall(&mut self, now_ns: i64) {
+        self.verdicts.retain(|_, standing| now_ns < standing.until_ns.saturating_add(FALLEN_NS));
+        for standing in self.verdicts.values_mut().filter(|one| now_ns >= one.until_ns) {
+            standing.confidence = 0.0;
         }
     }
 }
@@ -116,5 +170,83 @@ impl SharedFigures {
     /// The figures, for a moment.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{DeviceId, Distribution, Edges, Interval, Layer, Rates};
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn second(devices: &[String]) -> Second {
+        let mut second = Second::default();
+        for device in devices {
+            let mut histogram = Histogram::empty(Edges::standard());
+            histogram.record(1_000_000);
+            let mut one = Distribution::new(DeviceId::at(0), Layer::Block, Stage::Total, histogram);
+            one.op = Some(Op::Read);
+            second.histograms.push((device.clone(), one));
+            let mut row = Interval::new(DeviceId::at(0), Layer::Block);
+            row.rates.push((Op::Read, Rates { ios_per_s: 1.0, ..Rates::default() }));
+            row.in_flight = Some(1);
+            second.averages.push((device.clone(), row));
+        }
+        second
+    }
+
+    fn brief(device: &str) -> Brief {
+        Brief {
+            verdict: "device.retry".to_string(),
+            blame: "disk",
+            accuses: true,
+            device: device.to_string(),
+            confidence: 0.99,
+            explained: 1.0,
+            sentence: String::new(),
+            waited_per_s: None,
+        }
+    }
+
+    #[test]
+    fn a_verdict_falls_when_it_is_not_given_again_and_goes_with_its_device() {
+        let mut figures = Figures::default();
+        let stands = |figures: &Figures| figures.verdicts.get("sda").map(|one| one.confidence);
+        for now_s in 0..300 {
+            if now_s % 20 == 0 && now_s < 100 {
+                figures.verdict(&brief("sda"), (now_s + 120) * SECOND);
+            }
+            figures.let_fall(now_s * SECOND);
+            // Given last at 80 s.
+            assert_eq!(stands(&figures), Some(if now_s < 200 { 0.99 } else { 0.0 }), "{now_s}");
+        }
+        figures.let_fall(799 * SECOND);
+        assert_eq!(stands(&figures), Some(0.0));
+        figures.let_fall(800 * SECOND);
+        assert_eq!(stands(&figures), None);
+        figures.verdict(&brief("sda"), 1000 * SECOND);
+        figures.retain(|name| name != "sda");
+        assert_eq!(stands(&figures), None);
+    }
+
+    #[test]
+    fn every_device_up_to_a_bound_has_figures_and_the_rest_are_counted() {
+        let mut figures = Figures::default();
+        let names = |count: usize| (0..count).map(|k| format!("sd{k}")).collect::<Vec<String>>();
+        figures.second(&second(&names(DEVICES)));
+        assert_eq!((figures.counters.len(), figures.unlisted()), (DEVICES, 0));
+        for _ in 0..2 {
+            figures.second(&second(&names(DEVICES + 7)));
+        }
+        assert_eq!((figures.counters.len(), figures.unlisted()), (DEVICES + 1, 7));
+        let other = (OTHER.to_string(), Op::Read);
+        assert_eq!((figures.counters[&other].ios, figures.in_flight[OTHER]), (14, 7));
+        // Those that come and go make room for each other.
+        figures.retain(|name| name != "sd3");
+        figures.second(&second(&["dm-9".to_string()]));
+        assert_eq!(figures.counters[&("dm-9".to_string(), Op::Read)].ios, 1);
+        assert_eq!(figures.counters.len(), DEVICES + 1);
     }
 }

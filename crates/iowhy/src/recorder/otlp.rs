@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Where a collector listens unless told, and for what (OTLP specification, OTLP/HTTP).
 const PORT: u16 = 4318;
 const PATH: &str = "/v1/metrics";
-/// The largest export: 32 devices with all histograms are a tenth of it.
+/// The largest export: 256 devices with all histograms are four fifths of it.
 const LARGEST: u32 = 16 << 20;
 
 /// Where to push.

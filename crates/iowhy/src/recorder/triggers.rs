@@ -43,6 +43,8 @@ pub enum Trigger {
     Verdict,
     /// `SIGUSR1`, or `iowhy mark`.
     Asked,
+    /// The store cannot be written.
+    Store,
 }
 
 impl Trigger {
@@ -56,6 +58,7 @@ impl Trigger {
             Trigger::Pressure => "pressure",
             Trigger::Verdict => "verdict",
             Trigger::Asked => "asked",
+            Trigger::Store => "store",
         }
     }
 }

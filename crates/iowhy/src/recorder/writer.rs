@@ -1,25 +1,33 @@
 //! The one thread that writes to the store. Whoever hands it something never waits: beyond a bound
 //! it is given up and counted, so that a disk that hangs takes its own record only.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use iowhy_store::{Bounds, Segment, SegmentName, Store};
 
+use super::clock::Clocks;
+
 /// Things that wait to be written, and their bytes: half a minute of a busy machine.
 const WAITING: usize = 256;
 const WAITING_BYTES: u64 = 24 << 20;
+/// Bytes of seconds and verdicts that the disk refused and that wait until it takes them: minutes of a busy
+/// machine, an hour of a quiet one.
+const REFUSED_BYTES: u64 = 8 << 20;
+/// What was refused is tried again so often.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How often the store is looked after, s.
 const TENDED_S: i64 = 60;
 
 /// What is to be written.
 pub enum Write {
-    /// Blocks of a second, at this time (s since 1970).
-    Second(Vec<u8>, i64),
+    /// Blocks of a second, at this time.
+    Second(Vec<u8>, Clocks),
     /// The next second begins a segment of its own.
     NextSegment,
     /// I/Os of an incident.
@@ -43,6 +51,12 @@ impl Write {
             Write::NextSegment | Write::IncidentOver(_) | Write::End => 0,
         }
     }
+
+    /// Whether it waits for a disk that refuses it. Single I/Os are too many for that, and what was learned is
+    /// told again.
+    fn may_wait(&self) -> bool {
+        !matches!(self, Write::Incident(..) | Write::Learned(_))
+    }
 }
 
 /// What became of it, for everybody to read.
@@ -56,6 +70,8 @@ pub struct Written {
     pub given_up: AtomicU64,
     /// The same because the disk refused (full, gone).
     pub refused: AtomicU64,
+    /// Seconds among both.
+    pub lost_seconds: AtomicU64,
     /// Bytes that the store takes.
     pub store_bytes: AtomicU64,
     /// Cells that were added up, segments and incidents that were removed.
@@ -64,6 +80,19 @@ pub struct Written {
     pub removed: AtomicU64,
     /// When the writer was last done with something, CLOCK_MONOTONIC in s.
     pub done_s: AtomicI64,
+    /// What the disk said when it refused something last, until it takes everything again.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Written {
+    /// Why nothing can be written, if the disk refuses.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_refusal(&self, refusal: Option<String>) {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
 }
 
 /// The way to the writer.
@@ -77,24 +106,26 @@ pub struct Queue {
 impl Queue {
     /// Hands something over, or gives it up.
     pub fn push(&self, what: Write) {
-        let bytes = what.bytes();
+        let (bytes, second) = (what.bytes(), matches!(what, Write::Second(..)));
         let full = self.written.waiting.load(Relaxed) + bytes > WAITING_BYTES && bytes > 0;
         if full || self.sender.try_send(what).is_err() {
             self.written.given_up.fetch_add(1, Relaxed);
+            self.written.lost_seconds.fetch_add(second.into(), Relaxed);
         } else {
             self.written.waiting.fetch_add(bytes, Relaxed);
         }
     }
 }
 
-/// Starts the writer; it says it is done by ending.
+/// Starts the writer of a recorder that began at this moment; it says it is done by ending.
 ///
 /// # Errors
 /// If no thread can be started.
 pub fn start(
     store: Store,
     bounds: Bounds,
-) -> std::io::Result<(Queue, std::thread::JoinHandle<()>)> {
+    began: Clocks,
+) -> io::Result<(Queue, std::thread::JoinHandle<()>)> {
     let (sender, receiver) = sync_channel(WAITING);
     let written = Arc::new(Written::default());
     let queue = Queue { sender, written: Arc::clone(&written) };
@@ -103,10 +134,13 @@ pub fn start(
         bounds,
         written,
         segment: None,
-        began_s: 0,
-        tended_s: 0,
-        now_s: 0,
+        segment_s: 0,
+        began,
+        ran_s: 0,
+        tended_s: -TENDED_S,
         incidents: HashMap::new(),
+        refused: VecDeque::new(),
+        refused_bytes: 0,
     };
     let thread = std::thread::Builder::new().name("writer".to_string());
     Ok((queue, thread.spawn(move || writer.run(&receiver))?))
@@ -117,77 +151,151 @@ struct Writer {
     bounds: Bounds,
     written: Arc<Written>,
     segment: Option<Segment>,
-    began_s: i64,
+    /// When the segment began, as its name says.
+    segment_s: i64,
+    began: Clocks,
+    /// How long the recorder ran when the last second was handed over, s.
+    ran_s: i64,
     tended_s: i64,
-    now_s: i64,
     incidents: HashMap<String, Segment>,
+    /// What waits for a disk that refused it, in order.
+    refused: VecDeque<Write>,
+    refused_bytes: u64,
 }
 
 impl Writer {
     fn run(mut self, receiver: &Receiver<Write>) {
-        // However it ends, the other side notices by the queue.
-        while let Ok(what) = receiver.recv_timeout(Duration::from_secs(3600)) {
-            let bytes = what.bytes();
-            let over = matches!(what, Write::End);
-            match self.write(what) {
-                Ok(()) => self.written.bytes.fetch_add(bytes, Relaxed),
-                Err(_) => self.written.refused.fetch_add(1, Relaxed),
+        loop {
+            let pause = if self.refused.is_empty() { Duration::from_secs(3600) } else { AGAIN };
+            // However it ends, the other side notices by the queue.
+            let over = match receiver.recv_timeout(pause) {
+                Ok(Write::End) => true,
+                Ok(what) => {
+                    self.take(what);
+                    false
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
             };
-            self.written.waiting.fetch_sub(bytes, Relaxed);
-            let now = super::clock::Clocks::now().monotonic / 1_000_000_000;
-            self.written.done_s.store(now, Relaxed);
+            self.catch_up();
+            self.written.done_s.store(Clocks::now().monotonic / 1_000_000_000, Relaxed);
             if over {
-                break;
+                self.end();
+                return;
             }
         }
     }
 
-    fn write(&mut self, what: Write) -> std::io::Result<()> {
+    /// Takes what was handed over: it comes after what waits already.
+    fn take(&mut self, what: Write) {
+        let bytes = what.bytes();
+        let waits = !self.refused.is_empty();
+        if waits && (!what.may_wait() || self.refused_bytes + bytes > REFUSED_BYTES && bytes > 0) {
+            // The one that came last goes: what came before says how to read it.
+            return self.lose(&what);
+        }
+        self.refused_bytes += bytes;
+        self.refused.push_back(what);
+    }
+
+    /// Writes what waits, until the disk refuses something.
+    fn catch_up(&mut self) {
+        while let Some(what) = self.refused.pop_front() {
+            let bytes = what.bytes();
+            match self.write(&what) {
+                Ok(()) => {
+                    self.written.bytes.fetch_add(bytes, Relaxed);
+                    self.written.waiting.fetch_sub(bytes, Relaxed);
+                }
+                Err(error) => {
+                    self.written.set_refusal(Some(error.to_string()));
+                    if what.may_wait() {
+                        self.refused.push_front(what);
+                        return;
+                    }
+                    self.lose(&what);
+                }
+            }
+            self.refused_bytes -= bytes;
+        }
+        self.written.set_refusal(None);
+    }
+
+    fn lose(&self, what: &Write) {
+        self.written.refused.fetch_add(1, Relaxed);
+        self.written.lost_seconds.fetch_add(matches!(what, Write::Second(..)).into(), Relaxed);
+        self.written.waiting.fetch_sub(what.bytes(), Relaxed);
+    }
+
+    fn end(&mut self) {
+        self.incidents.clear();
+        for what in std::mem::take(&mut self.refused) {
+            self.lose(&what);
+        }
+        let synced = self.segment.take().map_or(Ok(()), |segment| segment.sync());
+        if synced.is_err() {
+            self.written.refused.fetch_add(1, Relaxed);
+        }
+        self.tend();
+    }
+
+    fn write(&mut self, what: &Write) -> io::Result<()> {
         match what {
-            Write::Second(blocks, now_s) => self.second(&blocks, now_s),
+            Write::Second(blocks, at) => self.second(blocks, *at),
             Write::NextSegment => {
                 self.segment = None;
                 Ok(())
             }
             Write::Incident(id, blocks) => {
-                if !self.incidents.contains_key(&id) {
-                    let file = self.store.incident(&id)?;
+                if !self.incidents.contains_key(id) {
+                    let file = self.store.incident(id, self.ran_s)?;
                     self.incidents.insert(id.clone(), file);
                 }
-                let Some(file) = self.incidents.get_mut(&id) else { return Ok(()) };
+                let Some(file) = self.incidents.get_mut(id) else { return Ok(()) };
                 blocks.iter().try_for_each(|block| file.append(block))
             }
             Write::IncidentOver(id) => {
-                self.incidents.remove(&id).map_or(Ok(()), |file| file.sync())
+                // Whether the disk took it or not, it is over.
+                if self.incidents.remove(id).is_some_and(|file| file.sync().is_err()) {
+                    self.written.refused.fetch_add(1, Relaxed);
+                }
+                Ok(())
             }
-            Write::Verdict(id, json) => self.store.verdict(&id, &json),
+            Write::Verdict(id, json) => self.store.verdict(id, json, self.ran_s),
             Write::Learned(text) => self.store.replace(Path::new("baseline"), text.as_bytes()),
-            Write::End => {
-                self.incidents.clear();
-                self.segment.take().map_or(Ok(()), |segment| segment.sync())
-            }
+            Write::End => Ok(()),
         }
     }
 
-    fn second(&mut self, blocks: &[u8], now_s: i64) -> std::io::Result<()> {
-        self.now_s = now_s;
+    fn second(&mut self, blocks: &[u8], at: Clocks) -> io::Result<()> {
+        self.ran_s = at.ran_s(self.began);
         if self.segment.is_none() {
-            let segment = self.store.segment(now_s)?;
+            let now_s = at.wall.div_euclid(1_000_000_000);
+            let segment = self.store.segment(now_s, self.ran_s)?;
             let name = segment.path().file_name().and_then(|name| name.to_str());
-            self.began_s = name.and_then(SegmentName::parse).map_or(now_s, |name| name.began_s);
+            self.segment_s = name.and_then(SegmentName::parse).map_or(now_s, |name| name.began_s);
             self.segment = Some(segment);
         }
-        let written = match &mut self.segment {
-            Some(segment) => segment.append(blocks),
-            None => Ok(()),
-        };
-        if (now_s - self.tended_s).abs() >= TENDED_S {
-            self.tended_s = now_s;
-            let tended = self.store.tend(now_s, self.began_s, &self.bounds)?;
-            self.written.store_bytes.store(tended.bytes, Relaxed);
-            self.written.thinned.fetch_add(tended.thinned.0 - tended.thinned.1, Relaxed);
-            self.written.removed.fetch_add(tended.segments + tended.incidents, Relaxed);
+        if let Some(segment) = &mut self.segment {
+            segment.append(blocks)?;
         }
-        written
+        if self.ran_s - self.tended_s >= TENDED_S {
+            self.tend();
+        }
+        Ok(())
+    }
+
+    fn tend(&mut self) {
+        self.tended_s = self.ran_s;
+        match self.store.tend(self.ran_s, self.segment_s, &self.bounds) {
+            Ok(tended) => {
+                self.written.store_bytes.store(tended.bytes, Relaxed);
+                self.written.thinned.fetch_add(tended.thinned.0 - tended.thinned.1, Relaxed);
+                self.written.removed.fetch_add(tended.segments + tended.incidents, Relaxed);
+            }
+            Err(_) => {
+                self.written.refused.fetch_add(1, Relaxed);
+            }
+        }
     }
 }

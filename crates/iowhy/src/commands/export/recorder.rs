@@ -65,7 +65,7 @@ impl Exporter {
             );
             messages::warn(&text, None);
         }
-        if met == 0 { Err(store_input::nothing(&store, folder)) } else { Ok(()) }
+        if met == 0 { Err(store_input::nothing(&store, folder, true)) } else { Ok(()) }
     }
 
     /// An hour: what could not be read of it.

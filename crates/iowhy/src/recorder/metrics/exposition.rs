@@ -153,13 +153,13 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
         kind: Kind::Gauge,
         samples: in_flight.collect(),
     });
-    let verdicts = figures.verdicts.iter().map(|(device, (verdict, confidence))| {
-        let labels = vec![("device", device.clone()), ("verdict", verdict.clone())];
-        (labels, Value::Number(*confidence))
+    let verdicts = figures.verdicts.iter().map(|(device, one)| {
+        let labels = vec![("device", device.clone()), ("verdict", one.verdict.clone())];
+        (labels, Value::Number(one.confidence))
     });
     families.push(Family {
         name: "iowhy_verdict",
-        help: "The verdict that stands, by its confidence from 0 to 1.",
+        help: "The verdict that stands, by its confidence from 0 to 1; 0 for ten minutes once it does not.",
         kind: Kind::Gauge,
         samples: verdicts.collect(),
     });

@@ -1,8 +1,9 @@
 //! The server of the figures: two paths, read-only, few connections at a time, each of them short.
 
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
-use std::sync::Arc;
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustls::ServerConfig;
@@ -11,9 +12,11 @@ use super::SharedFigures;
 use super::exposition::{Form, expose};
 use super::wire::Wire;
 
-/// Connections answered at a time; others wait in the system's queue.
-const AT_ONCE: usize = 4;
-/// A request has to be there after this time, and its answer taken.
+/// Connections served at a time. Each takes milliseconds, unless somebody lingers.
+const AT_ONCE: usize = 24;
+/// Answers with metrics at a time: each takes some megabytes where there are hundreds of devices.
+const ANSWERS: usize = 2;
+/// A handshake and a request have to be there after this time, and the answer taken after as much again.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD: usize = 8192;
@@ -27,31 +30,121 @@ pub struct Terms {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// Answers on a socket that is bound already, in threads that end with the process.
+/// Answers on a socket that is bound already, in threads that end with the process. One accepts, before
+/// TLS and token; where all places are taken, the oldest connection of the address that has most of them
+/// makes room. So whoever holds connections open takes them from himself.
 ///
 /// # Errors
 /// If no thread can be started.
 pub fn serve(listener: TcpListener, shared: &SharedFigures, terms: &Terms) -> io::Result<()> {
+    let (hand_over, accepted) = sync_channel(0);
+    let accepted = Arc::new(Mutex::new(accepted));
+    let (connections, answers) = (Places::new(AT_ONCE), Places::new(ANSWERS));
+    let thread = || std::thread::Builder::new().name("metrics".to_string()).stack_size(512 << 10);
     for _ in 0..AT_ONCE {
-        let (listener, shared, terms) = (listener.try_clone()?, shared.clone(), terms.clone());
-        let thread = std::thread::Builder::new().name("metrics".to_string());
-        thread.stack_size(512 << 10).spawn(move || {
-            loop {
-                match listener.accept() {
-                    Ok((socket, _)) => {
-                        // Whoever went away needs no answer.
-                        let _ = Wire::new(socket, terms.tls.as_ref(), PATIENCE)
-                            .and_then(|wire| answer(wire, &shared, terms.token.as_deref()));
-                    }
-                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
-                }
+        let (accepted, answers) = (Arc::clone(&accepted), answers.clone());
+        let (shared, terms) = (shared.clone(), terms.clone());
+        thread().spawn(move || {
+            while let Some((socket, _place)) = next(&accepted) {
+                let answer_place = || answers.take(&socket);
+                // Whoever went away needs no answer.
+                let _ = socket
+                    .try_clone()
+                    .and_then(|socket| Wire::new(socket, terms.tls.as_ref(), PATIENCE))
+                    .and_then(|wire| answer(wire, &shared, terms.token.as_deref(), &answer_place));
             }
         })?;
     }
+    thread().spawn(move || {
+        loop {
+            match listener.accept() {
+                Ok((socket, _)) => admit(socket, &connections, &hand_over),
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    })?;
     Ok(())
 }
 
-fn answer(mut wire: Wire, shared: &SharedFigures, token: Option<&str>) -> io::Result<()> {
+/// A connection and its place, which is free again when it is dropped.
+type Admitted = (TcpStream, Place);
+
+fn next(accepted: &Mutex<Receiver<Admitted>>) -> Option<Admitted> {
+    accepted.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Hands a connection to a thread, as soon as one is free: another had to go for it if need be.
+fn admit(socket: TcpStream, connections: &Places, hand_over: &SyncSender<Admitted>) {
+    let Some(place) = connections.take(&socket) else { return };
+    let mut admitted = (socket, place);
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < PATIENCE {
+        match hand_over.try_send(admitted) {
+            Err(TrySendError::Full(back)) => admitted = back,
+            Ok(()) | Err(TrySendError::Disconnected(_)) => return,
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// So many places for connections.
+#[derive(Clone)]
+struct Places(Arc<Mutex<Taken>>);
+
+struct Taken {
+    most: usize,
+    next: u64,
+    /// By age: number, whose, and the connection, to be ended.
+    by_age: Vec<(u64, IpAddr, TcpStream)>,
+}
+
+/// A place that is taken.
+struct Place(Places, u64);
+
+impl Places {
+    fn new(most: usize) -> Places {
+        Places(Arc::new(Mutex::new(Taken { most, next: 0, by_age: Vec::new() })))
+    }
+
+    /// Takes a place for a connection; `None` if that is gone already.
+    fn take(&self, socket: &TcpStream) -> Option<Place> {
+        self.take_for(socket.peer_addr().ok()?.ip(), socket)
+    }
+
+    fn take_for(&self, address: IpAddr, socket: &TcpStream) -> Option<Place> {
+        let own = socket.try_clone().ok()?;
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.by_age.len() >= taken.most {
+            let held = |of: &IpAddr| taken.by_age.iter().filter(|(_, by, _)| by == of).count();
+            // Of equals the oldest: `max_by_key` takes the last.
+            let oldest = taken.by_age.iter().rev().max_by_key(|(_, by, _)| held(by));
+            if let Some(number) = oldest.map(|(number, ..)| *number) {
+                let at = taken.by_age.iter().position(|(other, ..)| *other == number)?;
+                let (_, _, ended) = taken.by_age.remove(at);
+                let _ = ended.shutdown(Shutdown::Both);
+            }
+        }
+        let number = taken.next;
+        taken.next += 1;
+        taken.by_age.push((number, address, own));
+        drop(taken);
+        Some(Place(self.clone(), number))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.by_age.retain(|(number, ..)| *number != self.1);
+    }
+}
+
+fn answer(
+    mut wire: Wire,
+    shared: &SharedFigures,
+    token: Option<&str>,
+    place: &dyn Fn() -> Option<Place>,
+) -> io::Result<()> {
     let head = head(&mut wire)?;
     wire.for_another(PATIENCE);
     let mut lines = head.lines();
@@ -65,6 +158,7 @@ fn answer(mut wire: Wire, shared: &SharedFigures, token: Option<&str>) -> io::Re
     };
     let shown = field("authorization").strip_prefix("Bearer ").unwrap_or_default().trim();
     let admitted = token.is_none_or(|token| is_same(token.as_bytes(), shown.as_bytes()));
+    let mut _place = None;
     let (status, kind, body) = match (method, path) {
         ("GET" | "HEAD", "/metrics") if !admitted => (
             "401 Unauthorized\r\nWWW-Authenticate: Bearer",
@@ -72,11 +166,18 @@ fn answer(mut wire: Wire, shared: &SharedFigures, token: Option<&str>) -> io::Re
             b"a token is needed\n".to_vec(),
         ),
         ("GET" | "HEAD", "/metrics") => {
+            _place = place();
             let form = Form::accepted(field("accept"));
             let figures = shared.figures().clone();
             ("200 OK", form.content_type(), expose(&figures, form))
         }
-        ("GET" | "HEAD", "/healthz") => ("200 OK", "text/plain", b"ok\n".to_vec()),
+        ("GET" | "HEAD", "/healthz") => match shared.figures().trouble.clone() {
+            None => ("200 OK", "text/plain", b"ok\n".to_vec()),
+            Some(why) => {
+                let text = format!("the store cannot be written: {why}\n");
+                ("503 Service Unavailable", "text/plain", text.into_bytes())
+            }
+        },
         ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", b"/metrics or /healthz\n".to_vec()),
         _ => ("405 Method Not Allowed", "text/plain", b"read-only\n".to_vec()),
     };
@@ -144,11 +245,68 @@ mod tests {
         assert!(text.ends_with("ok\n"), "{text}");
         assert!(ask(address, "GET /etc/passwd HTTP/1.1\r\n\r\n").contains("404"));
         assert!(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").contains("405"));
-        // Who says nothing does not keep the others waiting.
-        let silent: Vec<TcpStream> =
-            (0..3).map(|_| TcpStream::connect(address).expect("it listens")).collect();
-        assert!(ask(address, "HEAD /metrics HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"));
-        drop(silent);
+        shared.figures().trouble = Some("full".to_string());
+        let text = ask(address, "GET /healthz HTTP/1.1\r\n\r\n");
+        assert!(text.contains(" 503 ") && text.contains("cannot be written: full"), "{text}");
+    }
+
+    /// Idle connections, those that drip a request, and those that do not read their answer.
+    #[test]
+    fn whoever_holds_connections_open_does_not_delay_the_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let shared = SharedFigures::default();
+        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        for device in 0..200 {
+            let histogram = iowhy_model::Histogram::empty(iowhy_model::Edges::standard());
+            let key = (format!("sd{device}"), iowhy_model::Op::Read, iowhy_model::Stage::Total);
+            shared.figures().latencies.insert(key, histogram);
+        }
+        serve(listener, &shared, &Terms::default()).expect("threads");
+        for (request, held) in
+            [("", 40), ("", 400), ("GET /metr", 400), ("GET /metrics HTTP/1.1\r\n\r\n", 100)]
+        {
+            let lingering: Vec<TcpStream> = (0..held)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(address).expect("it listens");
+                    // One that made room for another is gone.
+                    let _ = stream.write_all(request.as_bytes());
+                    stream
+                })
+                .collect();
+            let begun = std::time::Instant::now();
+            let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
+            assert!(text.ends_with("iowhy_up 1\n"), "{text}");
+            // A scrape's patience is 10 s; the bar is far below that of one connection.
+            let took = begun.elapsed();
+            assert!(took < PATIENCE / 2, "{took:?} beside {held} with {request:?}");
+            drop(lingering);
+        }
+    }
+
+    #[test]
+    fn the_address_with_most_connections_makes_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("an address");
+        let places = Places::new(4);
+        let from = |last: u8| {
+            let client = TcpStream::connect(to).expect("it listens");
+            let (server, _) = listener.accept().expect("a connection");
+            let place = places.take_for(IpAddr::from([192, 0, 2, last]), &server);
+            (client, server, place)
+        };
+        let (other, _server, _place) = from(9);
+        let kept: Vec<_> = (0..10).map(|_| from(1)).collect();
+        let is_open = |client: &TcpStream| {
+            client.set_nonblocking(true).expect("a socket");
+            let mut client = client;
+            let read = client.read(&mut [0]);
+            matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let open: Vec<bool> = kept.iter().map(|(client, ..)| is_open(client)).collect();
+        assert!(is_open(&other));
+        assert_eq!(open.iter().filter(|open| **open).count(), 3, "{open:?}");
+        assert!(open[7..].iter().all(|open| *open), "the latest: {open:?}");
     }
 
     #[test]
