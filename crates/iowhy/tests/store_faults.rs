@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use iowhy_model::{Recording, Stage};
-use iowhy_store::{SECOND_NS, Span, Store};
+use iowhy_store::{Span, Store};
 use rig::{Loop, Running, can_run};
 
 /// What the load reads a second.
@@ -213,8 +213,13 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
     let mut kept = BTreeSet::new();
     let mut all_lost = 0;
     // Set while it records, and wrong from the start: as after a boot.
+    let long = std::env::var_os("IOWHY_LONG").is_some();
     for at_start in [false, true] {
         for (wall_s, slept_s) in wrong {
+            // The short form begins with two of them: ahead, and in 1970.
+            if at_start && !long && wall_s != wrong[0].0 && wall_s != wrong[2].0 {
+                continue;
+            }
             shifted(if at_start { wall_s } else { 0 }, 0);
             let before = disk.counters();
             let recorded = if store.exists() { ios(&store) } else { 0 };
@@ -223,7 +228,7 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
             let mark = iowhy().args(["mark", "x", "--store"]).arg(&store).status().unwrap();
             assert!(mark.success());
             for (wall_s, slept_s) in [(wall_s, slept_s), (0, slept_s)] {
-                std::thread::sleep(Duration::from_millis(2500));
+                std::thread::sleep(Duration::from_millis(2000));
                 shifted(wall_s, if at_start { 0 } else { slept_s });
             }
             std::thread::sleep(Duration::from_millis(2500));
@@ -360,36 +365,42 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
     let store = folder.path.join("store");
     let disk = Loop::beside_others(16);
     let load = load(&disk);
-    let (mut worst_ns, mut kept) = (0, BTreeSet::new());
+    let mut kept = BTreeSet::new();
     for turn in 0..times {
-        let mut recorder = Recorder::start(&store, &disk, &[]);
-        // Into every part of a second.
-        std::thread::sleep(Duration::from_millis(2200 + (turn * 337) % 1000));
-        let killed_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
+        let before = if store.exists() { ios(&store) } else { 0 };
+        let mut recorder = Recorder::start(&store, &disk, &["--listen", "127.0.0.1:0"]);
+        let port = recorder.port();
+        // What the recorder has counted at the end of each of its seconds, however late it comes to them.
+        let mut seconds: Vec<u64> = Vec::new();
+        let mut look = || {
+            let text = get(port, "/metrics").1;
+            let lines = text.lines().filter(|line| line.starts_with("iowhy_ios_total{"));
+            let counts = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+            let counted = counts.sum();
+            if counted > seconds.last().copied().unwrap_or(0) {
+                seconds.push(counted);
+            }
+            (seconds.len() > 1).then_some(())
+        };
+        until(60, "two seconds are counted", &mut look);
+        // Killed in every part of a second.
+        let end = Instant::now() + Duration::from_millis((turn * 337) % 1000);
+        while Instant::now() < end {
+            look();
+        }
         recorder.child.kill().unwrap();
         recorder.child.wait().unwrap();
         let now = names(&store);
         assert!(kept.is_subset(&now), "{kept:?} {now:?}");
         kept = now;
-        let recording = read(&store);
-        let last_ns = recording.listings.iter().filter_map(|listing| {
-            let clock =
-                listing.facts.iter().find(|fact| fact.key == iowhy_model::key::CLOCK_OFFSET);
-            let offset_ns = clock?.value.duration()?.ns();
-            let ends = listing
-                .distributions
-                .iter()
-                .filter_map(|one| Some(one.start?.ns() + one.length?.ns() + offset_ns));
-            ends.max()
-        });
-        let lost_ns = killed_ns - last_ns.max().expect("something was recorded");
-        worst_ns = worst_ns.max(lost_ns);
-        // The second that was about to be written, and half of one by which it may come late on a busy machine.
-        assert!(lost_ns < 3 * SECOND_NS / 2, "turn {turn}: {lost_ns} ns");
+        let stored = ios(&store) - before;
+        // The second that was about to be written.
+        let [.., last_but_one, last] = seconds[..] else { panic!("{seconds:?}") };
+        println!("turn {turn}: counted {last_but_one}, then {last}; {stored} are stored");
+        assert!(stored >= last_but_one, "turn {turn}: {seconds:?}, {stored} are stored");
     }
     drop(load);
-    println!("killed {times} times, at most {:.2} s lost", worst_ns as f64 / 1e9);
-    // Between the kills nobody watched, which is told.
     let hist = iowhy().args(["hist", "--store"]).arg(&store).output().expect("iowhy hist");
-    assert_eq!(hist.status.code(), Some(0), "{}", String::from_utf8_lossy(&hist.stderr));
+    let said = String::from_utf8_lossy(&hist.stderr).into_owned();
+    assert!(matches!(hist.status.code(), Some(0 | 1)) && !said.contains("damaged"), "{said}");
 }
