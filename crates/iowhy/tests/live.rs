@@ -408,8 +408,8 @@ fn every_live_command_says_what_its_tracing_cost() {
 struct Group(std::path::PathBuf);
 
 impl Group {
-    fn new() -> Option<Group> {
-        let name = format!("/sys/fs/cgroup/blkio/iowhy-test-{}", std::process::id());
+    fn new(name: &str) -> Option<Group> {
+        let name = format!("/sys/fs/cgroup/blkio/{name}-{}", std::process::id());
         std::fs::create_dir(&name).ok().map(|()| Group(name.into()))
     }
 }
@@ -425,31 +425,43 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     if !can_run(&["fio"]) {
         return;
     }
-    let Some(group) = Group::new() else {
-        println!("skipped: a limit of a group: needs control groups of version 1 with `blkio`");
-        return;
-    };
+    // So few that a second holds one more or one less than the limit, and names as people choose them.
+    for (name, iops, seconds) in [("iowhy-test", 50, "5s"), ("iowhy test 8:0 x", 7, "10s")] {
+        let Some(group) = Group::new(name) else {
+            println!("skipped: a limit of a group: needs control groups of version 1 with `blkio`");
+            return;
+        };
+        limited_to(&group, iops, seconds);
+    }
+}
+
+/// Watches a load that a group limits to so many reads a second.
+fn limited_to(group: &Group, iops: u32, seconds: &str) {
     let disk = paced();
     let (major, minor) = disk.number;
     let limit = group.0.join("blkio.throttle.read_iops_device");
-    std::fs::write(&limit, format!("{major}:{minor} 50")).expect("a limit");
+    std::fs::write(&limit, format!("{major}:{minor} {iops}")).expect("a limit");
     // The load joins the group and then is fio; each read waits 20 ms before any request is made.
     let script = format!(
-        "echo $$ > {}/cgroup.procs; exec fio --name=x --filename={} --rw=randread --bs=4k \
+        "echo $$ > '{}/cgroup.procs'; exec fio --name=x --filename={} --rw=randread --bs=4k \
          --direct=1 --ioengine=psync --size=64m --time_based --runtime=600 --thread",
         group.0.display(),
         disk.path
     );
     let load = disk.worked_on_by(start("sh", &["-c", &script]));
-    let (status, text) = ended(iowhy(&["why", "--json", "--device", &disk.name, "--for", "5s"]));
+    let (status, text) = ended(iowhy(&["why", "--json", "--device", &disk.name, "--for", seconds]));
     drop(load);
     // Completions that escape the tracer on a busy virtual machine are losses of their own.
     let escaped = text.contains("completion missed by the tracer")
         || text.contains("still in flight when tracing stopped");
     assert!(status == 0 || (status == 1 && escaped), "{status}: {text}");
     let report: Value = serde_json::from_str(&text).expect("JSON");
-    let first = &report["findings"][0];
-    assert_eq!(first["verdict"], "cap.cgroup", "{text}");
+    // Where processors are short, that may come first.
+    let findings = report["findings"].as_array().expect("findings");
+    let others = ["layer.cpu", "cap.cgroup"];
+    assert!(others.iter().any(|other| findings[0]["verdict"] == *other), "{text}");
+    let first = findings.iter().find(|finding| finding["verdict"] == "cap.cgroup");
+    let first = first.unwrap_or_else(|| panic!("{text}"));
     // What waits above was not measured: a quick disk below makes it no trifle. The command is the one
     // of this version of control groups.
     assert_ne!(first["severity"], "none", "{first}");

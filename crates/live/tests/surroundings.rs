@@ -144,6 +144,44 @@ fn limits_of_version_1_are_those_of_the_controller_blkio() {
 }
 
 #[test]
+fn a_group_of_any_name_has_its_limit() {
+    for name in [
+        "x y",
+        " ",
+        "8:16 100",
+        "a:8:0 7",
+        "echo \"8:0 7\" > z",
+        "io.max",
+        "\t",
+        "a\rb",
+        "\u{1b}[2J",
+        "#%=,;'",
+    ] {
+        for (file, text, mount) in [
+            ("blkio.throttle.read_iops_device", "8:0 7\n", "cgroup cgroup rw,blkio"),
+            ("io.max", "8:0 rbps=max wbps=max riops=7 wiops=max\n", "cgroup2 cgroup2 rw"),
+        ] {
+            let machine = Machine::new();
+            let top = "sys/fs/cgroup/top";
+            machine.write("proc/self/mountinfo", &format!("31 24 0:27 / /{top} rw - {mount}\n"));
+            machine.write(&format!("{top}/{name}/{file}"), text);
+            machine.write(&format!("{top}/{name}/blkio.throttle.io_serviced"), "8:0 Read 58\n");
+            let mut recording = Recording::new();
+            let mut around = HostFacts::new(Path::new(&machine.0));
+            around.begin(&mut recording).expect("a beginning");
+            around.end(&mut recording).expect("an end");
+            let limit = fact(&recording, key::CGROUP_MAX_RIOPS);
+            assert_eq!(limit.value, FactValue::PerSecond(7.0), "{name:?}");
+            assert_eq!(on(&recording, key::CGROUP_MAX_RIOPS), "sda", "{name:?}");
+            let shown = name.replace(char::is_control, "\u{fffd}");
+            assert_eq!(limit.read_from, format!("/{top}/{shown}/{file}"));
+            let counted = fact(&recording, FactKey::named("cgroup.io.stat.rios"));
+            assert_eq!(counted.value, FactValue::Count(58), "{name:?}");
+        }
+    }
+}
+
+#[test]
 fn a_machine_that_shows_nothing_is_no_error() {
     let mut recording = Recording::new();
     let mut around = HostFacts::new(Path::new("/nowhere/at/all"));

@@ -13,9 +13,10 @@
 //! that shows when a bio arrived and when it got its request; pressure stall information adds to it.
 //!
 //! ## Rule
-//! Either the rate of the limited operation stands within 10 % below and 5 % above its limit in more
-//! than half of the seconds in which there was any, never far above it, while the disk is busy for
-//! less than 90 % of the time; or bios wait more than half of their time for a request (B2Q) where
+//! Either the rate of the limited operation stands within 10 % below and 5 % above its limit (or the whole I/Os that the
+//! kernel grants of it in each 100 ms) in more than half of the seconds in which there was any, or within one I/O of it
+//! where that is more and the mean agrees, never far above it, while the disk is busy for less than 90 % of the time; or
+//! bios wait more than half of their time for a request (B2Q) where
 //! io.latency or io.cost is set or the group is named, though the host's queue is not full; or a
 //! limit is set, tasks wait for I/O more than 20 % of the time, and the disk is busy for less than
 //! half of it; or a probe of iowhy states that its rate stood within 5 % on a limit it had read, and
@@ -29,7 +30,7 @@
 //! Raise or lift the limit of the group that is named, and time the program again.
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, How, Level, Name, Origin, Unit, Verdict, key,
+    Bound, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -116,7 +117,23 @@ struct Place<'s> {
 /// A limit and how the rate stood against it.
 struct Pin<'a> {
     limit: Limit<'a>,
+    /// The rate that the kernel makes of the limit.
+    granted: f64,
     held: RateAtLimit,
+}
+
+impl<'a> Pin<'a> {
+    /// How rates stand against a limit, and against what the kernel makes of it.
+    fn all(limit: Limit<'a>, rates: &[f64], grain: f64) -> Vec<Pin<'a>> {
+        let granted: Vec<f64> = match limit.kind {
+            LimitKind::Riops | LimitKind::Wiops => limit::granted(limit.value).collect(),
+            _ => vec![limit.value],
+        };
+        let pin = |granted| {
+            limit::held_at(rates, granted, grain).map(|held| Pin { limit, granted, held })
+        };
+        granted.into_iter().filter_map(pin).collect()
+    }
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
@@ -129,9 +146,9 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         n: requests.events.len() as u64,
     };
     let limits = analysis.about(place.listing, place.disk).limits();
-    let pins = limits.iter().filter_map(|limit| {
-        let rates = rates_of(analysis, requests, limit)?;
-        Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
+    let pins = limits.iter().flat_map(|limit| {
+        let known = rates_of(analysis, requests, limit);
+        known.map(|(rates, grain)| Pin::all(*limit, &rates, grain)).unwrap_or_default()
     });
     strongest(analysis, &place, pins)
         .or_else(|| by_arrival(analysis, &place, requests, &limits))
@@ -190,8 +207,8 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     Some(finding)
 }
 
-/// One-second rates of what a limit counts: of its group's own, if the trace names groups.
-fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<Vec<f64>> {
+/// One-second rates of what a limit counts, and what one I/O is of them: of its group's own, if the trace names groups.
+fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<(Vec<f64>, f64)> {
     let op = limit.kind.op()?;
     let start = requests.events.first()?.completed?.ns();
     let windows = Windows::of(start, requests.end_ns(), SECOND_NS)?;
@@ -204,7 +221,9 @@ fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<V
         let weight = if limit.kind.is_of_bytes() { f64::from(event.bytes?) } else { 1.0 };
         Some((event.completed?.ns(), weight))
     });
-    Some(windows.rates(known))
+    let known: Vec<(i64, f64)> = known.collect();
+    let mean = known.iter().map(|(_, weight)| weight).sum::<f64>() / known.len().max(1) as f64;
+    Some((windows.rates(known.into_iter()), mean * 1e9 / SECOND_NS as f64))
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
@@ -219,8 +238,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         n: rows.len() as u64,
     };
     let limits = analysis.about(place.listing, place.disk).limits();
-    let pins = limits.iter().filter_map(|limit| {
-        let op = limit.kind.op()?;
+    let pins = limits.iter().flat_map(|limit| {
+        let Some(op) = limit.kind.op() else { return Vec::new() };
         let rates: Vec<f64> = rows
             .iter()
             .filter_map(|row| row.interval.of(op))
@@ -229,9 +248,28 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
                 false => Some(rates.ios_per_s),
             })
             .collect();
-        Some(Pin { limit: *limit, held: limit::held_at(&rates, limit.value)? })
+        Pin::all(*limit, &rates, grain(rows, limit))
     });
     strongest(analysis, &place, pins).or_else(|| by_pressure(analysis, &place, &limits))
+}
+
+/// What one I/O is of the rates of these rows, in what the limit counts; 0 if they do not tell.
+fn grain(rows: &[&IntervalSample], limit: &Limit) -> f64 {
+    let Some(op) = limit.kind.op() else { return 0.0 };
+    let (mut ios, mut weight, mut lengths, mut n) = (0.0, 0.0, 0.0, 0.0);
+    for row in rows {
+        let (Some(rates), Some(length)) = (row.interval.of(op), row.interval.length) else {
+            continue;
+        };
+        ios += rates.ios_per_s;
+        weight += rates.bytes_per_s.unwrap_or_default();
+        lengths += length.ns() as f64 / 1e9;
+        n += 1.0;
+    }
+    let length_s = lengths / f64::max(n, 1.0);
+    let of_one = if limit.kind.is_of_bytes() { weight / ios } else { 1.0 };
+    let grain = of_one / length_s;
+    if grain.is_finite() { grain } else { 0.0 }
 }
 
 /// The limit at which most samples stand.
@@ -244,7 +282,7 @@ fn strongest<'a>(
         .filter(|pin| pin.held.active >= SAMPLES && pin.held.share > WAITS && !pin.held.exceeded)
         .max_by(|a, b| a.held.share.total_cmp(&b.held.share))
         .filter(|_| place.busy < NOT_FULL)?;
-    let Pin { limit, held: found } = &pin;
+    let Pin { limit, granted, held: found } = &pin;
     let source = analysis.source(place.listing);
     let n = found.active as u64;
     let unit = limit.kind.unit();
@@ -278,7 +316,14 @@ fn strongest<'a>(
         ),
     ];
     finding.evidence.extend(pressure(analysis, place));
-    let clauses = [PINNED, confidence::below(place.busy, NOT_FULL).min(1.0)];
+    let is_rounded = *granted != limit.value;
+    if is_rounded {
+        let what = "whole I/Os that the kernel grants in each 100 ms, per second";
+        finding.evidence.push(computed(what, *granted, unit, n, source));
+    }
+    // One of three rates fits sooner by chance than one.
+    let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
+    let clauses = [pinned, confidence::below(place.busy, NOT_FULL).min(1.0)];
     finding.confidence = confidence::believe(PRIOR, &clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     finding.explained_share = found.share;

@@ -34,6 +34,8 @@ pub const NAME: &str = "host-facts";
 /// Bytes read of any one file, and control groups looked at: a machine with more has other worries.
 const LARGEST: u64 = 1 << 20;
 const GROUPS: usize = 4096;
+/// What each limit counts by: read of groups that have one.
+const COUNTS: [&str; 2] = ["blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"];
 /// Where control groups lie unless the mounts say otherwise, and their limits: of version 2, and of the
 /// controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 const GROUPS_AT: &str = "/sys/fs/cgroup";
@@ -218,12 +220,10 @@ fn limits(root: &Path, top: &Path) -> String {
         if seen > GROUPS {
             break;
         }
-        for file in LIMITS {
-            let path = folder.join(file);
-            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            for line in read(&path).unwrap_or_default().lines() {
-                text.push_str(&format!("/{}:{line}\n", name.trim_start_matches('/')));
-            }
+        let begun = text.len();
+        LIMITS.iter().for_each(|file| state_file(root, &folder, file, &mut text));
+        if text.len() > begun {
+            COUNTS.iter().for_each(|file| state_file(root, &folder, file, &mut text));
         }
         let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
         open.extend(
@@ -231,6 +231,16 @@ fn limits(root: &Path, top: &Path) -> String {
         );
     }
     text
+}
+
+/// Adds a file's lines behind its path. A character in a group's name that would end the line is replaced.
+fn state_file(root: &Path, folder: &Path, file: &str, text: &mut String) {
+    let path = folder.join(file);
+    let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+    let name = name.replace(|c: char| c.is_control(), "\u{fffd}");
+    for line in read(&path).unwrap_or_default().lines() {
+        text.push_str(&format!("/{}:{line}\n", name.trim_start_matches('/')));
+    }
 }
 
 /// The kernel's log, open; what was read of it is not read again.
@@ -244,7 +254,7 @@ impl KernelLog {
         open_log(Path::new("/dev/kmsg")).map(KernelLog)
     }
 
-    /// What came since the last time, as dmesg prints it.
+    /// What came since the last time, in the form of /dev/kmsg.
     pub fn lines(&mut self) -> String {
         log_lines(&mut self.0)
     }
@@ -257,7 +267,7 @@ fn open_log(path: &Path) -> Option<File> {
     rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// Records of /dev/kmsg as dmesg prints them. Each read gives one record; the end is EAGAIN, and a
+/// Records of /dev/kmsg with their fields, which say whose they are. Each read gives one record; the end is EAGAIN, and a
 /// record that was overwritten meanwhile EPIPE (Documentation/ABI/testing/dev-kmsg).
 fn log_lines(log: &mut File) -> String {
     let (mut text, mut record) = (String::new(), vec![0; RECORD]);
@@ -268,17 +278,9 @@ fn log_lines(log: &mut File) -> String {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => continue,
             Err(_) => break,
         };
-        let part = String::from_utf8_lossy(record.get(..length).unwrap_or_default());
-        text.extend(part.lines().filter_map(log_line));
+        text.push_str(&String::from_utf8_lossy(record.get(..length).unwrap_or_default()));
     }
     text
-}
-
-/// `6,1234,5678901234,-;message` as `[ 5678.901234] message`; what continues a record is no line.
-fn log_line(record: &str) -> Option<String> {
-    let (head, message) = record.split_once(';')?;
-    let micros: u64 = head.split(',').nth(2)?.parse().ok()?;
-    Some(format!("[{:5}.{:06}] {message}\n", micros / 1_000_000, micros % 1_000_000))
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -290,14 +292,6 @@ fn read(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_record_of_the_log_is_a_line_of_dmesg() {
-        let line = log_line("3,812,86411204830,-;critical medium error, dev sdb, sector 2056");
-        let expected = "[86411.204830] critical medium error, dev sdb, sector 2056\n";
-        assert_eq!(line.as_deref(), Some(expected));
-        assert_eq!(log_line(" SUBSYSTEM=block"), None);
-    }
 
     #[test]
     fn stolen_time_stands_in_the_eighth_column() {

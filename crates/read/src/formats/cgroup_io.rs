@@ -74,19 +74,28 @@ fn sniff(lines: &[&str]) -> Sniff {
     }
 }
 
+/// Path, if one was printed, device numbers and the rest of `PATH:8:16 REST` or `8:16 REST`. Names of groups may hold blanks,
+/// colons and numbers: the last numbers that stand so are the device's.
+fn placed(text: &str) -> Option<(Option<&str>, &str, &str)> {
+    let is_numbers = |word: &str| {
+        let numbers = word.split_once(':');
+        numbers.is_some_and(|(major, minor)| integer(major).and(integer(minor)).is_some())
+    };
+    text.match_indices(' ').rev().find_map(|(end, _)| {
+        let (before, rest) = (text.get(..end)?, text.get(end + 1..)?);
+        let (numbers, path) = match before.match_indices(':').rev().nth(1) {
+            Some((place, _)) => (before.get(place + 1..)?, before.get(..place)),
+            None => (before, None),
+        };
+        is_numbers(numbers).then_some((path, numbers, rest))
+    })
+}
+
 /// `8:0 Read 58971`, behind the file's path if that was printed: path, device, what, how many.
 fn part(line: &str) -> Option<(Option<&str>, String, &str, u64)> {
-    let mut words = line.split_whitespace();
-    let (first, what, count) = (words.next()?, words.next()?, words.next()?);
-    if words.next().is_some() || !PARTS.contains(&what) {
-        return None;
-    }
-    let (path, numbers) = match first.match_indices(':').rev().nth(1) {
-        Some((place, _)) => (first.get(..place), first.get(place + 1..)?),
-        None => (None, first),
-    };
-    let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
-    Some((path, device, what, integer(count)?))
+    let (path, numbers, rest) = placed(line.trim())?;
+    let (what, count) = rest.split_once(' ').filter(|(what, _)| PARTS.contains(what))?;
+    Some((path, device_of_numbers(numbers)?, what, integer(count.trim())?))
 }
 
 /// The field of `io.stat` that a count of a file of version 1 is.
@@ -132,16 +141,8 @@ fn set_by_shell(text: &str) -> Option<DeviceLine<'_>> {
 
 fn row(line: &str) -> Option<DeviceLine<'_>> {
     let text = line.trim();
-    if text.contains("echo ") {
-        return set_by_shell(text);
-    }
-    let (first, rest) = text.split_once(' ')?;
-    // `PATH:8:16` or `8:16`.
-    let (path, numbers) = match first.match_indices(':').rev().nth(1) {
-        Some((place, _)) => (first.get(..place), first.get(place + 1..)?),
-        None => (None, first),
-    };
-    let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
+    let Some((path, numbers, rest)) = placed(text) else { return set_by_shell(text) };
+    let device = device_of_numbers(numbers)?;
     let throttle = path.and_then(|path| {
         let name = path.rsplit('/').next()?;
         THROTTLES.iter().find(|(file, _)| *file == name)
@@ -151,9 +152,11 @@ fn row(line: &str) -> Option<DeviceLine<'_>> {
         return Some(DeviceLine { path, file: "max", device, fields: vec![(limit, rest.trim())] });
     }
     let fields = rest.split_whitespace().map(|field| field.split_once('='));
-    let fields = fields.collect::<Option<Vec<_>>>()?;
+    let Some(fields) = fields.collect::<Option<Vec<_>>>() else { return set_by_shell(text) };
     let has = |key: &str| fields.iter().any(|(known, _)| *known == key);
-    let (_, file) = FILES.iter().find(|(field, _)| has(field))?;
+    let Some((_, file)) = FILES.iter().find(|(field, _)| has(field)) else {
+        return set_by_shell(text);
+    };
     Some(DeviceLine { path, file, device, fields })
 }
 
@@ -233,6 +236,33 @@ mod tests {
         assert_eq!((found.file, found.device.as_str(), found.fields.len()), ("max", "sdb", 4));
         let old = row("db/blkio.throttle.write_iops_device:8:0 200").unwrap();
         assert_eq!((old.file, old.fields), ("max", vec![("wiops", "200")]));
+        // What may stand in the name of a group.
+        for name in [
+            "x y",
+            "x  y ",
+            "8:16 rbps=1",
+            "echo \"8:0 7\" > z",
+            "a:1:2 Read 3",
+            "#!=%'",
+            "\u{e9}\t",
+        ] {
+            let path = format!("/sys/fs/cgroup/blkio/{name}/blkio.throttle.read_iops_device");
+            let line = format!("{path}:7:0 7");
+            let found = row(&line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(
+                (found.path, found.device.as_str()),
+                (Some(path.as_str()), "loop0"),
+                "{line}"
+            );
+            assert_eq!(found.fields, vec![("riops", "7")], "{line}");
+            let path = format!("/sys/fs/cgroup/{name}/io.max");
+            let line = format!("{path}:8:16 rbps=2097152 wbps=max riops=max wiops=120");
+            let found = row(&line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!((found.path, found.fields.len()), (Some(path.as_str()), 4), "{line}");
+            let path = format!("/sys/fs/cgroup/blkio/{name}/blkio.throttle.io_serviced");
+            let line = format!("{path}:8:0 Read 58971");
+            assert_eq!(part(&line), Some((Some(path.as_str()), "sda".to_string(), "Read", 58971)));
+        }
         for other in ["8:16 200", "at 8:16 rbytes=1", "8:16 rbytes", "12:30 lunch=soon"] {
             assert_eq!(row(other), None, "{other}");
         }
