@@ -12,6 +12,8 @@ mod folders;
 mod inside;
 #[path = "attack/kill.rs"]
 mod kill;
+#[path = "attack/names.rs"]
+mod names;
 #[path = "attack/packed.rs"]
 mod packed;
 #[path = "attack/stores.rs"]
@@ -139,6 +141,8 @@ pub fn attack(
             if stride > 1 { PLACES_SHORT } else { PLACES },
             time / 4,
         ),
+        names::names(stride > 1),
+        field.names()?,
         field.archives(hostile, &mut random)?,
         field.packed(hostile, stride <= 1, &mut random)?,
         field.inside()?,
@@ -151,6 +155,7 @@ pub fn attack(
     // The short form leaves these to the tests of `record` and `probe`.
     if stride <= 1 {
         rows.extend(field.ended(32, &mut random)?);
+        rows.extend(field.named_live()?);
     }
     let mut harmed: Vec<AttackRow> =
         HARMS.iter().map(|(attack, _)| AttackRow::of(attack)).collect();

@@ -261,3 +261,11 @@ pub const FORMATS: &[Format] = &[
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
+
+/// A message of every kind that readers of kernel logs and of smartd's know, made up: what nobody must be able to forge by a name.
+pub fn log_examples() -> Vec<String> {
+    kernel_log::examples()
+        .chain(esxi_log::examples())
+        .chain(crate::drive::smartd_lines::examples())
+        .collect()
+}

@@ -38,7 +38,7 @@ pub use counters::device_numbers::{device_name, device_of_numbers};
 pub use counters::diskstats;
 pub use error::Error;
 pub use format::{Binary, BlockSize, Format, Reader, Sniff, Step};
-pub use formats::{FORMATS, blktrace, find};
+pub use formats::{FORMATS, blktrace, find, log_examples};
 pub use histogram::buckets::histogram_of;
 pub use histogram::literal_records::{LiteralRecord, LiteralRecords};
 pub use scan::{Scan, scan};

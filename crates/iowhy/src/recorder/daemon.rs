@@ -56,8 +56,8 @@ const SNAPSHOT_S: u64 = 60;
 const SENSORS: Duration = Duration::from_secs(10);
 /// What was learned is kept so often.
 const LEARNED_S: u64 = 600;
-/// Lines of the kernel's log that an incident is judged with.
-const KERNEL_LINES: usize = 2000;
+/// Lines of the kernel's log that an incident is judged with; two of three may be fields of a message.
+const KERNEL_LINES: usize = 6000;
 /// How things are is judged by the last so many seconds, and only if somebody waited: a hundredth
 /// of the time ([`FELT_PER_S`]).
 const LOOK_NS: i64 = 20 * SECOND_NS;

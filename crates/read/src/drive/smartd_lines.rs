@@ -52,12 +52,36 @@ const NOISE: &[&str] = &[
     "CHECK POWER",
 ];
 
-/// Reads one sentence, wherever it stands in the line; `None` if smartd did not say it.
+/// Whether a sentence that follows is smartd's own: nothing stands before it, as in its mails, or what a log puts there with
+/// smartd as the program, `Nov 25 22:24:55 nod3 smartd[2244]: `.
+fn is_by_smartd(before: &str) -> bool {
+    let before = before.trim_start_matches([' ', '\t', '*', '-', '>', '|', '"', '\'']).trim_end();
+    let (head, program) = before.rsplit_once(char::is_whitespace).unwrap_or(("", before));
+    let program = program.rsplit_once('/').map_or(program, |(_, name)| name);
+    let named = program.starts_with("smartd") && program.ends_with(':');
+    before.is_empty() || named && !head.split_whitespace().any(|word| word.ends_with(':'))
+}
+
+/// Sentences of every kind, made up.
+pub(crate) fn examples() -> impl Iterator<Item = String> {
+    let growing = GROWING.iter().map(|(words, _)| format!("{words}1 to 15"));
+    let counts = COUNTS.iter().map(|(words, _)| format!("8{words}"));
+    let silent = SILENT.iter().map(|words| words.to_string());
+    let fixed =
+        ["FAILED SMART self-check. BACK UP DATA NOW!", "Critical Warning (0x04): Reliability"];
+    let sentences = growing.chain(counts).chain(silent).chain(fixed.map(str::to_string));
+    sentences.map(|sentence| format!("Device: /dev/sda [SAT], {sentence}"))
+}
+
+/// Reads one sentence; `None` if smartd did not say it.
 pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
     if !line.contains(':') {
         return None;
     }
-    let (_, rest) = line.split_once("Device: /")?;
+    let (before, rest) = line.split_once("Device: /")?;
+    if !is_by_smartd(before) {
+        return None;
+    }
     let text = format!("/{rest}");
     let (subject, sentence) = text.split_once(", ").or_else(|| text.split_once(' '))?;
     let path = subject.split_whitespace().next()?;
@@ -171,6 +195,13 @@ mod tests {
         let mail = "Device: /dev/sg2 [megaraid_disk_19], Read SMART Self-Test Log Failed";
         assert_eq!(facts(mail), [fact("smart.silent", "Read SMART Self-Test Log Failed")]);
         assert_eq!(message_of(mail).map(|said| said.drive).as_deref(), Some("megaraid,19"));
+        // Another program says it, and the name of a unit.
+        for forged in [
+            "Nov 25 22:24:55 nod3 app[7]: Device: /dev/sda, FAILED SMART self-check. BACK UP DATA NOW!",
+            "Nov 25 22:24:55 nod3 systemd[1]: Started smartd[1]: Device: /dev/sda, FAILED SMART self-check.",
+        ] {
+            assert_eq!(message_of(forged), None, "{forged}");
+        }
         assert_eq!(message_of("Device: /dev/sda, which I bought in May, is slow"), None);
     }
 }

@@ -15,10 +15,17 @@ const AWAIT: [(&str, &str); 7] = [
     ("ceph_osdc_wait_request+0x", "Ceph"),
 ];
 
-/// Whether a line names a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `? shrink_node+0xf3/0x4e0`,
-/// which may be left from an earlier call.
+/// Whether a line is a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `? shrink_node+0xf3/0x4e0`,
+/// which may be left from an earlier call. Its address may stand in front, its module behind.
 pub(crate) fn is_certain(line: &str) -> bool {
-    line.contains("+0x") && !line.contains("? ")
+    let mut words = line.split_whitespace().filter(|word| !word.starts_with('['));
+    let (frame, more) = (words.next().unwrap_or_default(), words.next());
+    let Some((name, place)) = frame.split_once("+0x") else { return false };
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let placed = place.split_once("/0x").is_some_and(|(at, of)| is_hex(at) && is_hex(of));
+    let named =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$'));
+    placed && named && more.is_none()
 }
 
 /// Whether the function frees memory for its task.

@@ -72,6 +72,110 @@ const KINDS: &Kinds = &[
     (MessageKind::Controller, &["Bus reset"]),
 ];
 
+/// Who speaks of storage: modules of the kernel, drivers of adapters, and the daemon that collects observations (`171974us: `).
+/// Others name virtual machines, networks and programs, whose names are chosen by people.
+const STORAGE: [&str; 51] = [
+    "ATS",
+    "DLX",
+    "DOM",
+    "FDS",
+    "FS3",
+    "FSS",
+    "Fil3",
+    "Fil6",
+    "HBX",
+    "HPP",
+    "ISCSI",
+    "J3",
+    "J6",
+    "LSOM",
+    "LVM",
+    "LinScsi",
+    "LinuxSCSI",
+    "MPP",
+    "NFS",
+    "NMP",
+    "NVMe",
+    "Nvme",
+    "PLOG",
+    "PSA",
+    "Res3",
+    "Res6",
+    "SCSI",
+    "Scsi",
+    "Storage",
+    "SunRPC",
+    "UNMAP",
+    "VMW_",
+    "Vol3",
+    "aacraid",
+    "ahci",
+    "bnx2",
+    "fnic",
+    "hpsa",
+    "iscsi",
+    "lpfc",
+    "lsi",
+    "megaraid",
+    "mpt",
+    "nfnic",
+    "nhpsa",
+    "nmp",
+    "nvme",
+    "ql",
+    "smartpqi",
+    "vmhba",
+    "vmw_",
+];
+
+/// What a message of the storage stack says, without what stands in quotes and brackets: names of volumes and devices.
+fn said_of_storage(message: &str) -> Option<String> {
+    let plain = message
+        .strip_prefix("WARNING: ")
+        .or_else(|| message.strip_prefix("ALERT: "))
+        .unwrap_or(message);
+    let observed = plain
+        .split(' ')
+        .take(5)
+        .any(|word| word.strip_suffix("us:").is_some_and(|us| integer(us).is_some()));
+    if !observed && !STORAGE.iter().any(|module| plain.starts_with(module)) {
+        return None;
+    }
+    let (mut said, mut inside) = (String::new(), None);
+    for (at, c) in message.char_indices() {
+        match (inside, c) {
+            (None, '"') => {
+                let keeps = is_numbered(message.get(at + 1..).unwrap_or_default());
+                inside = Some(('"', keeps));
+                said.extend(keeps.then_some(c));
+            }
+            (None, '(') => inside = Some((')', false)),
+            (None, _) => said.push(c),
+            (Some((end, keeps)), _) => {
+                said.extend(keeps.then_some(c));
+                inside = inside.filter(|_| c != end);
+            }
+        }
+    }
+    Some(said)
+}
+
+/// Whether a device is named by its number, which no drive chooses in words: `naa.5000c500a1b2c3d4" failed`.
+fn is_numbered(text: &str) -> bool {
+    let number = text.split_once('"').and_then(|(name, _)| name.strip_prefix("naa."));
+    number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'#'))
+}
+
+/// The kind of a message.
+fn kind(message: &str) -> Option<MessageKind> {
+    kind_of(KINDS, &said_of_storage(message)?)
+}
+
+/// Messages of every kind that is known, made up.
+pub(super) fn examples() -> impl Iterator<Item = String> {
+    KINDS.iter().map(|(_, words)| format!("ScsiDeviceIO: 2968: {}", words.join(" 0x1 ")))
+}
+
 /// The time as printed, and the message, of a line of one of the two logs.
 fn split(line: &str) -> Option<(&str, &str)> {
     for (at, _) in line.match_indices("cpu") {
@@ -140,7 +244,8 @@ fn device(message: &str) -> &str {
 /// The mean latency, us, of a message that the host finds it too long: `performance has deteriorated. I/O latency increased
 /// from average value of 1343 microseconds to 28022 microseconds.`
 fn deteriorated_us(message: &str) -> Option<u64> {
-    let (_, rest) = message.split_once("performance has deteriorated. ")?;
+    let said = said_of_storage(message)?;
+    let (_, rest) = said.split_once("performance has deteriorated. ")?;
     let (_, rest) = rest.split_once(" to ")?;
     integer(rest.split_once(" microseconds")?.0)
 }
@@ -165,7 +270,7 @@ impl Reader for EsxiLog {
         };
         self.lines += 1;
         self.end = stamp.to_string();
-        if let Some(kind) = kind_of(KINDS, message) {
+        if let Some(kind) = kind(message) {
             let said = Message::new(stamp, message);
             self.complaints.take(kind, device(message), said, place, sink);
         } else if let Some(us) = deteriorated_us(message) {
@@ -261,9 +366,15 @@ mod tests {
                 Some(MessageKind::Controller),
                 "vmw_ahci",
             ),
+            ("World: vm 71233: 7075: Starting world vmm0:H:0x1 All Paths Down of type 8", None, ""),
+            (
+                "171971us: Successfully restored access to volume 4f09 (Lost access to volume) again.",
+                None,
+                "",
+            ),
             ("SCSI: 119: Failing I/O due to too many reservation conflicts", None, ""),
         ] {
-            assert_eq!((kind_of(KINDS, message), device(message)), (expected, name), "{message}");
+            assert_eq!((kind(message), device(message)), (expected, name), "{message}");
         }
     }
 }

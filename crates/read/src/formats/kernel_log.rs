@@ -3,7 +3,7 @@
 //! ## Reads
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
 //! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
-//! `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424, of /dev/kmsg (without its times), of `talosctl dmesg`
+//! `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424, of /dev/kmsg, of `talosctl dmesg`
 //! and of illumos' `/var/adm/messages`. Messages copied without any time are read too. A
 //! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
 //! brackets, and the message. Several messages that were run together on one line are told apart by
@@ -28,13 +28,17 @@
 //! and `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
 //! disk, its power, or firmware. Devices are named as the message does: `sdb`, `nvme0`, or `ata3`,
 //! a port whose disk the message does not tell. The first 100 messages of a kind and device are
-//! kept. Lines of other programs in a system log are passed over. A time in brackets counts seconds
-//! since boot, which run slow across a suspend.
+//! kept. Lines of other programs in a system log are passed over, `iscsid` excepted. A time in brackets counts seconds
+//! since boot, which run slow across a suspend. A message counts by the driver that begins it and by its words in their
+//! places; the same words in the name of a device, group, file or program are ignored. In /dev/kmsg and the journal the
+//! kernel itself says who logged a line (facility, `SUBSYSTEM=`, `_TRANSPORT=`); in a text file of syslog any user
+//! may write a line as `kernel` (`logger -t kernel`), which cannot be told apart.
 //!
 //! ## Cannot know
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
 //! repaired silently. Whether whole lines are missing: they bear no numbers.
 
+mod forms;
 mod journal;
 mod line;
 mod names;
@@ -45,10 +49,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iowhy_model::{FactValue, Level, Message, MessageKind, Note, Sink, key};
 
+use self::forms::{Dictionary, kind};
 use self::journal::Journal;
-use self::line::{is_bare, is_of_another, is_of_kmsg, is_pci, messages, peripheral, split};
+use self::line::{
+    is_bare, is_of_a_program, is_of_another, is_pci, kmsg, kmsg_field, messages, peripheral, split,
+};
 use self::names::Names;
-use crate::drive::complaints::{Complaints, Kinds, fact, kind_of};
+use crate::drive::complaints::{Complaints, fact};
 use crate::drive::health::{Places, state};
 use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
@@ -70,8 +77,7 @@ pub const FORMAT: Format = Format {
 const GO_ON: [&str; 5] =
     ["Result: hostbyte=", "Sense Key :", "Add. Sense:", "Descriptor sense data", "CDB: "];
 /// How the SCSI layer begins to tell of a command that failed, since 2.6.25 (drivers/scsi/scsi_lib.c, scsi_io_completion).
-const FAILED: [&str; 4] =
-    ["] Unhandled sense code", "] Unhandled error code", "FAILED Result: ", "] Result: hostbyte="];
+const FAILED: [&str; 3] = ["Unhandled sense code", "Unhandled error code", "Result: hostbyte="];
 /// Arrays, ports and complaints remembered.
 const REMEMBERED: usize = 65_536;
 const ARRAYS: usize = 256;
@@ -84,124 +90,12 @@ const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
 /// What is said of a link that answers late, which a disk that wakes up makes it do.
 const SLOW_LINK: &str = "link is slow to respond";
 
+/// A message of so many bytes may go on in a record of its own, wherever it was cut (kernel/printk/printk.c, LOG_LINE_MAX and
+/// PRINTKRB_RECORD_MAX: a kilobyte with what stands before it). No driver's message about a disk is so long.
+const LONG: usize = 800;
+
 /// Lines behind a task that hung that may be its call trace.
 const TRACE_LINES: u32 = 64;
-
-/// What words make a message of which kind; the first that fits decides. Each row is all words of
-/// a message of the kernel that must be there (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
-/// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers
-/// named on the project's page on evidence).
-const KINDS: &Kinds = &[
-    (MessageKind::Denied, &["(sct 0x2 / sc 0x86)"]),
-    (MessageKind::Denied, &["(sct 0x2 / sc 0x85)"]),
-    (MessageKind::Medium, &["critical medium error"]),
-    (MessageKind::Medium, &["Sense Key : Medium Error"]),
-    (MessageKind::Medium, &["Unrecovered read error"]),
-    (MessageKind::Medium, &["ASC=0x11"]),
-    (MessageKind::Medium, &["error: {", "UNC"]),
-    (MessageKind::Medium, &["(media error)"]),
-    (MessageKind::Medium, &["(sct 0x2 / sc 0x81)"]),
-    (MessageKind::Medium, &["SCSI sense: MEDIUM ERROR"]),
-    (MessageKind::Medium, &["ATA status:", "(UNC"]),
-    (MessageKind::Link, &["ATA status:", "(ICRC"]),
-    (MessageKind::Link, &["CAM status: Uncorrectable parity/CRC error"]),
-    (MessageKind::Timeout, &["CAM status: Command timeout"]),
-    (MessageKind::Timeout, &["ahcich", "Timeout on slot"]),
-    (MessageKind::Command, &["CAM status: ATA Status Error"]),
-    (MessageKind::Offline, &["lost device"]),
-    (MessageKind::Timeout, &["attempting task abort"]),
-    (MessageKind::Timeout, &["attempting device reset"]),
-    (MessageKind::Timeout, &["attempting target reset"]),
-    (MessageKind::Timeout, &["attempting host reset"]),
-    (MessageKind::Link, &["SErr", "BadCRC"]),
-    (MessageKind::Link, &["SErr", "UnrecovData"]),
-    (MessageKind::Link, &["SErr", "Handshk"]),
-    (MessageKind::Link, &["SErr", "10B8B"]),
-    (MessageKind::Link, &["error: {", "ICRC"]),
-    (MessageKind::Link, &["(ATA bus error)"]),
-    (MessageKind::Link, &["interface fatal error"]),
-    (MessageKind::Link, &["hard resetting link"]),
-    (MessageKind::Link, &["limiting SATA link speed"]),
-    (MessageKind::Link, &["PCIe Bus Error"]),
-    (MessageKind::Link, &["SATA link down"]),
-    (MessageKind::Link, &[SLOW_LINK]),
-    (MessageKind::Link, &["device not ready (errno="]),
-    (MessageKind::Link, &["failed to IDENTIFY"]),
-    (MessageKind::Link, &["hostbyte=DID_TRANSPORT"]),
-    (MessageKind::Link, &["hostbyte=DID_PARITY"]),
-    (MessageKind::Phy, &["SErr", "PHYRdyChg"]),
-    (MessageKind::Phy, &["SErr", "CommWake"]),
-    (MessageKind::Link, &["exception Emask 0x10"]),
-    (MessageKind::Timeout, &["exception Emask 0x0 ", "frozen"]),
-    (MessageKind::Timeout, &["qc timeout"]),
-    (MessageKind::Timeout, &["failed command: FLUSH CACHE"]),
-    (MessageKind::Timeout, &["(timeout)"]),
-    (MessageKind::Timeout, &["timing out command"]),
-    (MessageKind::Timeout, &["hostbyte=DID_TIME_OUT"]),
-    (MessageKind::Command, &["failed command: "]),
-    (MessageKind::Offline, &["hostbyte=DID_BAD_TARGET"]),
-    (MessageKind::Controller, &["megasas: RESET "]),
-    (MessageKind::Controller, &["megaraid_sas", "FW in FAULT state"]),
-    (MessageKind::Controller, &["megaraid_sas", "resetting fusion adapter"]),
-    // usr/src/uts/common/io/mr_sas of illumos
-    (MessageKind::Controller, &["mr_sas", "FW Fault"]),
-    (MessageKind::Controller, &["mr_sas", "RESET FAILED"]),
-    // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
-    (MessageKind::Timeout, &["mmcblk", "error -110 "]),
-    (MessageKind::Timeout, &["mmc", "Timeout waiting for hardware"]),
-    (MessageKind::Link, &["mmcblk", "error -84 "]),
-    // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
-    (MessageKind::Remote, &["nfs: server ", " not responding"]),
-    (MessageKind::Remote, &["CIFS: VFS: ", " has not responded in "]),
-    (MessageKind::Remote, &["CIFS", "VFS: ", "Error connecting to socket"]),
-    (MessageKind::Remote, &["connection", "ping timeout of "]),
-    (MessageKind::Remote, &["connection", "detected conn error"]),
-    (MessageKind::Remote, &["drbd ", "PingAck did not arrive in time"]),
-    (MessageKind::Remote, &["nvme", "Reconnecting in "]),
-    // An initiator on macOS.
-    (MessageKind::Remote, &["iscsi: Connection timeout"]),
-    (MessageKind::Remote, &["iscsi: Task timeout"]),
-    // drivers/md/dm-thin.c, drivers/md/dm-snap.c, block/blk-core.c (BLK_STS_NOSPC); 28 is ENOSPC.
-    (MessageKind::NoSpace, &["device-mapper: thin: ", "out-of-data-space"]),
-    (MessageKind::NoSpace, &["device-mapper: thin: ", "no free ", " space available"]),
-    (MessageKind::NoSpace, &["device-mapper: snapshots: ", "Unable to allocate exception"]),
-    (MessageKind::NoSpace, &["critical space allocation error"]),
-    (MessageKind::NoSpace, &["EXT4-fs", "I/O error -28 writing"]),
-    // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
-    (MessageKind::IoError, &["critical target error", ":(WRITE)"]),
-    (MessageKind::IoError, &["critical target error", ":(READ)"]),
-    (MessageKind::Controller, &["nvme", "timeout, "]),
-    (MessageKind::Controller, &["nvme", "controller is down"]),
-    (MessageKind::Controller, &["nvme", "resetting controller"]),
-    (MessageKind::Controller, &["nvme", "Device not ready"]),
-    (MessageKind::Controller, &["hostbyte=DID_ERROR"]),
-    (MessageKind::Controller, &["hostbyte=DID_RESET"]),
-    (MessageKind::Controller, &["xhci", ": ERROR "]),
-    (MessageKind::Controller, &["xhci", "not responding"]),
-    (MessageKind::Controller, &["xhci", "HC died"]),
-    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h, originators).
-    (MessageKind::Controller, &["log_info(", "originator(PL)"]),
-    (MessageKind::Controller, &["aacraid", "Host adapter abort request"]),
-    (MessageKind::Controller, &["aacraid", "Host adapter reset request"]),
-    (MessageKind::Controller, &["aacraid", "Issuing IOP reset"]),
-    // drivers/scsi/3w-9xxx.h, twa_aen_table and twa_error_table
-    (MessageKind::Link, &["3w-", "PCI bus parity error"]),
-    (MessageKind::Link, &["3w-", "PCI Parity Error"]),
-    (MessageKind::Timeout, &["3w-", "Drive timeout detected"]),
-    // usr/src/uts/common/io/sata of illumos
-    (MessageKind::Link, &["SATA port ", " error"]),
-    (MessageKind::IoError, &["SYNCHRONIZE CACHE command failed"]),
-    (MessageKind::Controller, &["task abort"]),
-    (MessageKind::Controller, &["Power-on or device reset occurred"]),
-    (MessageKind::Controller, &["uas_eh_"]),
-    (MessageKind::Offline, &["rejecting I/O to offline device"]),
-    (MessageKind::Offline, &["Device offlined"]),
-    (MessageKind::Offline, &["hostbyte=DID_NO_CONNECT"]),
-    (MessageKind::IoError, &["Buffer I/O error"]),
-    (MessageKind::IoError, &["I/O error, dev "]),
-    (MessageKind::HungTask, &["blocked for more than ", " seconds"]),
-    (MessageKind::Firmware, &["device firmware changed"]),
-];
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
@@ -212,7 +106,13 @@ fn sniff(lines: &[&str]) -> Sniff {
 }
 
 fn is_bare_complaint(line: &str) -> bool {
-    is_bare(line) && kind(line).is_some()
+    let complains = |part: &&str| kind(split(part).map_or(part, |(_, message)| message)).is_some();
+    is_bare(line) && messages(line).iter().any(complains)
+}
+
+/// Messages of every kind that is known, made up.
+pub(super) fn examples() -> impl Iterator<Item = String> {
+    forms::examples()
 }
 
 /// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host off the
@@ -225,48 +125,8 @@ fn as_printed(line: &str) -> Cow<'_, str> {
     }
 }
 
-fn kind(message: &str) -> Option<MessageKind> {
-    kind_of(KINDS, message).or_else(|| returned(message)).or_else(|| of_a_port(message))
-}
-
-/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x280000
-/// action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
-fn of_a_port(message: &str) -> Option<MessageKind> {
-    /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
-    const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
-    /// The PHY's readiness changed, and COMWAKE.
-    const PHY: u32 = 1 << 16 | 1 << 18;
-    let (_, register) = message.split_once(": exception Emask ")?.1.split_once(" SErr 0x")?;
-    let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
-    match bits {
-        _ if bits & LINK != 0 => Some(MessageKind::Link),
-        _ if bits & PHY != 0 => Some(MessageKind::Phy),
-        _ => None,
-    }
-}
-
-/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
-/// `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built without its names.
-fn returned(message: &str) -> Option<MessageKind> {
-    let number = |mark: &str| {
-        let (_, code) = message.split_once(mark)?;
-        u32::from_str_radix(code.split_whitespace().next()?, 16).ok()
-    };
-    let whole = number("return code = 0x").map(|code| (code >> 16) & 0xff);
-    match whole.or_else(|| number("hostbyte=0x"))? {
-        0x01 => Some(MessageKind::Offline),
-        0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
-        0x03 => Some(MessageKind::Timeout),
-        0x07 | 0x08 => Some(MessageKind::Controller),
-        _ => None,
-    }
-}
-
-/// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`.
+/// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`, each where its driver puts it.
 fn device(message: &str) -> Option<&str> {
-    let name = |text: &str| {
-        text.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(text.len())
-    };
     if let Some(named) = peripheral(message)
         .or_else(|| of_illumos(message))
         .or_else(|| server(message))
@@ -274,16 +134,22 @@ fn device(message: &str) -> Option<&str> {
     {
         return Some(named);
     }
-    for mark in ["dev ", "device ", "["] {
-        for (place, _) in message.match_indices(mark) {
-            let rest = message.get(place + mark.len()..)?;
-            let found = rest.get(..name(rest))?;
-            if is_disk(found) {
-                return Some(found);
-            }
+    if let Some(named) = forms::scsi_disk(message).filter(|name| is_disk(name)) {
+        return Some(named);
+    }
+    if names::address(message).is_some() {
+        return None;
+    }
+    // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device dm-0): ...`
+    for mark in ["error, dev ", "error on dev ", "error on device ", " (device "] {
+        if let Some((before, rest)) = message.split_once(mark)
+            && before.split_whitespace().count() <= 3
+        {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            return rest.get(..end.unwrap_or(rest.len())).filter(|name| is_disk(name));
         }
     }
-    let mut words = message.split_whitespace().map(|word| {
+    let mut words = message.split_whitespace().take(3).map(|word| {
         let word = word.trim_end_matches(':');
         word.split_once('.').map_or(word, |(port, _)| port)
     });
@@ -301,7 +167,8 @@ fn device(message: &str) -> Option<&str> {
             || word.starts_with("3w-")
             || *word == "aacraid"
     });
-    port.or_else(|| message.split_whitespace().find_map(pci)).or_else(|| host_of_usb(message))
+    port.or_else(|| message.split_whitespace().take(3).find_map(pci))
+        .or_else(|| host_of_usb(message))
 }
 
 /// `253:2` of `device-mapper: thin: 253:2: switching pool to out-of-data-space (queue IO) mode`.
@@ -316,7 +183,7 @@ fn mapped(message: &str) -> Option<&str> {
 /// `drbd r0 peer: PingAck did not arrive in time.`
 fn server(message: &str) -> Option<&str> {
     let word = |text: &'_ str| text.find([' ', ',']).unwrap_or(text.len());
-    if let Some((_, rest)) = message.split_once("nfs: server ") {
+    if let Some(rest) = message.strip_prefix("nfs: server ") {
         return rest.get(..word(rest));
     }
     // These do not name the server.
@@ -326,7 +193,12 @@ fn server(message: &str) -> Option<&str> {
     if message.starts_with("iscsi: ") {
         return message.get(.."iscsi".len());
     }
-    if let Some((_, rest)) = message.split_once("CIFS: VFS: ") {
+    if let Some(rest) = message.strip_prefix(forms::OF_ISCSID) {
+        // `connection 4:0`
+        let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
+        return name?.strip_prefix("Kernel reported iSCSI ");
+    }
+    if let Some(rest) = message.strip_prefix("CIFS: VFS: ") {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
         return rest.get(..word(rest));
     }
@@ -341,7 +213,7 @@ fn server(message: &str) -> Option<&str> {
 /// The drive of which an adapter of 3ware says that a sector could not be read, and was written anew from the others or not
 /// (drivers/scsi/3w-9xxx.h, twa_aen_table): `scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
 fn unread_behind_3ware(message: &str) -> Option<String> {
-    let (_, rest) = message.split_once("3w-")?.1.split_once(": ")?;
+    let (_, rest) = message.strip_prefix("3w-")?.split_once(": ")?;
     let (adapter, said) = rest.split_once(": AEN: ")?;
     let unread =
         ["Sector repair completed", "Drive ECC error"].iter().any(|what| said.contains(what));
@@ -352,7 +224,8 @@ fn unread_behind_3ware(message: &str) -> Option<String> {
 
 /// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or the controller's place.
 fn of_illumos(message: &str) -> Option<&str> {
-    let rest = message.get(message.find("/pci@")?..)?;
+    let rest = message.strip_prefix("WARNING: ").unwrap_or(message);
+    let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
     let disk = rest.split_once(" (").and_then(|(_, rest)| rest.split_once("):"));
     let disk = disk.map(|(name, _)| name).filter(|name| is_disk(name));
     // Of a port only the controller is named.
@@ -410,12 +283,33 @@ struct KernelLog {
     woken: HashSet<String>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
+    /// Connections of iSCSI of which the kernel itself complained.
+    connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
     /// In what form the log came.
     form: Form,
+    /// The last record of /dev/kmsg, until the fields behind it are read.
+    record: Option<Record>,
+    /// Whether records of this log name their devices.
+    names_devices: bool,
+    /// Whether the last message was so long that the next may be its rest.
+    was_long: bool,
+    /// Whether the last message was one of a driver that prints no names but its own.
+    was_of_a_driver: bool,
+}
+
+/// A record of /dev/kmsg and its fields.
+#[derive(Default)]
+struct Record {
+    stamp: String,
+    message: String,
+    place: String,
+    subsystem: String,
+    device: String,
+    is_part: bool,
 }
 
 /// A message, and where it stands.
@@ -443,7 +337,7 @@ impl Reader for KernelLog {
         let line = &*as_printed(line);
         // A page or a terminal may have run the lines together.
         let parts = messages(line);
-        if parts.len() > 1 {
+        if parts.len() > 1 && kmsg(line).is_none() {
             for part in parts {
                 self.one(part, sink);
             }
@@ -469,6 +363,23 @@ impl KernelLog {
                 _ => Form::Unknown,
             };
         }
+        if let Some((key, value)) = kmsg_field(line)
+            && let Some(record) = &mut self.record
+        {
+            self.names_devices = true;
+            let field = if key == "DEVICE" { &mut record.device } else { &mut record.subsystem };
+            *field = value.to_string();
+            return Step::Took;
+        }
+        self.flush_record(sink);
+        if let Some(found) = kmsg(line) {
+            if found.is_of_kernel && !self.is_repeated(line, found.message) {
+                let stamp = format!("{}.{:06}", found.micros / 1_000_000, found.micros % 1_000_000);
+                let (message, is_part) = (found.message.to_string(), found.is_part);
+                self.record = Some(Record { stamp, message, place, is_part, ..Record::default() });
+            }
+            return Step::Took;
+        }
         let goes_on = self.goes_on(line);
         match &mut self.form {
             Form::Journal(journal) => {
@@ -489,7 +400,8 @@ impl KernelLog {
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
                     }
-                    if line.starts_with([' ', '\t']) && is_bare(line.trim_start()) {
+                    let is_indented = line.starts_with([' ', '\t']) && self.was_of_a_driver;
+                    if is_indented && is_bare(line.trim_start()) {
                         let stamp = self.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
@@ -504,7 +416,10 @@ impl KernelLog {
                         }
                         return Step::Took;
                     }
-                    let others = line.trim().is_empty() || is_of_another(line) || is_of_kmsg(line);
+                    let others = line.trim().is_empty()
+                        || is_of_another(line)
+                        || is_of_a_program(line)
+                        || kmsg_field(line).is_some();
                     return if others { Step::Took } else { Step::Passed };
                 };
                 if !self.is_repeated(line, message) {
@@ -515,6 +430,19 @@ impl KernelLog {
                 Step::Took
             }
         }
+    }
+
+    /// Takes the record of /dev/kmsg that waits for its fields.
+    fn flush_record(&mut self, sink: &mut dyn Sink) {
+        let Some(record) = self.record.take() else { return };
+        let (subsystem, device) = (record.subsystem.as_str(), record.device.as_str());
+        let dictionary = Dictionary { subsystem, device, is_kept: self.names_devices };
+        if record.is_part || !dictionary.allows(&record.message) {
+            self.lines += 1;
+            self.end = record.stamp;
+            return;
+        }
+        self.message(&record.stamp, &record.message, record.place, sink);
     }
 
     /// The message that a line without a time ends, if the two together are a complaint: mail programs break lines.
@@ -530,7 +458,7 @@ impl KernelLog {
 
     /// Whether a complaint was read before, to the microsecond.
     fn is_repeated(&mut self, line: &str, message: &str) -> bool {
-        if !has_microseconds(line) || kind(message).is_none() {
+        if !(has_microseconds(line) || kmsg(line).is_some()) || kind(message).is_none() {
             return false;
         }
         let mut hasher = DefaultHasher::new();
@@ -541,6 +469,7 @@ impl KernelLog {
 
     /// States what the log says as a whole.
     fn close(&mut self, sink: &mut dyn Sink) {
+        self.flush_record(sink);
         let place = sink.source().place();
         if let Form::Journal(journal) = &mut self.form
             && let Some(entry) = journal.finish()
@@ -600,13 +529,16 @@ impl KernelLog {
     /// that failed back to the SCSI layer, which names the disk in the next line (drivers/ata/libata-eh.c, ata_eh_finish).
     fn tell_port(&mut self, named: Option<&str>, message: &str, place: &str, sink: &mut dyn Sink) {
         let recovered = self.recovered.take();
-        let is_single = message.starts_with("ata") && message.contains(".00: configured for ");
+        let is_single = message.starts_with("ata")
+            && message
+                .split_once(".00: ")
+                .is_some_and(|(_, said)| said.starts_with("configured for "));
         if is_single {
             self.recovered = named.map(str::to_string);
             return;
         }
-        let failed =
-            names::address(message).is_some() && FAILED.iter().any(|words| message.contains(words));
+        let said = names::address(message).and_then(|_| forms::of_scsi(message));
+        let failed = said.is_some_and(|said| FAILED.iter().any(|words| said.starts_with(words)));
         let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
         let told = (port.clone(), disk.to_string());
         if self.behind.len() < ARRAYS && self.behind.insert(told) {
@@ -633,7 +565,7 @@ impl KernelLog {
     /// Whether the command that a read error answered was a write of whole blocks of 4 KiB, for which no drive reads.
     /// Targets of software have one answer for every request that failed (tgt, usr/bs_rdwr.c).
     fn answers_a_write(&mut self, disk: &str, message: &str) -> bool {
-        if message.trim_end().ends_with(READ_ERROR) {
+        if forms::of_scsi(message).is_some_and(|said| said.trim_end() == READ_ERROR) {
             self.read_error = disk.to_string();
             return false;
         }
@@ -648,6 +580,11 @@ impl KernelLog {
         let earlier = is_whole_date(stamp) && is_whole_date(&self.end) && *stamp < *self.end;
         if !earlier {
             self.end = stamp.to_string();
+        }
+        self.was_of_a_driver = forms::is_of_a_driver(message);
+        let may_be_the_rest = std::mem::replace(&mut self.was_long, message.len() >= LONG);
+        if may_be_the_rest {
+            return;
         }
         let told_of = std::mem::take(&mut self.told_of);
         let goes_on = !told_of.is_empty() && GO_ON.iter().any(|start| message.starts_with(start));
@@ -690,10 +627,25 @@ impl KernelLog {
             self.complaints.take(MessageKind::Remote, server, said, place, sink);
             return;
         }
-        if let Some(port) = named.filter(|_| WAKES.iter().any(|words| message.contains(words))) {
+        let wakes = || {
+            let (_, said) = forms::heading(message);
+            WAKES.iter().any(|words| said.starts_with(words))
+        };
+        if let Some(port) = named.filter(|name| name.starts_with("ata") && wakes()) {
             self.woken.insert(port.to_string());
         }
         let Some(kind) = kind else { return };
+        // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon repeats it.
+        if message.starts_with("connection") {
+            let number = named.and_then(|name| name.strip_prefix("connection"));
+            let number = number.filter(|_| self.connections.len() < REMEMBERED);
+            self.connections.extend(number.map(str::to_string));
+        } else if message.starts_with(forms::OF_ISCSID)
+            && let Some(number) = named.and_then(|name| name.strip_prefix("connection "))
+            && self.connections.contains(number)
+        {
+            return;
+        }
         if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
             return;
         }

@@ -43,7 +43,10 @@ pub(super) struct Journal {
 #[derive(Default)]
 struct Fields {
     any: bool,
-    kernel: bool,
+    /// `_TRANSPORT=`, which the journal itself writes.
+    transport: String,
+    /// `SYSLOG_IDENTIFIER=`, which anybody may choose.
+    identifier: String,
     message: String,
     /// Microseconds since boot, and since 1970.
     boot: Option<u64>,
@@ -101,7 +104,8 @@ impl Fields {
     fn take(&mut self, key: &str, value: &str) {
         match key {
             "MESSAGE" => self.message = value.to_string(),
-            "_TRANSPORT" | "SYSLOG_IDENTIFIER" => self.kernel |= value == "kernel",
+            "_TRANSPORT" => self.transport = value.to_string(),
+            "SYSLOG_IDENTIFIER" => self.identifier = value.to_string(),
             "_SOURCE_MONOTONIC_TIMESTAMP" => self.boot = integer(value),
             "__MONOTONIC_TIMESTAMP" => self.boot = self.boot.or(integer(value)),
             "__REALTIME_TIMESTAMP" => self.wall = integer(value),
@@ -113,7 +117,9 @@ impl Fields {
         let us = self.boot.or(self.wall);
         let stamp =
             us.map_or(String::new(), |us| format!("{}.{:06}", us / 1_000_000, us % 1_000_000));
-        (self.kernel && !self.message.is_empty()).then_some(Entry { stamp, message: self.message })
+        let by = if self.transport.is_empty() { &self.identifier } else { &self.transport };
+        (by == "kernel" && !self.message.is_empty())
+            .then_some(Entry { stamp, message: self.message })
     }
 }
 
@@ -166,5 +172,9 @@ mod tests {
             assert_eq!(entries(&format!("{text}{other}")), expected, "{text}");
         }
         assert!(sniff(&["MESSAGE=x"]) == Sniff::No);
+        // `logger -t kernel`
+        let forged = "__CURSOR=s=1\n_TRANSPORT=syslog\nSYSLOG_IDENTIFIER=kernel\n\
+                      MESSAGE=ata4: hard resetting link\n\n";
+        assert!(entries(forged).is_empty());
     }
 }

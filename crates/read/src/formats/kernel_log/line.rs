@@ -1,14 +1,24 @@
 //! One line of a kernel log in any of its printed forms: the time as printed, and the message.
 
+use super::forms;
 use crate::{WallTime, decimal, integer};
+
+/// The facility of a message stands above its level of three bits; 0 is the kernel (syslog(3)).
+const FACILITY: u64 = 8;
 
 /// Seconds since boot are fewer: thirty years.
 const LONGEST_UPTIME: usize = 9;
 
 /// The time as printed, and the message; the time is empty where only a difference was printed.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
-    let text = without_level(line.trim_start());
+    let text = without_level(line.trim_start())?;
     if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        // `dmesg -e -T` prints a day and the whole date.
+        if let Some((date, second)) =
+            second_time(rest).filter(|_| bracketed(stamp.trim()).is_some())
+        {
+            return Some((date, without_caller(second)));
+        }
         let message = without_caller(rest.strip_prefix(' ').unwrap_or(rest));
         // Of a time that was shortened only the message says whose it is.
         let short = || Some(stamp.trim()).filter(|stamp| is_short(stamp) && is_bare(message));
@@ -26,7 +36,7 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
             )
         });
     }
-    let forms = [of_syslog, of_kmsg, of_talos, of_illumos];
+    let forms = [of_syslog, of_kmsg, of_talos, of_illumos, of_iscsid];
     if let Some(split) = forms.iter().find_map(|form| form(text)) {
         return Some(split);
     }
@@ -49,10 +59,21 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let clock =
         |word: &&str| (word.contains(':') || word.contains('.')) && WallTime::read(word).is_some();
     let dated = stamp.iter().any(clock);
+    // A program's name and number between time and `kernel: ` say that the program wrote that.
+    if words.iter().any(|word| word.ends_with(':') || word.ends_with(']')) {
+        return None;
+    }
     let stamp = head.rsplit_once(' ').map(|(stamp, _)| stamp.trim())?;
     // Syslog repeats the stamp of the kernel's own clock now and then.
-    let message = split(message).map_or(message, |(_, message)| message);
+    let repeated = Some(message).filter(|message| message.starts_with(['[', '<'])).and_then(split);
+    let message = repeated.map_or(message, |(_, message)| message);
     dated.then_some((stamp, message))
+}
+
+/// The date in brackets behind another time in brackets, and what follows.
+fn second_time(rest: &str) -> Option<(&str, &str)> {
+    let (stamp, rest) = rest.trim_start().strip_prefix('[')?.split_once(']')?;
+    is_date(stamp.trim()).then(|| (stamp.trim(), rest.trim_start()))
 }
 
 /// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, behind its level: the form of RFC 5424, if the kernel
@@ -70,18 +91,38 @@ fn of_syslog(text: &str) -> Option<(&str, &str)> {
     };
     WallTime::read(stamp)?;
     let message = message.trim_start_matches('\u{feff}');
-    Some((stamp, split(message).map_or(message, |(_, message)| message)))
+    let repeated = Some(message).filter(|message| message.starts_with(['[', '<'])).and_then(split);
+    Some((stamp, repeated.map_or(message, |(_, message)| message)))
 }
 
-/// `4,1082,153214221,-;nvme nvme0: ...` of /dev/kmsg: level, number and microseconds since boot
-/// (Documentation/ABI/testing/dev-kmsg).
-fn of_kmsg(text: &str) -> Option<(&str, &str)> {
+/// A record of /dev/kmsg.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KmsgRecord<'a> {
+    /// Since boot, us.
+    pub(super) micros: u64,
+    /// Whether the kernel logged it, and not a program by writing there.
+    pub(super) is_of_kernel: bool,
+    /// Whether it is the rest of a message that was too long for one record, or a part of it.
+    pub(super) is_part: bool,
+    pub(super) message: &'a str,
+}
+
+/// `4,1082,153214221,-;nvme nvme0: ...` of /dev/kmsg: facility and level, number and microseconds since boot
+/// (Documentation/ABI/testing/dev-kmsg). A program cannot choose the facility 0, which is the kernel's.
+pub(super) fn kmsg(text: &str) -> Option<KmsgRecord<'_>> {
     let (head, message) = text.split_once(';')?;
     let mut parts = head.split(',');
     let (level, number, time) = (parts.next()?, parts.next()?, parts.next()?);
-    let numbers = [level, number, time].iter().all(|part| integer(part).is_some());
-    let flag = matches!(parts.next(), Some("-" | "c" | "+"));
-    (numbers && flag && level.len() < 4).then_some(("", message))
+    let (level_number, _) = (integer(level)?, integer(number)?);
+    let flag = parts.next().filter(|flag| matches!(*flag, "-" | "c" | "+"))?;
+    let (is_of_kernel, is_part) = (level_number < FACILITY, flag != "-");
+    let micros = integer(time)?;
+    (level.len() < 5).then_some(KmsgRecord { micros, is_of_kernel, is_part, message })
+}
+
+fn of_kmsg(text: &str) -> Option<(&str, &str)> {
+    let record = kmsg(text).filter(|record| record.is_of_kernel)?;
+    Some(("", record.message))
 }
 
 /// `node03: kern: warning: [2026-01-01T23:30:46.079064078Z]: nvme nvme1: ...`, as `talosctl dmesg` writes a line.
@@ -105,6 +146,17 @@ fn of_illumos(text: &str) -> Option<(&str, &str)> {
     (integer(number).is_some() && level.starts_with("kern.")).then_some((stamp, message))
 }
 
+/// `Feb  2 10:11:01 web iscsid: Kernel reported iSCSI connection 4:0 error (1011 - ...) state (3)`: the initiator's daemon
+/// repeats what the kernel told it.
+fn of_iscsid(text: &str) -> Option<(&str, &str)> {
+    let (head, rest) = text.split_once(" iscsid")?;
+    let (number, message) = rest.split_once(": ")?;
+    let named = number.is_empty() || number.starts_with('[') && number.ends_with(']');
+    let (stamp, _host) = head.rsplit_once(' ')?;
+    WallTime::read(stamp.rsplit(' ').next()?)?;
+    (named && message.starts_with(forms::OF_ISCSID)).then_some((stamp.trim(), message))
+}
+
 /// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
 /// shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
@@ -120,10 +172,17 @@ fn untagged(text: &str) -> Option<(&str, &str)> {
 }
 
 /// ` SUBSYSTEM=nvme`, ` DEVICE=c245:1`: what /dev/kmsg adds to a message, on lines of their own.
-pub(super) fn is_of_kmsg(line: &str) -> bool {
+pub(super) fn kmsg_field(line: &str) -> Option<(&str, &str)> {
     let indented = line.trim_start();
-    let key = indented.split_once('=').map(|(key, _)| key).filter(|_| indented.len() < line.len());
-    key.is_some_and(|key| matches!(key, "SUBSYSTEM" | "DEVICE"))
+    let (key, value) = indented.split_once('=').filter(|_| indented.len() < line.len())?;
+    matches!(key, "SUBSYSTEM" | "DEVICE").then_some((key, value))
+}
+
+/// Whether a line says that a program wrote it to the kernel's log: `<30>[    5.1] systemd[1]: ...`, `daemon:info  : ...`,
+/// `30,412,5100000,-;...`.
+pub(super) fn is_of_a_program(line: &str) -> bool {
+    let text = line.trim_start();
+    without_level(text).is_none() || kmsg(text).is_some_and(|record| !record.is_of_kernel)
 }
 
 /// The messages of a line into which several were run together: each begins with a time of its own in
@@ -152,32 +211,46 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     if places.len() < 2 || !places.windows(2).all(apart) {
         return vec![line];
     }
-    let ends = places.iter().skip(1).copied().chain([line.len()]);
-    let starts = std::iter::once(0).chain(places.iter().skip(1).copied());
-    starts.zip(ends).filter_map(|(from, to)| line.get(from..to)).map(str::trim_end).collect()
+    // A time within a name that somebody chose begins no message.
+    let mut starts = vec![0];
+    let is_bare_first = line.get(..places.first().copied().unwrap_or_default());
+    let is_bare_first = is_bare_first.is_some_and(|head| is_bare(head.trim_start()));
+    for place in places.into_iter().skip(usize::from(!is_bare_first)) {
+        let begin = starts.last().copied().unwrap_or_default();
+        let before = line.get(begin..place).unwrap_or_default().trim_end();
+        if forms::is_of_a_driver(split(before).map_or(before, |(_, message)| message)) {
+            starts.push(place);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([line.len()]);
+    let pieces = starts.iter().zip(ends).filter_map(|(from, to)| line.get(*from..to));
+    pieces.map(str::trim_end).collect()
 }
 
-/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write the level, or behind `kern  :err   : `, as
-/// `dmesg -x` does.
-fn without_level(text: &str) -> &str {
-    const FACILITIES: [&str; 8] =
-        ["kern", "user", "daemon", "syslog", "auth", "authpriv", "local0", "mail"];
+/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or behind `kern  :err   : `, as
+/// `dmesg -x` does; `None` if the facility is another than the kernel's.
+fn without_level(text: &str) -> Option<&str> {
+    const OTHERS: [&str; 20] = [
+        "user", "daemon", "syslog", "auth", "authpriv", "mail", "lpr", "news", "uucp", "cron",
+        "ftp", "res0", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+        "local7",
+    ];
     if let Some((level, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
         && level.len() < 4
-        && integer(level).is_some()
+        && let Some(number) = integer(level)
     {
-        return rest;
+        return (number < FACILITY).then_some(rest);
     }
     let mut parts = text.splitn(3, ':');
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(facility), Some(level), Some(rest))
-            if FACILITIES.contains(&facility.trim_end())
-                && level.len() <= 8
-                && !level.contains(']') =>
-        {
-            rest.strip_prefix(' ').unwrap_or(rest)
+        (Some(facility), Some(level), Some(rest)) if level.len() <= 8 && !level.contains(']') => {
+            match facility.trim_end() {
+                "kern" => Some(rest.strip_prefix(' ').unwrap_or(rest)),
+                other if OTHERS.contains(&other) => None,
+                _ => Some(text),
+            }
         }
-        _ => text,
+        _ => Some(text),
     }
 }
 
@@ -255,7 +328,7 @@ fn without_caller(message: &str) -> &str {
 
 /// Whether a line without any time begins as messages of the block layer and its drivers do.
 pub(super) fn is_bare(line: &str) -> bool {
-    const BEGIN: [&str; 23] = [
+    const BEGIN: [&str; 24] = [
         "blk_update_request: ",
         "end_request: ",
         "print_req_error: ",
@@ -268,6 +341,7 @@ pub(super) fn is_bare(line: &str) -> bool {
         "critical target error, dev ",
         "I/O error, dev ",
         "INFO: task ",
+        "mmcblk",
         "mpt2sas_cm",
         "mpt3sas_cm",
         "usb ",

@@ -21,7 +21,10 @@ pub(super) struct Names {
 
 /// `7:0:14:0` of `sd 7:0:14:0: ...`.
 pub(super) fn address(message: &str) -> Option<&str> {
-    let rest = message.strip_prefix("sd ").or_else(|| message.strip_prefix("scsi "))?;
+    let (driver, rest) = message.split_once(' ')?;
+    if !["sd", "scsi", "sr", "st", "ses"].contains(&driver) {
+        return None;
+    }
     let (address, _) = rest.split_once(": ")?;
     let numbers = address.split(':').filter(|part| part.parse::<u32>().is_ok()).count();
     (numbers == 4 && address.matches(':').count() == 3).then_some(address)

@@ -1,0 +1,666 @@
+//! Messages of a known kind: which driver logs them, and what they say at which place.
+//!
+//! Names that users choose stand in this log as well: of devices, control groups, programs, files, volumes. So a message is
+//! recognised by how its driver begins it and by the words that follow there; words anywhere else in it are somebody's name.
+
+use iowhy_model::MessageKind;
+
+use super::line::{is_pci, peripheral};
+use super::names;
+use crate::integer;
+
+/// Who logs a message, by how it begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Logger {
+    /// `aacraid: `, `aacraid 0000:05:00.0: `.
+    Aacraid,
+    /// `ahcich3: ` of FreeBSD.
+    Ahci,
+    /// `ata3.00: `, and `res 41/40:...`, which stands on a line of its own.
+    Ata,
+    /// `blk_update_request: ` and the bare messages of later kernels.
+    Block,
+    /// `(ada0:ahcich0:0:0:0): ` of FreeBSD.
+    Cam,
+    /// `drbd r0 peer: `, `block drbd0: `.
+    Drbd,
+    /// `/pci@0,0/... (sd5):`.
+    Illumos,
+    /// `connection8:0: `.
+    Iscsi,
+    /// `megaraid_sas 0000:03:00.0: `.
+    Megaraid,
+    /// `mmcblk0: `.
+    MmcBlock,
+    /// `mmc0: `.
+    MmcHost,
+    /// `mpt3sas_cm0: `, `mptscsih: ioc0: `.
+    Mpt,
+    /// `mr_sas0: ` of illumos.
+    MrSas,
+    /// `nvme nvme0: `, `nvme0n1: `.
+    Nvme,
+    /// What begins as no driver's messages do; the first words decide.
+    Other,
+    /// `pcieport 0000:00:1d.0: `, and any other driver of a PCI function.
+    Pci,
+    /// `sd 4:0:0:0: [sdb] tag#3 `, `scsi host2: `.
+    Scsi,
+    /// `3w-9xxx: scsi0: `.
+    ThreeWare,
+    /// `usb 1-1.4: `.
+    Usb,
+    /// `xhci_hcd 0000:00:14.0: `, `xhci-hcd xhci-hcd.0.auto: `.
+    Xhci,
+}
+
+use Logger as L;
+use MessageKind as K;
+
+/// A message of a known kind.
+pub(super) struct KnownMessage {
+    kind: MessageKind,
+    loggers: &'static [Logger],
+    /// What it begins with behind the logger's own words, and what follows anywhere after that.
+    words: &'static [&'static str],
+}
+
+const fn row(
+    kind: MessageKind,
+    loggers: &'static [Logger],
+    words: &'static [&'static str],
+) -> KnownMessage {
+    KnownMessage { kind, loggers, words }
+}
+
+/// Whose device may sit on a PCI bus.
+const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::Megaraid, L::Nvme, L::Xhci];
+
+/// Messages by kind; the first row that fits decides (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
+/// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers named on the project's page
+/// on evidence).
+///
+/// The first words and those of the logger are together longer than the name of a task, 15 bytes, with which some messages
+/// begin (`comm[pid]: segfault at ...`).
+pub(super) const KNOWN: &[KnownMessage] = &[
+    row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x86)"]),
+    row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x85)"]),
+    row(K::Medium, &[L::Block], &["critical medium error, dev "]),
+    row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
+    row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
+    row(K::Medium, &[L::Scsi], &["ASC=0x11"]),
+    row(K::Medium, &[L::Ata], &["error: {", "UNC"]),
+    row(K::Medium, &[L::Ata], &["res ", "Emask ", "(media error)"]),
+    row(K::Medium, &[L::Ata], &["cmd ", "res ", "Emask ", "(media error)"]),
+    row(K::Medium, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x81)"]),
+    row(K::Medium, &[L::Cam], &["SCSI sense: MEDIUM ERROR"]),
+    row(K::Medium, &[L::Cam], &["ATA status:", "(UNC"]),
+    row(K::Link, &[L::Cam], &["ATA status:", "(ICRC"]),
+    row(K::Link, &[L::Cam], &["CAM status: Uncorrectable parity/CRC error"]),
+    row(K::Timeout, &[L::Cam], &["CAM status: Command timeout"]),
+    row(K::Timeout, &[L::Ahci], &["Timeout on slot"]),
+    row(K::Command, &[L::Cam], &["CAM status: ATA Status Error"]),
+    row(K::Offline, &[L::Cam], &["lost device"]),
+    row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting task abort"]),
+    row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting device reset"]),
+    row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting target reset"]),
+    row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting host reset"]),
+    row(K::Link, &[L::Ata], &["SError: {", "BadCRC"]),
+    row(K::Link, &[L::Ata], &["SError: {", "UnrecovData"]),
+    row(K::Link, &[L::Ata], &["SError: {", "Handshk"]),
+    row(K::Link, &[L::Ata], &["SError: {", "10B8B"]),
+    row(K::Link, &[L::Ata], &["error: {", "ICRC"]),
+    row(K::Link, &[L::Ata], &["res ", "Emask ", "(ATA bus error)"]),
+    row(K::Link, &[L::Ata], &["cmd ", "res ", "Emask ", "(ATA bus error)"]),
+    row(K::Link, &[L::Ata], &["irq_stat 0x", "interface fatal error"]),
+    row(K::Link, &[L::Ata], &["hard resetting link"]),
+    row(K::Link, &[L::Ata], &["limiting SATA link speed"]),
+    row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
+    row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
+    row(K::Link, &[L::Ata], &["SATA link down"]),
+    row(K::Link, &[L::Ata], &[super::SLOW_LINK]),
+    row(K::Link, &[L::Ata], &["device not ready (errno="]),
+    row(K::Link, &[L::Ata], &["failed to IDENTIFY"]),
+    row(K::Link, &[L::Scsi], &["Result: hostbyte=DID_TRANSPORT"]),
+    row(K::Link, &[L::Scsi], &["Result: hostbyte=DID_PARITY"]),
+    row(K::Phy, &[L::Ata], &["SError: {", "PHYRdyChg"]),
+    row(K::Phy, &[L::Ata], &["SError: {", "CommWake"]),
+    row(K::Link, &[L::Ata], &["exception Emask 0x10"]),
+    row(K::Timeout, &[L::Ata], &["exception Emask 0x0 ", "frozen"]),
+    row(K::Timeout, &[L::Ata], &["qc timeout"]),
+    row(K::Timeout, &[L::Ata], &["failed command: FLUSH CACHE"]),
+    row(K::Timeout, &[L::Ata], &["res ", "Emask ", "(timeout)"]),
+    row(K::Timeout, &[L::Ata], &["cmd ", "res ", "Emask ", "(timeout)"]),
+    row(K::Timeout, &[L::Scsi], &["timing out command"]),
+    row(K::Timeout, &[L::Scsi], &["Result: hostbyte=DID_TIME_OUT"]),
+    row(K::Command, &[L::Ata], &["failed command: "]),
+    row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_BAD_TARGET"]),
+    row(K::Controller, &[L::Scsi], &["megasas: RESET "]),
+    row(K::Controller, &[L::Other], &["megasas: RESET -"]),
+    row(K::Controller, &[L::Megaraid], &["FW in FAULT state"]),
+    row(K::Controller, &[L::Megaraid], &["resetting fusion adapter"]),
+    // usr/src/uts/common/io/mr_sas of illumos
+    row(K::Controller, &[L::MrSas], &["io_timeout_checker: FW Fault"]),
+    row(K::Controller, &[L::MrSas], &["io_timeout_checker: ", "RESET FAILED"]),
+    row(K::Controller, &[L::MrSas], &["mrsas_tbolt_reset_ppc(): RESET FAILED"]),
+    // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
+    row(K::Timeout, &[L::MmcBlock], &["error -110 "]),
+    row(K::Timeout, &[L::MmcHost], &["Timeout waiting for hardware"]),
+    row(K::Link, &[L::MmcBlock], &["error -84 "]),
+    // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
+    row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
+    row(K::Remote, &[L::Other], &["CIFS: VFS: ", " has not responded in "]),
+    row(K::Remote, &[L::Other], &["CIFS: VFS: Error connecting to socket"]),
+    row(K::Remote, &[L::Other], &["CIFS VFS: Error connecting to socket"]),
+    row(K::Remote, &[L::Iscsi], &["ping timeout of "]),
+    row(K::Remote, &[L::Iscsi], &["detected conn error"]),
+    row(K::Remote, &[L::Other], &[OF_ISCSID, " error ("]),
+    row(K::Remote, &[L::Drbd], &["PingAck did not arrive in time"]),
+    row(K::Remote, &[L::Nvme], &["Reconnecting in "]),
+    // An initiator on macOS.
+    row(K::Remote, &[L::Other], &["iscsi: Connection timeout"]),
+    row(K::Remote, &[L::Other], &["iscsi: Task timeout"]),
+    // drivers/md/dm-thin.c, drivers/md/dm-snap.c, block/blk-core.c (BLK_STS_NOSPC); 28 is ENOSPC.
+    row(K::NoSpace, &[L::Other], &["device-mapper: thin: ", "out-of-data-space"]),
+    row(K::NoSpace, &[L::Other], &["device-mapper: thin: ", "no free ", " space available"]),
+    row(K::NoSpace, &[L::Other], &["device-mapper: snapshots: ", "Unable to allocate exception"]),
+    row(K::NoSpace, &[L::Block], &["critical space allocation error, dev "]),
+    row(
+        K::NoSpace,
+        &[L::Other],
+        &["EXT4-fs warning (device ", "): ext4_end_bio:", ": I/O error -28 writing"],
+    ),
+    // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
+    row(K::IoError, &[L::Block], &["critical target error, dev ", ":(WRITE)"]),
+    row(K::IoError, &[L::Block], &["critical target error, dev ", ":(READ)"]),
+    row(K::Controller, &[L::Nvme], &["I/O ", " timeout, "]),
+    row(K::Controller, &[L::Nvme], &["controller is down"]),
+    row(K::Controller, &[L::Nvme], &["resetting controller"]),
+    row(K::Controller, &[L::Nvme], &["Device not ready"]),
+    row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_ERROR"]),
+    row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_RESET"]),
+    row(K::Controller, &[L::Xhci], &["ERROR Transfer event"]),
+    row(K::Controller, &[L::Xhci], &["ERROR unknown event"]),
+    row(K::Controller, &[L::Xhci], &["ERROR no room on "]),
+    row(K::Controller, &[L::Xhci], &["ERROR mismatched command completion"]),
+    row(K::Controller, &[L::Xhci], &["xHCI host ", "not responding"]),
+    row(K::Controller, &[L::Xhci], &["HC died; cleaning up"]),
+    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h, originators).
+    row(K::Controller, &[L::Mpt], &["log_info(", "originator(PL)"]),
+    row(K::Controller, &[L::Aacraid], &["Host adapter abort request"]),
+    row(K::Controller, &[L::Aacraid], &["Host adapter reset request"]),
+    row(K::Controller, &[L::Aacraid], &["Issuing IOP reset"]),
+    // drivers/scsi/3w-9xxx.h, twa_aen_table and twa_error_table
+    row(K::Link, &[L::ThreeWare], &["", "PCI bus parity error"]),
+    row(K::Link, &[L::ThreeWare], &["", "PCI Parity Error"]),
+    row(K::Timeout, &[L::ThreeWare], &["", "Drive timeout detected"]),
+    // usr/src/uts/common/io/sata of illumos
+    row(K::Link, &[L::Illumos], &["SATA port ", " error"]),
+    row(K::IoError, &[L::Illumos], &["SYNCHRONIZE CACHE command failed"]),
+    row(K::Controller, &[L::Mpt, L::Scsi], &["task abort: "]),
+    row(K::Controller, &[L::Scsi], &["Power-on or device reset occurred"]),
+    row(K::Controller, &[L::Scsi], &["uas_eh_abort_handler"]),
+    row(K::Controller, &[L::Scsi], &["uas_eh_bus_reset_handler"]),
+    row(K::Controller, &[L::Scsi], &["uas_eh_device_reset_handler"]),
+    row(K::Offline, &[L::Scsi], &["rejecting I/O to offline device"]),
+    row(K::Offline, &[L::Scsi], &["Device offlined"]),
+    row(K::Offline, &[L::Other], &["scsi: Device offlined"]),
+    row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_NO_CONNECT"]),
+    row(K::IoError, &[L::Block], &["Buffer I/O error on dev"]),
+    row(K::IoError, &[L::Block], &["I/O error, dev "]),
+    row(K::Firmware, &[L::Usb], &["device firmware changed"]),
+];
+
+/// How the daemon of iSCSI's initiator begins to repeat what the kernel told it (open-iscsi, usr/initiator.c).
+pub(super) const OF_ISCSID: &str = "Kernel reported iSCSI connection ";
+/// What the block layer puts in front of its messages: since 2.6, 3.x, 4.13.
+const OF_BLOCK: [&str; 3] = ["end_request: ", "blk_update_request: ", "print_req_error: "];
+/// How its messages begin without that, since 5.17, and those about the page cache.
+const BLOCK: [&str; 5] = [
+    "critical medium error, dev ",
+    "critical target error, dev ",
+    "critical space allocation error, dev ",
+    "I/O error, dev ",
+    "Buffer I/O error on dev",
+];
+/// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the disk's name.
+const OF_SCSI: [&str; 4] =
+    ["Sense Key : ", "Add. Sense: ", "Result: hostbyte=", "FAILED Result: hostbyte="];
+/// Commands of the disk driver that failed: `Read Capacity(10) failed: Result: hostbyte=...`.
+const FAILED: &str = " failed: Result: hostbyte=";
+
+/// How a message's logger begins it, and what it says.
+pub(super) fn heading(message: &str) -> (Logger, &str) {
+    let message = message.trim_start();
+    of_disk_driver(message)
+        .or_else(|| of_adapter(message))
+        .or_else(|| of_bus(message))
+        .unwrap_or((L::Other, message))
+}
+
+fn of_disk_driver(message: &str) -> Option<(Logger, &str)> {
+    if let Some(body) = OF_BLOCK.iter().find_map(|words| message.strip_prefix(words)) {
+        return Some((L::Block, body));
+    }
+    if BLOCK.iter().any(|words| message.starts_with(words)) {
+        return Some((L::Block, message));
+    }
+    if OF_SCSI.iter().any(|words| message.starts_with(words)) || message.starts_with("tag#") {
+        return Some((L::Scsi, of_command(message)));
+    }
+    if names::address(message).is_some() {
+        let (_, body) = message.split_once(": ")?;
+        return Some((L::Scsi, of_command(without_name(body))));
+    }
+    if let Some(body) = numbered(message, "scsi host").or_else(|| numbered(message, "scsi")) {
+        // `scsi0 : `, `scsi1 (0:0): `
+        let at = body.find(": ").filter(|at| *at < 8)?;
+        return Some((L::Scsi, of_command(body.get(at + 2..)?)));
+    }
+    if let Some(rest) = numbered(message, "ata") {
+        let rest = rest.strip_prefix('.').map_or(rest, |rest| rest.trim_start_matches(is_digit));
+        return Some((L::Ata, rest.strip_prefix(": ")?.trim_start()));
+    }
+    if message.starts_with("res ") || message.starts_with("cmd ") {
+        return Some((L::Ata, message));
+    }
+    if let Some(rest) = numbered(message, "mmcblk") {
+        return Some((L::MmcBlock, rest.split_once(": ").filter(|(part, _)| is_word(part))?.1));
+    }
+    if let Some(rest) = numbered(message, "mmc") {
+        return Some((L::MmcHost, rest.strip_prefix(": ")?));
+    }
+    let of_nvme = message.strip_prefix("nvme ").or_else(|| message.strip_prefix("block "));
+    let (name, body) = of_nvme.unwrap_or(message).split_once(": ")?;
+    let is_nvme = name.strip_prefix("nvme").is_some_and(|rest| {
+        rest.starts_with(is_digit)
+            && rest.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'n' | b'c' | b'p'))
+    });
+    (is_nvme || message.starts_with("nvme ") && is_pci(name)).then_some((L::Nvme, body))
+}
+
+fn of_adapter(message: &str) -> Option<(Logger, &str)> {
+    let after = |rest: &'_ str| rest.find(": ").map(|at| at + 2);
+    for (driver, logger) in [("aacraid", L::Aacraid), ("megaraid_sas", L::Megaraid)] {
+        if let Some(rest) = message.strip_prefix(driver) {
+            // A PCI address or nothing stands between.
+            let at = after(rest).filter(|at| *at == 2 || rest.starts_with(' ') && *at < 20)?;
+            return Some((logger, rest.get(at..)?));
+        }
+    }
+    for driver in
+        ["mpt2sas_cm", "mpt3sas_cm", "mpt2sas", "mpt3sas", "mptscsih: ioc", "mptbase: ioc"]
+    {
+        if let Some(rest) = numbered(message, driver) {
+            return Some((L::Mpt, rest.strip_prefix(": ")?));
+        }
+    }
+    let of_sas = message.strip_prefix("WARNING: ").unwrap_or(message);
+    if let Some(rest) = numbered(of_sas, "mr_sas") {
+        return Some((L::MrSas, rest.strip_prefix(": ")?));
+    }
+    if of_sas.starts_with("/pci@") {
+        let (place, body) = of_sas
+            .split_once(':')
+            .filter(|(_, rest)| !rest.starts_with(|c: char| c.is_ascii_digit()))?;
+        let (place, _) = place.split_once(" (").unwrap_or((place, ""));
+        let body =
+            body.trim_start_matches(' ').trim_start_matches(['#', '0', '1', '2']).trim_start();
+        return is_word(place).then_some((L::Illumos, body));
+    }
+    if let Some(rest) = message.strip_prefix("3w-") {
+        let (driver, rest) = rest.split_once(": ")?;
+        let body = numbered(rest, "scsi")?.strip_prefix(": ")?;
+        return is_word(driver).then_some((L::ThreeWare, body));
+    }
+    if let Some(rest) = numbered(message, "ahcich") {
+        return Some((L::Ahci, rest.strip_prefix(": ")?));
+    }
+    peripheral(message)?;
+    Some((L::Cam, message.split_once("): ")?.1))
+}
+
+fn of_bus(message: &str) -> Option<(Logger, &str)> {
+    if let Some(rest) = numbered(message, "connection") {
+        return Some((L::Iscsi, numbered(rest, ":")?.strip_prefix(": ")?));
+    }
+    if let Some(rest) = message.strip_prefix("drbd ").or_else(|| message.strip_prefix("block drbd"))
+    {
+        let (names, body) = rest.split_once(": ")?;
+        return names.split(' ').count().le(&2).then_some((L::Drbd, body));
+    }
+    let (driver, rest) = message.split_once(' ')?;
+    let (device, body) = rest.split_once(": ").filter(|(device, _)| is_word(device))?;
+    let named = driver.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    match driver {
+        "usb" => Some((L::Usb, body)),
+        _ if driver.starts_with("xhci") && named => Some((L::Xhci, body)),
+        _ if named && is_pci(device) => Some((L::Pci, body)),
+        _ => None,
+    }
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+fn is_word(text: &str) -> bool {
+    !text.contains(char::is_whitespace)
+}
+
+/// What follows a name with its number.
+fn numbered<'a>(message: &'a str, name: &str) -> Option<&'a str> {
+    let rest = message.strip_prefix(name)?;
+    let after = rest.trim_start_matches(is_digit);
+    (after.len() < rest.len()).then_some(after)
+}
+
+/// What follows `[sdb] `.
+fn without_name(body: &str) -> &str {
+    named(body).and_then(|name| body.get(name.len() + 2..)).map_or(body, str::trim_start)
+}
+
+/// The name in `[sdb] ...`.
+fn named(body: &str) -> Option<&str> {
+    let (name, _) = body.strip_prefix('[')?.split_once(']')?;
+    is_word(name).then_some(name)
+}
+
+/// What is said of a command: behind its tag, and behind what the driver was about.
+fn of_command(body: &str) -> &str {
+    let body = numbered(body, "tag#").map_or(body, str::trim_start);
+    let numbered = body.strip_prefix("UNKNOWN(0x").and_then(|rest| rest.split_once(") "));
+    let body = numbered.map(|(_, rest)| rest).or(body.strip_prefix("FAILED ")).unwrap_or(body);
+    let about = body.find(FAILED).filter(|at| *at < "Synchronize Cache(10) ".len());
+    about.and_then(|at| body.get(at + " failed: ".len()..)).unwrap_or(body)
+}
+
+/// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
+pub(super) fn scsi_disk(message: &str) -> Option<&str> {
+    names::address(message)?;
+    named(message.split_once(": ")?.1)
+}
+
+/// What the SCSI layer says of a command, if it is that which speaks.
+pub(super) fn of_scsi(message: &str) -> Option<&str> {
+    let (logger, body) = heading(message);
+    (logger == L::Scsi).then_some(body)
+}
+
+impl KnownMessage {
+    fn fits(&self, logger: Logger, body: &str) -> bool {
+        let Some((first, others)) = self.words.split_first() else { return false };
+        let Some(mut rest) = body.strip_prefix(first).filter(|_| self.loggers.contains(&logger))
+        else {
+            return false;
+        };
+        others.iter().all(|word| match rest.split_once(word) {
+            // Drivers print neither between their words; names that others chose stand behind them.
+            Some((between, after)) if !between.contains(['=', '"']) => {
+                rest = after;
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// A message of this kind, made up.
+    fn example(&self, logger: Logger) -> String {
+        logger.example().to_string() + &self.words.join(" 0x1 ")
+    }
+}
+
+impl Logger {
+    /// How one of its messages begins.
+    fn example(self) -> &'static str {
+        match self {
+            L::Aacraid => "aacraid: ",
+            L::Ahci => "ahcich3: ",
+            L::Ata => "ata3.00: ",
+            L::Block => "blk_update_request: ",
+            L::Cam => "(ada0:ahcich0:0:0:0): ",
+            L::Drbd => "drbd r0 peer: ",
+            L::Illumos => "/pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5): ",
+            L::Iscsi => "connection8:0: ",
+            L::Megaraid => "megaraid_sas 0000:03:00.0: ",
+            L::MmcBlock => "mmcblk0: ",
+            L::MmcHost => "mmc0: ",
+            L::Mpt => "mpt3sas_cm0: ",
+            L::MrSas => "mr_sas0: ",
+            L::Nvme => "nvme nvme0: ",
+            L::Other => "",
+            L::Pci => "pcieport 0000:00:1d.0: ",
+            L::Scsi => "sd 4:0:0:0: [sda] tag#3 ",
+            L::ThreeWare => "3w-9xxx: scsi0: ",
+            L::Usb => "usb 1-1: ",
+            L::Xhci => "xhci_hcd 0000:00:14.0: ",
+        }
+    }
+
+    /// What `SUBSYSTEM=` of /dev/kmsg may be for a message that begins so; empty where drivers print without a device.
+    fn subsystems(self) -> &'static [&'static str] {
+        match self {
+            L::Scsi => &["scsi"],
+            L::Usb => &["usb"],
+            L::Nvme => &["nvme", "nvme-subsystem", "nvme-generic", "pci", "block"],
+            L::MmcBlock | L::MmcHost => &["mmc", "mmc_host", "platform", "block"],
+            L::Pci | L::Megaraid | L::Aacraid | L::Mpt => &["pci", "pci_express", "scsi"],
+            L::Xhci => &["pci", "platform"],
+            L::Ata => &["ata_port", "ata_link", "ata_device", "scsi", "pci", "platform"],
+            L::Iscsi => &["iscsi_connection", "scsi"],
+            L::Block | L::Drbd => &["block"],
+            _ => &[],
+        }
+    }
+
+    /// Whether its messages always name their device to /dev/kmsg (`dev_printk` of drivers/base/core.c).
+    fn names_its_device(self) -> bool {
+        matches!(self, L::Scsi | L::Usb)
+    }
+}
+
+/// What /dev/kmsg says of the device that a message is about.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Dictionary<'a> {
+    /// `SUBSYSTEM=`; empty if there is none.
+    pub(super) subsystem: &'a str,
+    /// `DEVICE=`; empty if there is none.
+    pub(super) device: &'a str,
+    /// Whether this log has such fields at all.
+    pub(super) is_kept: bool,
+}
+
+impl Dictionary<'_> {
+    /// Whether a message may be of that logger.
+    pub(super) fn allows(self, message: &str) -> bool {
+        let (logger, _) = heading(message);
+        if self.subsystem.is_empty() {
+            return !(self.is_kept && logger.names_its_device());
+        }
+        // `+scsi:4:0:0:0` is what stands behind the driver's name; others are numbers.
+        let name = self.device.strip_prefix('+').and_then(|device| device.split_once(':'));
+        let begins = name.is_none_or(|(_, name)| {
+            let said = message.split_once(' ').map(|(_, rest)| rest);
+            said.and_then(|said| said.strip_prefix(name)).is_some_and(|rest| rest.starts_with(':'))
+        });
+        begins && logger.subsystems().contains(&self.subsystem)
+    }
+}
+
+/// The kind of a message.
+pub(super) fn kind(message: &str) -> Option<MessageKind> {
+    if is_of_a_hung_task(message) {
+        return Some(K::HungTask);
+    }
+    if begins_with_a_task(message) {
+        return None;
+    }
+    let (logger, body) = heading(message);
+    let known = KNOWN.iter().find(|known| known.fits(logger, body)).map(|known| known.kind);
+    known.or_else(|| returned(logger, body)).or_else(|| of_a_port(logger, body))
+}
+
+/// Whether a driver speaks that prints no names but its own: a message that may be told apart from the next by its time alone.
+pub(super) fn is_of_a_driver(message: &str) -> bool {
+    const OF_DEVICES: [&str; 12] = [
+        "Direct-Access",
+        "Sequential-Access",
+        "Processor",
+        "CD-ROM",
+        "Enclosure",
+        "RAID ",
+        "Optical",
+        "ATA-",
+        "ATAPI",
+        "CFA",
+        "Model ",
+        "Unknown",
+    ];
+    let (logger, body) = heading(message);
+    let is_driver = !matches!(logger, L::Other | L::Usb | L::Pci | L::Xhci | L::Drbd);
+    is_driver && !OF_DEVICES.iter().any(|words| body.starts_with(words)) && !body.contains('"')
+        || message.trim_start().starts_with("md/raid")
+}
+
+/// `INFO: task NAME:PID blocked for more than 120 seconds.`, of late `blocked in I/O wait for more than`. A name has 15 bytes
+/// at most.
+fn is_of_a_hung_task(message: &str) -> bool {
+    const LONGEST: usize = 15 + 1 + 8;
+    let said = message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
+    said.is_some_and(|(task, rest)| {
+        let number = task.rsplit(':').next().and_then(integer);
+        let waits =
+            rest.split_once("for more than ").and_then(|(_, rest)| rest.split_once(" seconds"));
+        number.is_some()
+            && task.len() <= LONGEST
+            && waits.is_some_and(|(seconds, _)| integer(seconds).is_some())
+    })
+}
+
+/// Whether a message begins with a task's name, which its program chooses: `NAME[PID]: segfault at`, `NAME (PID): ...`,
+/// `NAME: page allocation failure`, `NAME invoked oom-killer`, `NAME: attempt to access beyond end of device`.
+fn begins_with_a_task(message: &str) -> bool {
+    /// TASK_COMM_LEN without its end (include/linux/sched.h).
+    const LONGEST: usize = 15;
+    const SAID: [&str; 3] = [
+        ": page allocation failure",
+        ": attempt to access beyond end of device",
+        " invoked oom-killer",
+    ];
+    let numbered = |rest: &str, begin: &str, end: &str| {
+        rest.strip_prefix(begin)
+            .and_then(|rest| rest.split_once(end))
+            .is_some_and(|(number, _)| integer(number).is_some())
+    };
+    let places = message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST);
+    places.filter_map(|at| message.get(at..)).any(|rest| {
+        SAID.iter().any(|words| rest.starts_with(words))
+            || numbered(rest, "[", "]")
+            || numbered(rest, " (", "): ")
+    })
+}
+
+/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x280000
+/// action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
+fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
+    /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
+    const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
+    /// The PHY's readiness changed, and COMWAKE.
+    const PHY: u32 = 1 << 16 | 1 << 18;
+    let said = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
+    let (_, register) = said.split_once(" SErr 0x")?;
+    let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;
+    match bits {
+        _ if bits & LINK != 0 => Some(MessageKind::Link),
+        _ if bits & PHY != 0 => Some(MessageKind::Phy),
+        _ => None,
+    }
+}
+
+/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
+/// `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built without its names.
+fn returned(logger: Logger, body: &str) -> Option<MessageKind> {
+    let number = |mark: &str| {
+        let code = body.strip_prefix(mark).filter(|_| logger == L::Scsi)?;
+        u32::from_str_radix(code.split_whitespace().next()?, 16).ok()
+    };
+    let whole = number("SCSI error: return code = 0x").map(|code| (code >> 16) & 0xff);
+    match whole.or_else(|| number("Result: hostbyte=0x"))? {
+        0x01 => Some(MessageKind::Offline),
+        0x06 | 0x0e | 0x0f => Some(MessageKind::Link),
+        0x03 => Some(MessageKind::Timeout),
+        0x07 | 0x08 => Some(MessageKind::Controller),
+        _ => None,
+    }
+}
+
+/// A message of each known kind by each of its loggers, made up.
+pub(super) fn examples() -> impl Iterator<Item = String> {
+    let of = |known: &'static KnownMessage| {
+        known.loggers.iter().map(move |logger| known.example(*logger))
+    };
+    let hung = "INFO: task kworker/u8:1:77 blocked for more than 120 seconds.";
+    KNOWN.iter().flat_map(of).chain([hung.to_string()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_of_its_kind_and_no_tasks_name() {
+        let begins = [
+            "[812]: segfault at 0 ip 0000000000401136 sp 00007ffd0 error 4 in ",
+            ": page allocation failure: order:0, mode:0xcc0(GFP_KERNEL), nodemask=(null),cpuset=",
+            " (812): drop_caches: 3",
+            " invoked oom-killer: gfp_mask=0xcc0, order=0, oom_score_adj=0",
+            ": attempt to access beyond end of device",
+            "[812] general protection fault ip:401136 sp:7ffd0 error:0 in ",
+        ];
+        for known in KNOWN {
+            for logger in known.loggers {
+                let example = known.example(*logger);
+                assert!(kind(&example).is_some(), "{example}");
+                assert!(examples().any(|one| one == example));
+                // A program may call itself as such a message begins, and its file and its group as it goes on.
+                for length in 1..=15 {
+                    let Some(name) = example.get(..length) else { continue };
+                    let rest = example.get(length..).unwrap_or_default();
+                    for begin in begins {
+                        for end in [rest, &example] {
+                            let forged = format!("{name}{begin}{end}");
+                            assert_eq!(kind(&forged), None, "{forged}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_task_may_have_any_name_and_hang() {
+        for name in
+            ["jbd2/sda1-8", "FwgThread OpFor", "(timeout)", "a blocked b:1", "SATA link down"]
+        {
+            let message = format!("INFO: task {name}:77 blocked for more than 120 seconds.");
+            assert_eq!(kind(&message), Some(MessageKind::HungTask), "{message}");
+        }
+        let waits = "INFO: task dd:7 blocked in I/O wait for more than 122 seconds.";
+        assert_eq!(kind(waits), Some(MessageKind::HungTask));
+    }
+
+    #[test]
+    fn fields_of_a_record_are_those_of_its_device() {
+        let fields = |subsystem, device| Dictionary { subsystem, device, is_kept: true };
+        let said = "sd 4:0:0:0: [sda] Sense Key : Medium Error [current]";
+        assert!(fields("scsi", "+scsi:4:0:0:0").allows(said));
+        assert!(!fields("scsi", "+scsi:5:0:0:0").allows(said));
+        assert!(!fields("usb", "c189:1").allows(said));
+        // The SCSI layer always names its device.
+        assert!(!fields("", "").allows(said));
+        assert!(Dictionary::default().allows(said));
+        assert!(fields("", "").allows("I/O error, dev sda, sector 8 op 0x0:(READ)"));
+        assert!(!fields("usb", "c189:1").allows("I/O error, dev sda, sector 8 op 0x0:(READ)"));
+        assert!(fields("nvme", "c240:0").allows("nvme nvme0: I/O 27 QID 3 timeout, aborting"));
+    }
+}
