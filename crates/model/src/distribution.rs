@@ -17,7 +17,7 @@ pub struct Distribution {
     pub start: Option<Time>,
     /// How long it was. A source that says how long a run of N took says it here.
     pub length: Option<Nanos>,
-    /// The size of every request, bytes, if the source filtered on it or knows it.
+    /// The size of every request, bytes, if the source filtered on it or knows it; of counters their mean size.
     pub bytes: Option<u32>,
     /// What else the source said of it (a filter, a flag set, a wait event).
     pub label: Option<Name>,

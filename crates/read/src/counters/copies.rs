@@ -117,13 +117,22 @@ impl Copies {
                 }
             };
             let device = sink.device(&counters.name);
+            // An unknown rate is none, and not 0.
+            if delta.length.is_none() {
+                delta.distributions(device).into_iter().for_each(|known| sink.distribution(known));
+                continue;
+            }
             let mut interval = delta.interval(device);
             interval.start = start.map(|start| Time::from_ns(start.ns()));
             sink.interval(interval);
         }
         if self.copies > 0 && length.is_none() && !self.untimed {
             self.untimed = true;
-            warn(sink, "", "no time between copies: waits are known, rates are not");
+            warn(
+                sink,
+                "",
+                "no time between copies: counts and mean waits are known, rates are not",
+            );
         }
         self.copies += 1;
         self.earlier =

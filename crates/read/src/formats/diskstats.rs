@@ -16,7 +16,7 @@
 //! with discards (Linux 4.18), 20 with flushes (Linux 5.5). Further fields are read over.
 //!
 //! ## Traps
-//! Without times between the copies there are no rates, only mean waits. A single copy counts
+//! Without times between the copies there are no rates, only counts and mean waits. A single copy counts
 //! since boot. The millisecond fields wrap at 2^32 and are unwrapped when the result is
 //! plausible; a counter that fell otherwise is a reset, and a device of which all counters fell
 //! was replaced: both are noted and give no averages. Busy time was exact before Linux 5.0, is

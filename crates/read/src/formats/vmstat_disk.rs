@@ -175,19 +175,22 @@ mod tests {
              sdb        0      0       0       0      0      0       0       0      0      0\n\
              sda     1100      0   88000    7000    250      0    2000    1400      2      8\n\
              sdb        0      0       0       0      0      0       0       0      0      0\n";
-        let only = |text: &str| {
-            let recording = read(text);
-            let [row] = &recording.listings[0].intervals[..] else {
-                panic!("{:?}", recording.listings[0].intervals)
-            };
-            row.clone()
-        };
-        let timed = only(&format!("$ vmstat -d 5 2\n{table}"));
+        let timed = read(&format!("$ vmstat -d 5 2\n{table}"));
+        let [timed] = &timed.listings[0].intervals[..] else { panic!("{timed:?}") };
         let reads = timed.of(Op::Read).unwrap();
         assert_eq!((reads.ios_per_s, reads.await_ns), (20.0, Some(2e7)));
         assert_eq!(timed.of(Op::Write).and_then(|writes| writes.await_ns), Some(2e7));
-        let untimed = only(table);
-        assert!(untimed.rates.is_empty());
-        assert_eq!(untimed.await_ns, Some(2e7));
+        // Without a time there is no rate, and what was counted is kept.
+        let untimed = read(table);
+        assert!(untimed.listings[0].intervals.is_empty(), "{untimed:?}");
+        let counted = untimed.listings[0].distributions.iter().map(|known| {
+            (known.op, known.histogram.count(), known.histogram.mean_ns(), known.bytes)
+        });
+        let counted: Vec<_> = counted.collect();
+        let mean = Some((2e7, true));
+        assert_eq!(
+            counted,
+            [(Some(Op::Read), 100, mean, Some(40_960)), (Some(Op::Write), 50, mean, Some(4096))]
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! What happened between two readings of the counters: wraps, resets, rates.
 
-use iowhy_model::{DeviceId, Interval, Layer, Nanos, Op, Rates};
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Histogram, Interval, Layer, Nanos, Op, Rates, Stage,
+};
 
 use super::{Counters, Counts};
 
@@ -73,6 +75,24 @@ impl Delta {
     /// Requests completed, flushes left out: their carriers are counted as writes.
     pub fn ios(&self) -> u64 {
         sum(self.data().map(|counts| counts.ios))
+    }
+
+    /// What completed, counted, with the mean wait of each operation: what is left of a delta without a length.
+    pub fn distributions(&self, device: DeviceId) -> Vec<Distribution> {
+        let counted = self.counts.iter().filter_map(|(op, counts)| {
+            let mean_ns = mean_ns(counts.ms?, counts.ios)?;
+            let mut histogram =
+                Histogram::from_counts(Edges::new(vec![0, u64::MAX])?, vec![counts.ios])?;
+            histogram.sum_ns = Some(mean_ns * counts.ios as f64);
+            let mut known = Distribution::new(device, Layer::Block, Stage::Total, histogram);
+            known.op = Some(*op);
+            let bytes =
+                counts.sectors.map(|sectors| sectors.saturating_mul(512) / counts.ios.max(1));
+            known.bytes =
+                bytes.and_then(|bytes| u32::try_from(bytes).ok()).filter(|bytes| *bytes > 0);
+            Some(known)
+        });
+        counted.collect()
     }
 
     /// The delta as rates and means. Without a length there are no rates, only the mean wait.
