@@ -75,6 +75,9 @@ const LABELS: &[&str] = &[
     "Internal Bitmap",
 ];
 
+/// Labels with one.
+const STATED: [&str; 3] = ["State", "Raid Devices", "Active Devices"];
+
 /// Lines from the state to the count of active devices in a piece of `mdadm --detail`.
 const NEAR: usize = 2;
 /// States of an array (mdadm's Detail.c).
@@ -104,7 +107,9 @@ fn sniff(lines: &[&str]) -> Sniff {
         [first, second, ..] if detail(first).is_some() => {
             let text = second.trim();
             let label = text.split_once(':').map(|(label, _)| label.trim());
-            Sniff::from(matches!(label, Some("Version" | "Container")))
+            Sniff::from(
+                label.is_some_and(|label| LABELS.contains(&label) || STATED.contains(&label)),
+            )
         }
         [first, rest @ ..] if excerpt(first) => match rest.last() {
             Some(last) if last.trim().starts_with("Active Devices :") => Sniff::Yes,

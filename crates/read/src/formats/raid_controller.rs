@@ -285,7 +285,12 @@ fn begins(text: &str) -> bool {
     label.is_some() && text.contains("Non-Volatile Cache status:")
         || matches!(
             label,
-            Some("Current Cache Policy" | "Battery/Capacitor Status" | "Predictive Failure Count")
+            Some(
+                "Current Cache Policy"
+                    | "Default Cache Policy"
+                    | "Battery/Capacitor Status"
+                    | "Predictive Failure Count"
+            )
         )
         || text.starts_with("BBU status for Adapter:")
         || text == "IR Volume information"
