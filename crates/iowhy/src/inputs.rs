@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iowhy_model::{Recording, Sink, Tally};
+use iowhy_model::{Recording, Sink, Tally, Unread};
 use iowhy_read::{Format, Scan};
 use iowhy_store::Store;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -100,6 +100,9 @@ impl Files {
                 }
                 Err(error) => {
                     failed += 1;
+                    if let Some(unread) = as_unread(input, &error) {
+                        sink.unread(unread);
+                    }
                     messages::error(&error);
                 }
             }
@@ -157,6 +160,18 @@ impl Files {
         let files = self.files.iter().cloned().chain(stdin);
         files.map(|file| (file.display().to_string(), open(&file)))
     }
+}
+
+/// An input that the user named and that was not read: nobody knows what it says of the disks of the others (0040). One that
+/// is empty says nothing.
+fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
+    let (lines, reason) = match error.downcast_ref::<iowhy_read::Error>() {
+        Some(iowhy_read::Error::Empty { .. }) => return None,
+        Some(iowhy_read::Error::Nothing { lines, .. }) => (*lines, "nothing in it was recognised"),
+        _ => (1, "it could not be read"),
+    };
+    let (lines, reason) = ((1, lines.max(1)), reason.to_string());
+    Some(Unread { input, lines, text: String::new(), format: None, reason })
 }
 
 /// What an input turned out to be.
