@@ -8,6 +8,7 @@ pub mod complaint;
 pub mod confidence;
 pub mod forecast;
 pub mod freezes;
+pub mod fullness;
 pub mod medium_readings;
 pub mod mounts;
 pub mod observations;

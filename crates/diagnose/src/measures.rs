@@ -37,6 +37,7 @@ pub mod spread;
 pub mod stall;
 pub mod step_fit;
 pub mod steps;
+pub mod tail;
 pub mod transfer;
 #[cfg(test)]
 pub mod trials;

@@ -6,13 +6,15 @@ pub mod impact;
 pub mod own_load;
 pub mod subjects;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Evidence, Family, Finding, Inference, Level, Listing, STANDS, Severity, Verdict,
+    Evidence, Family, Finding, Inference, Interval, Level, Listing, STANDS, Severity, Verdict,
 };
 
 use crate::analysis::Analysis;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, RankedFindings, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
@@ -46,6 +48,8 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
+/// Share of the time with something in flight below which a disk is not what is waited for (a choice).
+const IDLE: f64 = 0.1;
 /// What a clean bill for the disks beside the one that lost time is worth: less than any answer about
 /// that one.
 const BESIDE: f64 = 100.0;
@@ -156,32 +160,43 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
         if lost < MATTERS_LITTLE * most_lost { weight / 2.0 } else { weight }
     };
     let rank = |finding: &Finding| match finding.stands() {
+        _ if clears_others(analysis, finding) => 2,
         true => 0,
         false if finding.explained_by.is_none() => 1,
         false => 2,
     };
-    findings.sort_by(|a, b| {
-        rank(a)
-            .cmp(&rank(b))
-            .then(weight(b).total_cmp(&weight(a)))
-            .then(a.verdict.cmp(&b.verdict))
-            .then(a.subject.device.cmp(&b.subject.device))
+    findings.sort_by_cached_key(|finding| {
+        let weight = Reverse(weight(finding).max(0.0).to_bits());
+        (rank(finding), weight, finding.verdict, finding.subject.device)
     });
 }
 
-/// Whether a clean bill leaves out the disk of its input that lost most: it then answers nobody.
+/// Whether a clean bill leaves out a disk of its input that waits or is full: it then answers nobody, and leads no
+/// page.
 fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) =
         finding.subject.listings.first().filter(|_| finding.verdict == Verdict::Healthy)
     else {
         return false;
     };
-    let here = analysis.lost.iter().filter(|(input, _, _)| *input == analysis.input(*place));
-    let worst = here.max_by(|a, b| a.2.total_cmp(&b.2));
-    worst.is_some_and(|(_, disk, lost)| {
-        let cleared = finding.evidence.iter().any(|known| known.disk.as_ref() == Some(disk));
-        !cleared && *lost > COMPLAINED_OF
-    })
+    let input = analysis.input(*place);
+    let own = finding.subject.device.map(|device| analysis.disk(device));
+    let cleared = |disk: &String| {
+        own.as_ref() == Some(disk)
+            || finding.evidence.iter().any(|known| known.disk.as_ref() == Some(disk))
+    };
+    let places = 0..analysis.recording.listings.len();
+    let here = places.filter(|place| analysis.input(*place) == input);
+    let rows: Vec<&IntervalSample> =
+        here.flat_map(|place| analysis.rows_in(place)).flatten().collect();
+    // What waits while hardly anything is in flight on the disk waits above it: a pool, a throttle.
+    let idle = |disk: &String| {
+        let mut own = rows.iter().filter(|row| row.disk == *disk).peekable();
+        own.peek().is_some() && own.all(|row| row.interval.busy.is_some_and(|busy| busy < IDLE))
+    };
+    let lost = analysis.lost.iter().filter(|(of, _, lost)| *of == input && *lost > COMPLAINED_OF);
+    lost.map(|(_, disk, _)| disk).any(|disk| !cleared(disk) && !idle(disk))
+        || rows.iter().any(|row| row.is_full() && !cleared(&row.disk))
 }
 
 /// Excess waiting per second by the disk a finding is about.
@@ -299,17 +314,26 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     })
 }
 
-/// Rows of the disk that has most of them, among those a finding is about: how often anything was seen.
+/// Rows of the disk that has most of them, among those a finding is about: how often anything was seen. The row before,
+/// once more, is a copy.
 fn rows_of_a_disk(analysis: &Analysis, finding: &Finding) -> usize {
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
     let own = finding.subject.device.map(|device| analysis.disk(device));
-    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counted: BTreeMap<&str, (usize, &Interval)> = BTreeMap::new();
     for row in analysis.intervals.iter().filter(|row| rests_on(&row.listing)) {
         if own.as_ref().is_none_or(|own| *own == row.disk) {
-            *counted.entry(&row.disk).or_default() += 1;
+            let (rows, last) = counted.entry(&row.disk).or_insert((1, row.interval));
+            *rows += usize::from(!is_copied(last, row.interval));
+            *last = row.interval;
         }
     }
-    counted.into_values().max().unwrap_or(0)
+    counted.into_values().map(|(rows, _)| rows).max().unwrap_or(0)
+}
+
+/// Whether two rows are one: not even their hundredths differ.
+fn is_copied(a: &Interval, b: &Interval) -> bool {
+    (&a.rates, &a.mixed, a.await_ns, a.queue_len, a.busy)
+        == (&b.rates, &b.mixed, b.await_ns, b.queue_len, b.busy)
 }
 
 /// Whether control groups limit a disk that a finding clears: what a throttle holds back waits before any

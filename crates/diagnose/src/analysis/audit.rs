@@ -70,6 +70,17 @@ pub enum Contradiction {
         /// What is said to be in flight, or how long a request waited, s.
         value: Absurd,
     },
+    /// A request counts as in flight all the time that is none of those that completed.
+    Phantom {
+        /// The place of the device's first interval in its listing.
+        interval: usize,
+        /// Rows, all of which show it.
+        rows: usize,
+        /// Mean queue length as printed, of which so many are in flight all the time.
+        queue_len: f64,
+        /// What the requests that completed need in flight at most, rate times latency.
+        needed: f64,
+    },
     /// All waits together are longer than the run that contained them.
     Overrun {
         /// The place of the distribution in its listing.
@@ -102,7 +113,8 @@ pub enum Absurd {
 /// Express Base Specification); and a mean wait beyond any time limit and its retries (a choice: SCSI's
 /// 30 s six times over is 3 minutes).
 const MOST_IN_FLIGHT: f64 = 1e6;
-const LONGEST_WAIT_S: f64 = 3600.0;
+/// Such a mean wait, s.
+pub const LONGEST_WAIT_S: f64 = 3600.0;
 /// Requests per second that no block device completes: a hundred times what a driver without a device does on a large
 /// machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
@@ -141,6 +153,8 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
                 inconsistencies.push(Inconsistency { listing, kind });
             }
         }
+        let found = phantoms(known).into_iter();
+        inconsistencies.extend(found.map(|kind| Inconsistency { listing, kind }));
         for (place, distribution) in known.distributions.iter().enumerate() {
             // A watcher of the whole system (it knows when it began) sees many waits side by side.
             if distribution.layer == Layer::Block || distribution.start.is_some() {
@@ -168,6 +182,56 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
         }
     }
     inconsistencies
+}
+
+/// Busy all the time, in so many rows, while what completed was in flight for at most so much of it, a tick of the clock
+/// added to each (choices; update_io_ticks of block/blk-core.c counts whole ticks from 5.0 on, of 10 ms at most).
+const ALWAYS_BUSY: f64 = 0.99;
+const PHANTOM_ROWS: usize = 3;
+const HARDLY: f64 = 0.5;
+const TICK_S: f64 = 0.01;
+/// And a queue that is longer by a whole number, the same in every row: figures are printed to a hundredth.
+const WHOLE: f64 = 0.02;
+
+/// Devices that are busy in every row with requests that never complete, while others come and go at once: the kernel's
+/// counter of requests in flight has lost an end, or a request hangs.
+fn phantoms(listing: &Listing) -> Vec<Contradiction> {
+    let mut found: Vec<Contradiction> = Vec::new();
+    let mut rows_of: HashMap<DeviceId, Option<(usize, usize, f64, f64)>> = HashMap::new();
+    let mut order: Vec<DeviceId> = Vec::new();
+    let rows = listing.intervals.iter().enumerate();
+    for (place, row) in rows.filter(|(_, row)| row.layer == Layer::Block && !row.since_boot) {
+        let known = rows_of.entry(row.device).or_insert_with(|| {
+            order.push(row.device);
+            Some((place, 0, 0.0, 0.0))
+        });
+        let Some((first, rows, whole, most)) = known.take() else { continue };
+        *known = phantom(row)
+            .filter(|(now, _)| rows == 0 || *now == whole)
+            .map(|(now, needed)| (first, rows + 1, now, needed.max(most)));
+    }
+    for device in order {
+        if let Some(Some((interval, rows, queue_len, needed))) = rows_of.remove(&device)
+            && rows >= PHANTOM_ROWS
+        {
+            found.push(Contradiction::Phantom { interval, rows, queue_len, needed });
+        }
+    }
+    found
+}
+
+/// How many are in flight in a row that none of its requests was, and what these need.
+fn phantom(row: &Interval) -> Option<(f64, f64)> {
+    row.busy.filter(|busy| *busy >= ALWAYS_BUSY)?;
+    let per_s = row.ios_per_s() + row.of(Op::Flush).map_or(0.0, |known| known.ios_per_s);
+    let flushed = row.of(Op::Flush).and_then(|known| Some(known.ios_per_s * known.await_ns?));
+    let needed = (row.ios_per_s() * row.mean_await_ns()? + flushed.unwrap_or(0.0)) / 1e9;
+    let rest = row.queue_len? - needed;
+    let is_so = per_s > 0.0
+        && needed + per_s * TICK_S < HARDLY
+        && (rest - rest.round()).abs() < WHOLE
+        && rest.round() >= 1.0;
+    is_so.then_some((rest.round(), needed))
 }
 
 /// Requests that the runs of a listing have in flight at most, where their source states it: one where

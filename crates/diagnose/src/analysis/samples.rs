@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Op};
+use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Medium, Op};
 
 use crate::analysis::audit;
 use crate::analysis::healthy_times::HealthyTimes;
@@ -109,6 +109,18 @@ impl IntervalSample<'_> {
         let in_flight = self.interval.in_flight.map(|n| n as f64);
         let queue = in_flight.or(self.interval.queue_len).filter(|queue| *queue >= 1.0)?;
         (self.per_s() <= 0.0).then_some(queue)
+    }
+
+    /// Whether it works without a pause and more than one request waits for it at any time: of a device that serves one
+    /// request after the other that is all it can do.
+    pub fn is_full(&self) -> bool {
+        let queued = self.interval.queue_len.is_some_and(|queue| queue > QUEUED);
+        queued && self.interval.busy.is_some_and(|busy| busy > WITHOUT_PAUSE) && self.per_s() > 0.0
+    }
+
+    /// Whether a medium that serves one request after the other is the likeliest: a platter.
+    pub fn is_serial(&self) -> bool {
+        self.s0.odds_of(Medium::Rotational) >= 0.5
     }
 
     /// Mean latency, ms. A latency of 0.00 beside I/O is none: the device keeps no times (md, some
@@ -253,7 +265,9 @@ const SMALL_WRITE: f64 = 65_536.0;
 const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
 /// Busy for all of the interval but the program's own moments (a choice).
-const WITHOUT_PAUSE: f64 = 0.95;
+pub const WITHOUT_PAUSE: f64 = 0.95;
+/// Requests in flight from which on one waits while another is served (a choice: rounding and bursts make 1.2 of one).
+pub const QUEUED: f64 = 2.0;
 const NEAR_A_REVOLUTION: f64 = 0.04;
 
 /// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10

@@ -13,7 +13,10 @@
 //!
 //! ## Rule
 //! Mean latency within three healthy service times at most of nine guesses, or within twice the
-//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Where
+//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Not where a third
+//! of all time is held by requests beyond three times that class, of a trace half of it beyond ten times; nor where a
+//! disk that serves one request after the other works without a pause while two or more wait, and gives no more with a
+//! deeper queue. Where
 //! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
 //! input with a listing that was not read, or with lines about a device that cannot be used, clears
 //! nobody; nor does one whose processors waited for more I/O (iowait) than twice what its disks had in flight.
@@ -36,12 +39,14 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
+use crate::evidence::fullness;
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
 use crate::facts::disk_names;
-use crate::measures::missed_revolution;
+use crate::measures::service::ServiceSpan;
+use crate::measures::{missed_revolution, tail};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -73,6 +78,10 @@ const BY_CHANCE: f64 = 1.645;
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
+/// Share of the time that requests beyond three healthy times of the slowest class may take, where they are counted: the
+/// mean is then theirs and the median another's (a choice). Where single I/Os are known, the same beyond ten healthy times.
+const TAIL_HOLDS: f64 = 1.0 / 3.0;
+const TAIL_HOLDS_MOST: f64 = 0.5;
 /// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that call it slow come
 /// to that, once calibrated.
 const SUSPECTED: f64 = 0.30;
@@ -287,9 +296,13 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let mean_ms = trace.mean_ns() / 1e6;
     let lost = trace.lost_ns() / trace.span_ns();
     let far = TAIL * trace.s0.slowest_ms() * 1e6;
-    let tail = trace.spans.iter().filter(|span| span.latency_ns() > far).count() as f64 / n as f64;
+    let latencies = || trace.spans.iter().map(ServiceSpan::latency_ns);
+    let beyond = || latencies().filter(|ns| *ns > far);
+    let tail = beyond().count() as f64 / n as f64;
+    let holds_most = beyond().sum::<f64>() > TAIL_HOLDS_MOST * latencies().sum::<f64>();
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
-    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), tail > tail_of_chance(n));
+    let is_tailed = tail > tail_of_chance(n) || holds_most;
+    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
@@ -342,7 +355,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let serial = waits.iter().filter(|(_, row)| row.is_waited_for_by_a_writer()).count();
     let waits_revolutions =
         2 * turning.max(serial) >= waits.len() && analysis.may_rotate(row.device);
-    let confidence = if waits_revolutions { 0.0 } else { confidence };
+    // Nor is one well of which more is asked than it does, however alike its rows are.
+    let full = waits.iter().filter(|(_, row)| fullness::is_full(analysis, row)).count();
+    let confidence = if waits_revolutions || 2 * full >= waits.len() { 0.0 } else { confidence };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -373,7 +388,9 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let largest_ms = histogram.max_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e6);
     let few = n >= FEWEST && largest_ms < WITHIN_SLOWEST * sample.s0.slowest_ms();
     let many = n >= EVENTS_NEEDED as u64;
-    let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few));
+    // Few slow ones accuse nobody, but they clear nobody either.
+    let slow = alone && n >= FEWEST && !many && !few;
+    let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few || slow));
     let listing = analysis.listing(sample.listing);
     // What was counted since long ago says nothing of now.
     if listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE) {
@@ -388,11 +405,17 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let far = (TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let tail = histogram.count_from(far.saturating_add(1)) as f64 / n as f64;
     let mean_ms = mean_ns / 1e6;
+    if slow && mean_ms < WITHIN_SLOWEST * sample.s0.slowest_ms() {
+        return None;
+    }
     let (_, by_votes) = sample.s0.votes(|s0| mean_ms < WITHIN * s0);
     let near = (NEAR_TAIL * sample.s0.slowest_ms() * 1e6) as u64;
     let heavy = histogram.count_from(near) as f64 > NEAR_SHARE * n as f64;
     let waits_revolutions = missed_revolution::may_be_revolutions(histogram);
-    let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n);
+    let near_ns = NEAR_TAIL * sample.s0.slowest_ms() * 1e6;
+    let holds = tail::slow_part(histogram, near_ns)
+        .is_some_and(|part| part.mean_ns > near_ns && part.of_time > TAIL_HOLDS);
+    let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n) || holds || slow;
     let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
@@ -409,8 +432,9 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     ];
     let assumption = sample.s0.assumption.clone();
     let told = told("mean", mean_ms, &sample.s0);
+    let readings = medium_readings::of_counts(analysis, sample);
     let listing = sample.listing;
-    Some(Clearance { listing, confidence, evidence, told, assumption, readings: None })
+    Some(Clearance { listing, confidence, evidence, told, assumption, readings })
 }
 
 /// The share beyond that `n` requests of a healthy device show in all but one of twenty captures: with a hundred

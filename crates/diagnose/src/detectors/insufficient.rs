@@ -22,14 +22,15 @@
 //! The command it names, for as long as it names.
 
 use iowhy_model::{
-    Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, STANDS, Unit,
-    Verdict,
+    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, STANDS,
+    Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::arrays;
+use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
 use crate::evidence::observations;
 use crate::evidence::unaccused;
 use crate::facts::probe_listing::ProbeListing;
@@ -89,10 +90,91 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             findings.push(finding(analysis, ranked, input, &open));
         }
     }
+    if !ranked.findings.iter().any(Finding::stands) {
+        findings.extend(starved_rebuilds(analysis));
+    }
     if findings.is_empty() && ranked.findings.is_empty() {
         findings.extend(nothing_to_judge(analysis, ranked));
+    } else if findings.is_empty() && !ranked.findings.iter().any(Finding::stands) {
+        findings.extend(waited_for_io(analysis, ranked));
     }
     findings
+}
+
+/// Rebuilds slower than Linux lets them be: they wait for a member, and slow nobody.
+fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
+    let starved = |name: &str| {
+        let about = analysis.facts.about(None, name);
+        let state = arrays::state_of(about, name);
+        let (speed, reading) = state.below_floor?;
+        let mut finding = new_finding(DETECTOR.verdict, reading.fact.device, vec![reading.listing]);
+        let lacks = state.missing.map_or(String::new(), |(missing, _)| {
+            format!(" is degraded, lacks {} and", phrase::count(missing, "member(s)"))
+        });
+        finding.sentence = format!(
+            "{name}{lacks} does its background work ({}) at {}, below the {} that Linux keeps up beside all other I/O: it \
+             waits itself, so a member is slow or fails",
+            state.action.unwrap_or_default(),
+            phrase::rate(speed),
+            phrase::rate(arrays::FLOOR_BYTES_PER_S)
+        );
+        let bound = Bound::Below(arrays::FLOOR_BYTES_PER_S);
+        let number = (speed, Unit::BytesPerSecond);
+        let what = "speed of the background work";
+        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        finding.confidence = CERTAIN;
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set as low"]);
+        let members = about.last(key::DEVICE_SLAVES).and_then(|known| known.fact.value.words());
+        let members = members.map_or("its members".to_string(), |words| words.join(", "));
+        finding.next_step = vec![
+            format!("`iostat -x 5 2` of {members}: which waits longer than the others?"),
+            format!(
+                "`smartctl -x` of each, and the kernel's log: does one of {members} retry or fail?"
+            ),
+        ];
+        Some(finding)
+    };
+    analysis.facts.disks().filter_map(starved).collect()
+}
+
+/// Share of the time in which tasks wait for I/O that is a finding of its own where no device was seen (a choice: a busy
+/// build host shows a tenth).
+const PRESSED: f64 = 0.2;
+
+/// Tasks wait for I/O, and nothing says for which device.
+fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
+    let places = 0..analysis.recording.listings.len();
+    let pressed = places.filter_map(|place| {
+        let about = analysis.about(place, "");
+        about
+            .machine_number(key::PRESSURE_AVG10.of("io.some"))
+            .filter(|(share, _)| *share > PRESSED)
+    });
+    let (share, reading) = pressed.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![reading.listing]);
+    let about = analysis.about(reading.listing, "");
+    let all = about.machine_number(key::PRESSURE_AVG10.of("io.full")).map(|(share, _)| share);
+    let all =
+        all.map_or(String::new(), |all| format!(", all of them at once {}", phrase::percent(all)));
+    finding.sentence = format!(
+        "tasks waited for I/O {} of the time{all}: the input does not say for which device",
+        phrase::percent(share)
+    );
+    let what = "time in which tasks waited for I/O";
+    let bound = Bound::Above(PRESSED);
+    finding.evidence =
+        vec![cited_held(analysis.recording, &reading, what, (share, Unit::Share), bound)];
+    finding.confidence = CERTAIN;
+    finding.refuted_by = lines(&["the capture below shows disks that are idle"]);
+    finding.next_step =
+        vec![format!("{}: adds the latency of each I/O, by device", phrase::capture("", SECONDS))];
+    let input = analysis.input(reading.listing);
+    let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
+    finding.seen = observations::of(analysis, ranked, input, &spoken_of);
+    let said = Basis::Stated(key::PRESSURE_AVG10.of("io.some"));
+    finding.seen.retain(|known| known.evidence.basis != said);
+    Some(finding)
 }
 
 /// Nothing completed to the end of the listing: a later completion ends a freeze.
@@ -168,11 +250,18 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
 
 /// Listings were read, but none holds an I/O of a block device.
 fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding> {
+    if let Some(waited) = waited_for_io(analysis, ranked) {
+        return Some(waited);
+    }
     let source = &analysis.recording.listings.first()?.source;
     let records = analysis.recording.records();
     let mut finding = new_finding(DETECTOR.verdict, None, vec![0]);
-    let mut rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
-    let known = if rows.any(|row| row.since_boot && row.layer == Layer::Block) {
+    let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
+    let mut rows = rows.filter(|row| row.layer == Layer::Block).peekable();
+    // What was active has been judged or is open: rows that are left are of idle disks.
+    let known = if rows.peek().is_some() && !analysis.intervals.is_empty() {
+        "disks that completed nothing while they were watched"
+    } else if rows.any(|row| row.since_boot) {
         "only averages since boot, which say nothing about the present"
     } else if analysis
         .recording

@@ -12,7 +12,8 @@
 //!
 //! ## Rule
 //! Tasks wait for a processor in more than half of the time, or the host takes more than 15 % of it
-//! (steal). Where disks were measured they must have lost time, and none of them be slow by itself.
+//! (steal). Where disks were measured they must have lost time, and none of them be slow by itself; where each
+//! of them responds like a healthy one (a mean below three healthy service times) it is a note.
 //!
 //! ## Wrong if
 //! What waits for the processor is not what is complained of.

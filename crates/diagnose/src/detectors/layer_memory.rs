@@ -15,7 +15,7 @@
 //! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` takes more than half of a processor, or the kernel's log shows tasks that hung while memory was
 //! freed for them (one alone stays a suspicion). Where disks were measured they must have lost time, and none of them
-//! be slow by itself.
+//! be slow by itself. Beside pressure on I/O it explains no more of the waits than its own pressure is of that.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -89,6 +89,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             first.quantity,
             first.amount.words()
         );
+        finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[
             "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: who uses the memory?",
@@ -96,4 +97,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         ]);
     }
     findings
+}
+
+/// At most what share of the waits for I/O are waits for memory: who waits for a page to come back counts as both.
+fn share_of_io_waits(analysis: &Analysis, finding: &Finding) -> f64 {
+    let Some(place) = finding.subject.listings.first() else { return 1.0 };
+    let about = analysis.about(*place, "");
+    let pressure = |of| about.machine_number(key::PRESSURE_AVG10.of(of)).map(|(share, _)| share);
+    match (pressure("memory.some"), pressure("io.some")) {
+        (Some(memory), Some(io)) if io > memory => memory / io,
+        _ => 1.0,
+    }
 }

@@ -12,23 +12,26 @@
 //!
 //! ## Rule
 //! An array states that it recovers, resynchronises, checks, scrubs or reshapes. Where disks were measured
-//! they must have lost time.
+//! they must have lost time. Linux' software RAID keeps up 1,000 KiB/s of a rebuild (`speed_limit_min`): one that is slower
+//! is no cause, but waits for a slow member itself.
 //!
 //! ## Wrong if
 //! It was as slow before that began.
 //!
 //! ## Next step
-//! Wait for its end, or slow it down while the work is felt.
+//! Wait for its end, or slow it down while the work is felt; never the rebuild of an array that lacks a member.
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::arrays;
 use crate::evidence::builder::{cited_held, lines, new_finding};
 use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
+use crate::phrase;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -62,6 +65,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let reading = FactReading { fact, listing };
             let about = analysis.facts.about(Some(input), &name);
+            let state = arrays::state_of(about, &name);
+            if state.below_floor.is_some() {
+                continue;
+            }
             let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
             let bound = Bound::Above(0.0);
             let number = (1.0, Unit::Count);
@@ -77,10 +84,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     finding.evidence.push(cited(analysis.recording, &reading, what, value, unit));
                 }
             }
+            let array = if name.is_empty() { "an array" } else { &name };
             finding.sentence = format!(
-                "{} runs background work ({said}): it reads or writes all of its members beside the I/O of \
+                "{array} runs background work ({said}): it reads or writes all of its members beside the I/O of \
                  programs",
-                if name.is_empty() { "an array" } else { &name }
             );
             finding.confidence = STATED;
             finding.explained_share = UNKNOWN_SHARE;
@@ -89,6 +96,25 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 "`cat /proc/mdstat` or `zpool status`: when does it end?",
                 "slow it down meanwhile: `/proc/sys/dev/raid/speed_limit_max`, `zpool scrub -p POOL`",
             ]);
+            if let Some((missing, reading)) = state.missing {
+                let what = "members that the array lacks";
+                let number = (missing, Unit::Count);
+                let evidence = cited_held(analysis.recording, &reading, what, number, bound);
+                finding.evidence.insert(0, evidence);
+                let done = state
+                    .done
+                    .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));
+                finding.sentence = format!(
+                    "{array} is degraded: it lacks {}, and background work ({said}{done}) reads or writes the others \
+                     beside the I/O of programs",
+                    phrase::count(missing, "member(s)")
+                );
+                finding.next_step = lines(&[
+                    "let it run: until it ends, the array survives fewer failures, or none. Back up what has no copy",
+                    "which member is missing, and why? `mdadm --detail` or `zpool status`, the kernel's log, `smartctl -x` \
+                     of each member",
+                ]);
+            }
             found.push(finding);
         }
     }

@@ -16,7 +16,8 @@
 //! The observed arrivals are replayed through a healthy device at nine guesses of its service
 //! time; each replay in which more than half of the excess latency stays is a vote. From averages:
 //! mean latency above three healthy service times while busy time per completion is not above
-//! twice. Elasticity of throughput above 0.5 speaks against it.
+//! twice; of a disk that serves one request after the other it is enough that it works without a pause while two or more
+//! wait. Another disk that waits as long for as much makes it surer. Elasticity of throughput above 0.5 speaks against it.
 //!
 //! ## Wrong if
 //! Throughput is flat because a provider caps it or because the disk is slow.
@@ -33,9 +34,9 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::{unqueued, vote_evidence};
+use crate::evidence::fullness;
 use crate::evidence::runs;
 use crate::facts::disk_names;
-use crate::measures::elasticity::{self, Load};
 use crate::measures::replay::Side;
 use crate::phrase;
 
@@ -65,12 +66,11 @@ const QUEUE: f64 = 5.0;
 /// what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
-/// How far apart the depths must be to be two loads: within one the noise of a second's average has
-/// a slope of its own.
-const TWO_LOADS: f64 = 1.5;
-/// No queueing device is steeper than this: throughput cannot grow faster than the number in
-/// flight, and a fall twice as fast has another cause (another load).
-const STEEPEST: f64 = 2.0;
+/// What it adds that a disk works without a pause, and that another waits as long for as much, in nats (choices: a third
+/// and half of a clause that is met twice over); and how near to another "as much" is.
+const WITHOUT_PAUSE: f64 = 1.0;
+const ALIKE: f64 = 1.5;
+const AS_MUCH: f64 = 1.25;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
@@ -112,7 +112,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .max_by(|a, b| a.lost().total_cmp(&b.lost()))
         .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
-    let (votes, confidence) = row.s0.votes(|s0| wait > WAITS * s0 && effective <= SERVED_WELL * s0);
+    let full = fullness::is_full(analysis, row);
+    let (votes, confidence) =
+        row.s0.votes(|s0| (full || wait > WAITS * s0) && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
     let contradicted = analysis.traced_side(row).is_some_and(|side| side != Side::Workload);
     if contradicted || (votes == 0 && against < 5) {
@@ -132,8 +134,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
     {
-        let clause = confidence::above(queue, QUEUE).max(0.0);
-        finding.confidence = confidence::believe(confidence, &[clause]);
+        let by_queue = confidence::above(queue, QUEUE).max(0.0);
+        let by_pause = if full { WITHOUT_PAUSE } else { 0.0 };
+        let by_another = if another_waits_alike(analysis, row) { ALIKE } else { 0.0 };
+        finding.confidence = confidence::believe(confidence, &[by_queue, by_pause, by_another]);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
@@ -146,18 +150,21 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         estimated(&healthy, s0, Unit::Ms, 1, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
+    if let Some(busy) = row.interval.busy.filter(|_| full) {
+        let busy = read_off("busy time (%util)", busy, Unit::Share, 1, source);
+        finding.evidence.insert(0, held(busy, Bound::Above(samples::WITHOUT_PAUSE)));
+    }
     if let Some(queue) = row.interval.queue_len {
         let what = "requests queued or served (aqu-sz)";
-        finding.evidence.push(read_off(what, queue, Unit::Requests, 1, source));
+        let queue = read_off(what, queue, Unit::Requests, 1, source);
+        finding.evidence.push(if full {
+            held(queue, Bound::Above(samples::QUEUED))
+        } else {
+            queue
+        });
     }
-    let loads: Vec<Load> = same_disk(analysis, row);
-    // Points of nearly one depth have no slope to speak of.
-    let depths = || loads.iter().map(|load| load.in_flight).filter(|depth| *depth > 0.0);
-    let (least, most) = (depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max));
-    let slope = elasticity::elasticity(&loads)
-        .filter(|eps| eps.abs() < STEEPEST && most > TWO_LOADS * least);
-    if let Some(eps) = slope {
-        let n = loads.len() as u64;
+    if let Some((eps, rows)) = fullness::elasticity(analysis, row) {
+        let n = rows as u64;
         let what = "elasticity of throughput, d ln X / d ln N";
         finding
             .evidence
@@ -170,24 +177,21 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     Some(finding)
 }
 
-fn usable(row: &IntervalSample) -> bool {
-    row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
+/// Whether another disk waits as long for as much: two that fail alike are less likely than two that are asked too much.
+fn another_waits_alike(analysis: &Analysis, row: &IntervalSample) -> bool {
+    let near = |a: f64, b: f64| a > 0.0 && b > 0.0 && (a / b).max(b / a) < AS_MUCH;
+    analysis.intervals.iter().any(|other| {
+        other.listing == row.listing
+            && other.disk != row.disk
+            && usable(other)
+            && other.interval.start == row.interval.start
+            && near(other.per_s(), row.per_s())
+            && near(other.await_ms().unwrap_or(0.0), row.await_ms().unwrap_or(0.0))
+    })
 }
 
-fn same_disk(analysis: &Analysis, row: &IntervalSample) -> Vec<Load> {
-    analysis
-        .intervals
-        .iter()
-        .filter(|other| {
-            other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
-        })
-        .filter_map(|other| {
-            // Of the time in which there was work: a row that begins or ends within has less of both.
-            let busy = other.interval.busy.filter(|busy| *busy > 0.0).unwrap_or(1.0).min(1.0);
-            let in_flight = other.interval.queue_len? / busy;
-            Some(Load { per_s: other.per_s() / busy, in_flight })
-        })
-        .collect()
+fn usable(row: &IntervalSample) -> bool {
+    row.per_s() > 0.0 && row.agrees && !disk_names::is_stacked(&row.disk)
 }
 
 fn advise(finding: &mut Finding, disk: &str) {

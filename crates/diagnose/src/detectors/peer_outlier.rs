@@ -17,7 +17,7 @@
 //! histograms of one operation and stage. The spread is the peers', never the suspect's: a tail
 //! must not excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3
 //! times the peers'. Of two or three disks with the same rate, size and share of reads (to a tenth), as the
-//! halves of a mirror have, one must be ten times slower than the others, and take 50 ms. A plain three-sigma rule can never fire below eleven disks.
+//! halves of a mirror have, one must be ten times slower than the others, and take 50 ms; of NVMe drives four times and 20 ms. A plain three-sigma rule can never fire below eleven disks.
 //!
 //! ## Wrong if
 //! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour

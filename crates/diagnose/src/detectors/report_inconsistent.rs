@@ -17,7 +17,8 @@
 //! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
 //! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
 //! one request moves faster than any link; or more than a million are in flight, or wait for more than an hour
-//! on average, as where a counter wrapped; or it was busy for more than 110 % of the time over all rows, 130 % in one that
+//! on average, as where a counter wrapped; or it is busy for all of the time in every row, with a whole number more in flight
+//! than what completes needs, as where the kernel's count of requests in flight lost an end; or it was busy for more than 110 % of the time over all rows, 130 % in one that
 //! stands alone; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
 //! as much was in flight. The share it states is not of latency: it is the part of the reported
@@ -30,7 +31,7 @@
 //! Measure again with one tool that sees every I/O.
 
 use iowhy_model::{
-    Bound, Distribution, Finding, Level, Sampling, Source, Stage, Unit, Verdict, key,
+    Bound, DeviceId, Distribution, Finding, Level, Sampling, Source, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::audit::{
@@ -68,6 +69,8 @@ const CERTAIN: f64 = 0.95;
 /// Lines that are no accident of copying, and what a listing without one usable line is worth.
 const FEW_LINES: u64 = 3;
 const UNUSABLE: f64 = 0.75;
+/// Requests in flight that none of those that completed were: flushes, which old kernels do not list, may be they.
+const PHANTOM: f64 = 0.85;
 /// Share of impossible lines from which on the others are in doubt too (a choice).
 const MANY_IMPOSSIBLE: f64 = 0.1;
 /// Requests in flight below which a contradiction is a remark, and what it is worth then: below the bar of
@@ -297,6 +300,10 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             advise(&mut finding, &disk);
             Some(finding)
         }
+        Contradiction::Phantom { interval, rows, queue_len, needed } => {
+            let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
+            Some(phantom(analysis, (inconsistency.listing, known.device), rows, queue_len, needed))
+        }
         Contradiction::TooFast { interval, bytes, await_ms, bytes_per_s } => {
             let known = analysis.listing(inconsistency.listing).intervals.get(interval)?;
             let source = analysis.source(inconsistency.listing);
@@ -374,6 +381,50 @@ fn overrun(
     // The share of the summed waits that cannot have happened within the run.
     finding.explained_share = 1.0 - at_once * took_s / sum_s;
     advise(&mut finding, &disk);
+    finding
+}
+
+/// Busy all the time with what never completes, while all else completes at once.
+fn phantom(
+    analysis: &Analysis,
+    (listing, device): (usize, DeviceId),
+    rows: usize,
+    queue_len: f64,
+    needed: f64,
+) -> Finding {
+    let source = analysis.source(listing);
+    let disk = analysis.disk(device);
+    let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
+    finding.sentence = format!(
+        "{} is not busy: 100 % util and {} in flight stand in every row, while what completes needs {} in flight at most; \
+         the kernel's count of requests in flight leaked, or {}",
+        phrase::disk(&disk),
+        phrase::digits(queue_len),
+        phrase::digits(needed),
+        if queue_len > 1.0 { "requests hang" } else { "a request hangs" }
+    );
+    let n = rows as u64;
+    finding.evidence = vec![
+        held(
+            computed("rows that show it, all", rows as f64, Unit::Count, n, source),
+            Bound::Above(0.0),
+        ),
+        computed("in flight beyond what completes", queue_len, Unit::Requests, n, source),
+        computed("rate times latency, most", needed, Unit::Requests, n, source),
+    ];
+    finding.confidence = PHANTOM;
+    finding.explained_share = 1.0 - needed / (queue_len + needed);
+    finding.refuted_by =
+        lines(&["flushes follow each other without a pause: newer iostat shows them as f/s"]);
+    finding.next_step = vec![
+        format!(
+            "`cat /sys/block/{disk}/inflight` some times: a number that stays is a leak or a request that hangs"
+        ),
+        format!(
+            "`dmesg --ctime | grep -i {disk}`: a request that hangs is reported after 30 s; a leak of the counter ends with \
+             a newer kernel or a reboot"
+        ),
+    ];
     finding
 }
 

@@ -3,7 +3,42 @@
 use iowhy_model::{DeviceId, key};
 
 use crate::analysis::Analysis;
+use crate::facts::About;
+use crate::facts::disk_models;
+use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
+
+/// Linux keeps up so many bytes per second of a rebuild whatever else its members do, if they can do both (`speed_limit_min`,
+/// 1,000 KiB/s by default; drivers/md/md.c).
+pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
+
+/// How an array stands: what it lacks, and the background work that it does.
+pub struct ArrayState<'a> {
+    /// Members that it lacks; at least one where its state only says so.
+    pub missing: Option<(f64, FactReading<'a>)>,
+    /// What it does, in its own words.
+    pub action: Option<String>,
+    /// Share of that which is done, 0 to 1.
+    pub done: Option<f64>,
+    /// Its speed where that is below Linux' floor: the members do not even give that.
+    pub below_floor: Option<(f64, FactReading<'a>)>,
+}
+
+/// The state of an array that facts speak of.
+pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
+    let counted = about.number(key::ARRAY_DEGRADED).filter(|(missing, _)| *missing > 0.0);
+    let said =
+        about.last(key::ARRAY_STATE).filter(|reading| disk_models::is_degraded(reading.text()));
+    let action =
+        about.last(key::ARRAY_ACTION).and_then(|reading| disk_models::rebuilding(reading.text()));
+    let speed = about.number(key::ARRAY_SPEED).filter(|(speed, _)| *speed < FLOOR_BYTES_PER_S);
+    ArrayState {
+        missing: counted.or(said.map(|reading| (1.0, reading))),
+        done: about.number(key::ARRAY_PERCENT).map(|(share, _)| share),
+        below_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
+        action,
+    }
+}
 
 /// Members from which on, and the share of an array's members from which on, errors are no faults of single disks
 /// (choices: two disks of a shelf do fail together, half of it does not).

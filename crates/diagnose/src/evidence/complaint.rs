@@ -1,5 +1,7 @@
 //! What is complained of: time that was lost, or figures that somebody posted because something is slow.
 
+use iowhy_model::{Layer, Listing};
+
 use crate::analysis::Analysis;
 use crate::evidence::confidence::COMPLAINED_OF;
 
@@ -7,6 +9,34 @@ use crate::evidence::confidence::COMPLAINED_OF;
 pub const STATED: f64 = 0.66;
 /// And the share of the excess that it explains, which nobody measured either (choice).
 pub const UNKNOWN_SHARE: f64 = 0.5;
+
+/// Mean latency over the slowest class in question below which a disk is well (docs/METHOD.md, 1 Replay: healthy if L < 3 S0).
+const WELL: f64 = 3.0;
+
+/// Whether disks of the input were measured, and each responds like a healthy one: time adds up where much is asked, and
+/// nobody waits for long.
+pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
+    let here = |listing: usize| analysis.input(listing) == input;
+    // What a program saw above them may wait long all the same.
+    let above = |listing: &Listing| {
+        listing.events.iter().any(|event| event.layer != Layer::Block)
+            || listing.intervals.iter().any(|row| row.layer != Layer::Block)
+    };
+    let mut listings = analysis.recording.listings.iter().enumerate();
+    if listings.any(|(place, listing)| here(place) && above(listing)) {
+        return false;
+    }
+    let traces = analysis.traces.iter().filter(|trace| here(trace.listing));
+    let traces = traces.map(|trace| (trace.mean_ns() / 1e6, trace.s0.slowest_ms()));
+    let rows = analysis.intervals.iter().filter(|row| here(row.listing) && row.per_s() > 0.0);
+    let rows = rows.map(|row| (row.await_ms().unwrap_or(f64::INFINITY), row.s0.slowest_ms()));
+    let counted = analysis.histograms.iter().filter(|sample| here(sample.listing));
+    let counted = counted.filter_map(|sample| {
+        Some((sample.known.histogram.mean_ns()?.0 / 1e6, sample.s0.slowest_ms()))
+    });
+    let mut means = traces.chain(rows).chain(counted).peekable();
+    means.peek().is_some() && means.all(|(mean_ms, s0_ms)| mean_ms < WELL * s0_ms)
+}
 
 /// Whether a disk that `is_of` chooses, by its input and its name, lost time worth a complaint, or none of them was
 /// measured: whoever posts such figures complains.

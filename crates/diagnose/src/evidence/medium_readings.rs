@@ -9,7 +9,7 @@ use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::analysis::samples::IntervalSample;
+use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::baseline::history::HealthyOrigin;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -129,6 +129,17 @@ pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     readings(analysis, row.device, own_ms, &s0)
 }
 
+/// The readings of counts and a mean, of which nothing shows a spread.
+pub fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readings> {
+    let known = &sample.known;
+    let shapeless = known.histogram.edges().buckets() == 1 && known.histogram.max_ns.is_none();
+    let (mean_ns, _) = known.histogram.mean_ns().filter(|_| shapeless)?;
+    let bytes = known.bytes.map_or(4096.0, f64::from);
+    let request = Request { op: known.op.unwrap_or(Op::Read), bytes, sequential: None };
+    let s0 = |medium| HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms();
+    readings(analysis, known.device, mean_ns / 1e6, &s0)
+}
+
 /// The readings of a finding: of any listing and disk that it speaks of.
 fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
     let about = |listing: usize, device: DeviceId| {
@@ -146,7 +157,11 @@ fn of_finding(analysis: &Analysis, finding: &Finding) -> Option<Readings> {
         let of = |row: &IntervalSample| row.await_ms().unwrap_or(0.0);
         of(a).total_cmp(&of(b))
     });
-    worst.and_then(|row| of_row(analysis, row))
+    let counted = analysis.histograms.iter();
+    let counted = counted.filter(|sample| about(sample.listing, sample.known.device));
+    worst
+        .and_then(|row| of_row(analysis, row))
+        .or_else(|| counted.filter_map(|sample| of_counts(analysis, sample)).next())
 }
 
 /// Whether it rests on averages of writes that may be durable, which no flag tells.

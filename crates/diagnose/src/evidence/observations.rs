@@ -11,10 +11,12 @@ use iowhy_model::{
 };
 
 use crate::analysis::Analysis;
-use crate::analysis::audit::AtOnce;
+use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::facts::kernel_log::LogLine;
+use crate::measures::tail;
+use crate::phrase;
 
 /// More than so many nobody reads.
 const MOST: usize = 8;
@@ -236,6 +238,13 @@ fn of_drive() -> Vec<NotableNumber> {
             media,
         ),
         known(
+            key::ARRAY_DEGRADED,
+            "members that the array lacks",
+            0.0,
+            "a degraded array reads more slowly and survives fewer failures, or none: which member failed, and why?",
+            None,
+        ),
+        known(
             key::DEVICE_LATENCY_COMPLAINED,
             "mean latency that the host complained of, longest",
             0.02,
@@ -326,16 +335,17 @@ pub fn of(
     let any = disks.first().map_or("", String::as_str);
     for one in of_machine() {
         let about = analysis.facts.about(Some(input), any);
-        let Some((value, reading)) = about.machine_number(one.key) else { continue };
+        let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
         if value > one.above {
             let evidence = cited(recording, &reading, one.quantity, value, one.unit);
-            let would_mean = one.would_mean.to_string();
+            let would_mean = meaning_here(analysis, input, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict });
         }
     }
     seen.extend(waiting_task(analysis, input, any));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
+    seen.extend(held_by_few(analysis, input, disks));
     seen.extend(longest_of_programs(analysis, input));
     seen.extend(at_most(analysis, input));
     seen.extend(longest_flush(analysis, input));
@@ -358,6 +368,58 @@ pub fn of(
     }
     seen.truncate(MOST);
     seen
+}
+
+/// Times the slowest healthy service from which on a request is one of the tail (docs/METHOD.md, 1 Replay), and the share of
+/// all time that it must hold to be worth a word: that of a clean bill's veto.
+const TAIL_FROM: f64 = 3.0;
+const TAIL_HOLDS: f64 = 1.0 / 3.0;
+/// Of so many the tail is the body.
+const FEW_OF_ALL: f64 = 0.25;
+
+/// A histogram of which a few requests hold a great share of the time.
+fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Observation> {
+    let here = analysis
+        .histograms
+        .iter()
+        .filter(|sample| analysis.input(sample.listing) == input && disks.contains(&sample.disk));
+    let held = here.filter_map(|sample| {
+        let bound_ns = TAIL_FROM * sample.s0.slowest_ms() * 1e6;
+        let part = tail::slow_part(&sample.known.histogram, bound_ns)?;
+        let is_tail = part.mean_ns > bound_ns && part.of_time > TAIL_HOLDS;
+        (is_tail && part.of_requests < FEW_OF_ALL).then_some((sample, part))
+    });
+    let (sample, part) = held.max_by(|a, b| a.1.of_time.total_cmp(&b.1.of_time))?;
+    let slowest = phrase::percent(part.of_requests);
+    let what = format!("time held by the slowest {slowest} of the requests, at least");
+    let (n, source) = (sample.known.histogram.count(), analysis.source(sample.listing));
+    let what = named(&what, &sample.disk, disks);
+    let evidence = computed(&what, part.of_time, Unit::Share, n, source);
+    let would_mean = "the other requests are fast, and the mean is that of a few: a limit that pauses, a device that stalls, or a \
+                      queue now and then"
+        .to_string();
+    Some(Observation { evidence, would_mean, verdict: None })
+}
+
+/// What a number would mean in this input.
+fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f64) -> String {
+    let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
+    let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_LEAST].contains(&one.key);
+    let worked = analysis
+        .intervals
+        .iter()
+        .any(|row| analysis.input(row.listing) == input && row.per_s() > 0.0);
+    let meaning = match one.would_mean {
+        _ if iowait && !worked => {
+            "tasks wait for I/O that no disk shown here does: on another disk or a server, or they are idle waits of \
+             io_uring, which Linux 6.1.39 to 6.14 counts as I/O"
+        }
+        _ if flush && value > LONGEST_WAIT_S => {
+            "probably the machine was suspended meanwhile (over an hour): no disk is waited for so long"
+        }
+        usual => usual,
+    };
+    meaning.to_string()
 }
 
 /// Bytes above which the size of a request is part of its time: 1 ms at 64 MB/s.

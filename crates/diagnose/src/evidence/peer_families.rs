@@ -122,10 +122,17 @@ fn is_twin(a: &Member, b: &Member) -> bool {
 /// and its models say so).
 const TWINS: f64 = 10.0;
 const TWINS_NS: f64 = 50e6;
+/// Of NVMe none is a platter, and models differ by less: so many times slower, and slower than any flash at such a rate (choices).
+const TWINS_OF_FLASH: f64 = 4.0;
+const TWINS_OF_FLASH_NS: f64 = 20e6;
 
 /// Whether a member is that much slower than its peers.
 pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
-    ratio >= TWINS && member.mean_ns >= TWINS_NS
+    let (times, least_ns) = match disk_names::is_nvme(&member.disk) {
+        true => (TWINS_OF_FLASH, TWINS_OF_FLASH_NS),
+        false => (TWINS, TWINS_NS),
+    };
+    ratio >= times && member.mean_ns >= least_ns
 }
 
 /// A disk that does the very same work as this one many times quicker: then it is not the work.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Listing, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
@@ -134,16 +134,21 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             let text = fact.value.text().unwrap_or_default();
             fact.key == key::CONTROLLER_CACHE && disk_models::is_cache_off(text)
         });
-        let Some(fact) = said else { continue };
+        let Some(fact) = said.or_else(|| fell_back(listing)) else { continue };
         let source = analysis.source(place);
         let name = fact.device.map(|device| analysis.recording.device_of(device).name.clone());
         let name = name.unwrap_or_default();
         let mut finding = new_finding(verdict, fact.device, vec![place]);
+        let state = match fact.value.text().unwrap_or_default() {
+            text if fact.key == key::ARRAY_WRITE_CACHE => {
+                format!("{text}, though write-back was configured")
+            }
+            text => text.to_string(),
+        };
         finding.sentence = format!(
-            "the write cache of the controller of {} does not work ({}): each durable write waits for the disks, \
+            "the write cache of the controller of {} does not work ({state}): each durable write waits for the disks, \
              reads do not",
-            phrase::disk(&name),
-            fact.value.text().unwrap_or_default()
+            phrase::disk(&name)
         );
         finding.evidence = vec![held(
             read_off("write caches that are off", 1.0, Unit::Count, 1, source),
@@ -160,6 +165,21 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         found.push(finding);
     }
     found
+}
+
+/// A volume that writes through though write-back was configured, as where the battery of its controller is learning or worn.
+fn fell_back(listing: &Listing) -> Option<&Fact> {
+    let is = |fact: &Fact, word: &str| fact.value.text() == Some(word);
+    listing.facts.iter().find(|now| {
+        let asked = |fact: &Fact| {
+            fact.key == key::ARRAY_WRITE_CACHE_ASKED
+                && fact.device == now.device
+                && is(fact, "write-back")
+        };
+        now.key == key::ARRAY_WRITE_CACHE
+            && is(now, "write-through")
+            && listing.facts.iter().any(asked)
+    })
 }
 
 fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {

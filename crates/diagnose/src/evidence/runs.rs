@@ -210,8 +210,9 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
             let s0 = analysis.healthy_time(run.device, request, None);
             let revolution_ms = 1000.0 / run.per_s;
-            // One after the other the device would need no longer than a healthy one: it keeps pace.
-            let keeps_pace = revolution_ms <= s0.slowest_ms();
+            // From one completion to the next it needs no longer than a healthy one with as many in flight: it keeps pace.
+            let pace_ms = s0.slowest_pace_ms(in_flight);
+            let keeps_pace = revolution_ms <= pace_ms;
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
                 return None;
             }
@@ -252,7 +253,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 ),
                 held(
                     computed("time per completion", revolution_ms, Unit::Ms, 1, source),
-                    Bound::Below(s0.slowest_ms()),
+                    Bound::Below(pace_ms),
                 ),
                 computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
                 estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),

@@ -15,6 +15,9 @@ const BESIDE_A_SUSPECT: f64 = 0.5;
 /// Baseline variants, of 9, that make a device a suspect.
 const MOST: u32 = 5;
 
+/// What a shortage is worth where no disk that was measured is waited for: below the bar of a verdict.
+const NOTE: f64 = 0.25;
+
 /// A fact of the machine, and from what on it is a shortage.
 pub struct Symptom {
     /// The fact.
@@ -94,6 +97,10 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         }
         if only_lately && !waits_for_io(analysis, input) {
             finding.confidence = finding.confidence.min(SHAPE_ALONE);
+        }
+        // Who waits for a processor does not wait for I/O: beside disks that answer well it is a note.
+        if complaint::all_answer_well(analysis, input) {
+            finding.confidence = finding.confidence.min(NOTE);
         }
         finding.evidence = builder.evidence;
         finding.explained_share = UNKNOWN_SHARE;

@@ -66,6 +66,11 @@ pub fn is_cache_off(state: &str) -> bool {
     OFF.iter().any(|word| state.contains(word))
 }
 
+/// Whether an array's state says that it lacks members: `clean, degraded, recovering`.
+pub fn is_degraded(state: &str) -> bool {
+    state.to_ascii_lowercase().split([',', ' ']).any(|word| word == "degraded")
+}
+
 /// What an array says of its work, in lower case, if it is rebuilt or checked now.
 pub fn rebuilding(action: &str) -> Option<String> {
     let action = action.to_ascii_lowercase();

@@ -1,0 +1,47 @@
+//! Whether a disk does all that it can, from averages: it never pauses, requests wait, and a deeper queue brings no more.
+
+use crate::analysis::Analysis;
+use crate::analysis::samples::IntervalSample;
+use crate::facts::disk_names;
+use crate::measures::elasticity::{self, Load};
+
+/// How far apart the depths must be to be two loads: within one the noise of a second's average has
+/// a slope of its own.
+const TWO_LOADS: f64 = 1.5;
+/// No queueing device is steeper than this: throughput cannot grow faster than the number in
+/// flight, and a fall twice as fast has another cause (another load).
+const STEEPEST: f64 = 2.0;
+/// Elasticity below which a device is saturated (docs/METHOD.md, 9 Elasticity and averages).
+const SATURATED: f64 = 0.2;
+
+/// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are; `None` where they are of
+/// one depth, whose points have no slope to speak of.
+pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
+    let loads: Vec<Load> = analysis
+        .intervals
+        .iter()
+        .filter(|other| {
+            other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
+        })
+        .filter_map(|other| {
+            // Of the time in which there was work: a row that begins or ends within has less of both.
+            let busy = other.interval.busy.filter(|busy| *busy > 0.0).unwrap_or(1.0).min(1.0);
+            let in_flight = other.interval.queue_len? / busy;
+            Some(Load { per_s: other.per_s() / busy, in_flight })
+        })
+        .collect();
+    let depths = || loads.iter().map(|load| load.in_flight).filter(|depth| *depth > 0.0);
+    let (least, most) = (depths().fold(f64::INFINITY, f64::min), depths().fold(0.0, f64::max));
+    let slope = elasticity::elasticity(&loads)
+        .filter(|eps| eps.abs() < STEEPEST && most > TWO_LOADS * least)?;
+    Some((slope, loads.len()))
+}
+
+/// Whether a disk that serves one request after the other never pauses in a row while two or more are in flight, and gives no
+/// more with more of them.
+pub fn is_full(analysis: &Analysis, row: &IntervalSample) -> bool {
+    row.is_full()
+        && row.is_serial()
+        && !disk_names::is_stacked(&row.disk)
+        && elasticity(analysis, row).is_none_or(|(slope, _)| slope < SATURATED)
+}
