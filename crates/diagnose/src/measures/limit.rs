@@ -94,7 +94,7 @@ mod tests {
     fn the_kernel_grants_whole_ios_in_a_slice() {
         let of = |limit| granted(limit).map(f64::round).collect::<Vec<_>>();
         assert_eq!(of(7.0), [7.0, 10.0]);
-        assert_eq!(of(19.0), [19.0, 10.0]);
+        assert_eq!(of(19.0), [19.0, 10.0, 20.0]);
         assert_eq!(of(25.0), [25.0, 20.0, 30.0]);
         assert_eq!((of(50.0), of(10.0)), (vec![50.0], vec![10.0]));
         assert_eq!((of(1000.0), of(0.0)), (vec![1000.0], vec![0.0]));
