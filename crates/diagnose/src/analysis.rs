@@ -8,6 +8,7 @@
 //! 3. [`Analysis`]: both, and what follows from all samples together.
 
 pub mod audit;
+pub mod averages;
 pub mod bounds;
 pub mod completeness;
 pub mod device_trace;

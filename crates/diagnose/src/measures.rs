@@ -25,6 +25,7 @@ pub mod missed_revolution;
 pub mod peers;
 pub mod pile;
 pub mod places;
+pub mod plateau;
 pub mod quantisation;
 pub mod ramp;
 pub mod rank_test;
@@ -88,7 +89,7 @@ mod tests {
             let s0 = ODD[random.place(9)] * 1e6;
             let _ = (ramp::ramps(&spans, s0), stall::stalls(&spans, s0));
             let _ = (service::services(&spans, random.place(5)), service::busy_ns(&spans));
-            let _ = replay::vote(&spans, s0, random.unit());
+            let _ = (plateau::plateau(&spans), replay::vote(&spans, s0, random.unit()));
         }
     }
 }

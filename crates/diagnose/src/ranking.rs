@@ -4,6 +4,7 @@ pub mod calibration;
 pub mod guards;
 pub mod impact;
 pub mod own_load;
+pub mod poorer;
 pub mod subjects;
 
 use std::cmp::Reverse;
@@ -68,13 +69,21 @@ fn is_fault(finding: &Finding) -> bool {
 
 /// Ranks what the detectors found: how sure the input makes each, which are one, which explains
 /// which, what holds one back, who comes first; then concludes about the disks that are left.
-pub fn rank(analysis: &Analysis, detectors: &[Detector], found: Vec<Finding>) -> Vec<Finding> {
+/// `poorer` judges the averages of what was traced, and is asked only where what was traced gives no answer.
+pub fn rank(
+    analysis: &Analysis,
+    detectors: &[Detector],
+    mut found: Vec<Finding>,
+    poorer: impl FnOnce() -> Vec<Finding>,
+) -> Vec<Finding> {
+    found.retain(|finding| !guards::contradicts_itself(finding));
     let mut findings = merged(analysis, found);
     own_load::take_out(analysis, &mut findings);
     keep_as_remarks(&mut findings);
     own_load::explain(analysis, &mut findings);
     explain_away(analysis, detectors, &mut findings);
     guards::hold_back(analysis, detectors, &mut findings);
+    poorer::adopt(analysis, &mut findings, poorer);
     order(analysis, &mut findings);
     let mut conclusions = conclude(analysis, detectors, &findings);
     order(analysis, &mut conclusions);

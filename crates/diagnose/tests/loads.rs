@@ -222,3 +222,88 @@ fn load_rw_mix() {
     mixed(&mut capture, "nvme0n1", 0.1, 0.12);
     assert!(of(&capture.judge(), "load.rw-mix").is_empty());
 }
+
+/// So many requests kept in flight for so many ms, of a device that answers some at once, in bunches, and others late, as one with a
+/// cache before it does.
+fn bunched(in_flight: usize, for_ms: f64, late_ms: f64, late_share: f64) -> Vec<Io> {
+    let mut random = iowhy_model::Random::seeded(7);
+    let mut ios = Vec::new();
+    for slot in 0..in_flight {
+        let mut at = slot as f64 * 0.002;
+        while at < for_ms {
+            let tick = 0.4;
+            let took = match random.unit() < late_share {
+                true => late_ms * (0.5 + random.unit()),
+                // Answered with all others of its bunch.
+                false => ((at / tick).floor() + 1.0) * tick - at + 0.001 * random.unit(),
+            };
+            let sector = (random.bits() % 4_000_000) * 128;
+            ios.push(Io::new(Op::Read, sector, 65_536, at, took));
+            at += took + 0.002;
+        }
+    }
+    ios
+}
+
+#[test]
+fn a_device_that_completes_in_bunches_at_an_even_rate_is_saturated_not_slow() {
+    for (in_flight, late_ms, late_share) in
+        [(128, 8.0, 0.35), (128, 4.0, 0.5), (64, 5.0, 0.4), (32, 4.0, 0.9)]
+    {
+        let mut capture = traced(Level::D);
+        pour(&mut capture, "loop2", bunched(in_flight, 400.0, late_ms, late_share));
+        let findings = capture.judge();
+        assert!(accuses(&findings, "load.saturated"), "{in_flight}: {}", brief(&findings));
+        assert!(!blames_a_device(&findings), "{in_flight}: {}", brief(&findings));
+        let depth = cited(&findings, "load.saturated", "requests in flight");
+        assert!((depth / in_flight as f64 - 1.0).abs() < 0.1, "{depth}");
+    }
+    // Near miss: the same with little in flight is no queue.
+    let mut capture = traced(Level::D);
+    pour(&mut capture, "loop2", bunched(2, 400.0, 0.3, 0.3));
+    let findings = capture.judge();
+    assert!(of(&findings, "load.saturated").is_empty(), "{}", brief(&findings));
+}
+
+#[test]
+fn a_flush_among_writes_that_are_as_slow_is_not_to_blame() {
+    // 128 writes in flight of 4 ms each; a program that writes and flushes waits among them.
+    let mut random = iowhy_model::Random::seeded(9);
+    let mut ios = Vec::new();
+    for slot in 0..128 {
+        let mut at = f64::from(slot) * 0.03;
+        while at < 1000.0 {
+            let took = 3.0 + 2.0 * random.unit();
+            ios.push(Io::new(Op::Write, (random.bits() % 4_000_000) * 128, 65_536, at, took));
+            at += took + 0.002;
+        }
+    }
+    let mut at = 0.0;
+    while at < 1000.0 {
+        let flush = 2.0 + random.unit();
+        ios.push(Io::new(Op::Write, 8_000_000, 4096, at, 4.0));
+        ios.push(Io::new(Op::Flush, 0, 0, at + 4.0, flush));
+        at += 4.0 + flush;
+    }
+    for device in ["loop0", "sda", "nvme0n1"] {
+        let mut capture = traced(Level::D);
+        pour(&mut capture, device, ios.clone());
+        let findings = capture.judge();
+        assert!(of(&findings, "load.flush").is_empty(), "{device}: {}", brief(&findings));
+        assert!(accuses(&findings, "load.saturated"), "{device}: {}", brief(&findings));
+    }
+}
+
+#[test]
+fn nobody_is_cleared_beneath_a_queue() {
+    for (queue, ms, cleared) in [(1.0, 0.3, true), (100.0, 0.9, false)] {
+        let mut capture = MadeCapture::averaged();
+        // 4 KiB reads of a disk of unknown kind, which some healthy class answers in so long.
+        for _ in 0..10 {
+            let per_s = queue / ms * 1e3;
+            row(&mut capture, "loop3", 0.95, queue, &[(Op::Read, per_s, ms)]);
+        }
+        let findings = capture.judge();
+        assert_eq!(accuses(&findings, "healthy"), cleared, "{queue}: {}", brief(&findings));
+    }
+}

@@ -9,7 +9,8 @@ use crate::analysis::completeness;
 use crate::analysis::devices::Devices;
 use crate::analysis::groups::{self, Group};
 use crate::analysis::healthy_times::HealthyTimes;
-use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request};
+use crate::baseline::healthy_time::{HealthyServiceTime, OwnTimes, Request, VOTES};
+use crate::measures::plateau::{self, Plateau};
 use crate::measures::regimes;
 use crate::measures::replay::{self, Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
@@ -43,6 +44,8 @@ const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
 /// Share of quick answers that makes a cache, and of those that are neither it nor a seek.
 const HITS: f64 = 0.3;
 const BETWEEN: f64 = 0.1;
+/// Share of the time in which it sought that makes an arm: a device that answers others meanwhile has none.
+const OF_THE_TIME: f64 = 0.5;
 /// From the first quartile to the third of what was sought, over its median: an even spread has a
 /// half and more, a step or a collection of garbage next to nothing. Few tell nothing of it.
 const EVENLY: f64 = 0.25;
@@ -56,6 +59,15 @@ const HALF: f64 = 0.5;
 /// Devices that stall within mostly the same stretches share the cause, if most of what they lost
 /// was lost there.
 const TOGETHER: f64 = 0.5;
+
+/// Requests in flight from which on a queue is the load's doing (a choice: beyond what SATA drives gain from
+/// reordering), and share of the time at the usual pace from which on throughput is even (a choice).
+const DEEP: f64 = 8.0;
+const EVEN: f64 = 0.7;
+/// Mean latency over S0 beyond which requests wait, and healthy servers that a device is worth from which on it serves
+/// several at once (docs/METHOD.md, 1 Replay and 2 Service times).
+pub const WAITS: f64 = 3.0;
+pub const SEVERAL: f64 = 1.9;
 
 /// All completed I/Os of one device in one listing.
 pub struct DeviceTrace {
@@ -77,6 +89,8 @@ pub struct DeviceTrace {
     pub judged: Range<usize>,
     /// The replay of that stretch at nine S0.
     pub vote: Option<Vote>,
+    /// How even its throughput was over that stretch, if it holds enough.
+    pub plateau: Option<Plateau>,
     /// Whether the log lists only a part of what it did: then no shape is drawn from services.
     pub part: bool,
     /// Whether lines are missing by the tool's own word, in a queue: then only those services are any
@@ -156,6 +170,7 @@ impl DeviceTrace {
             .get(replayed)
             .filter(|_| whole)
             .and_then(|part| replay::vote_at(part, s0.votes_ms.map(|ms| ms * 1e6)));
+        let plateau = spans.get(judged.clone()).and_then(plateau::plateau);
         let servers = vote.as_ref().and_then(Vote::middle).map_or(1, |replay| replay.servers);
         let services_ns = if servers > 1 { service::services(&spans, servers) } else { alone_ns };
         let one_arm = servers == 1 && rotates;
@@ -171,6 +186,7 @@ impl DeviceTrace {
             s0,
             judged,
             vote,
+            plateau,
             part,
             lossy,
             cached,
@@ -212,9 +228,25 @@ impl DeviceTrace {
         self.groups.first().map(|(group, _)| group.words())
     }
 
-    /// Whether the replay blames a side, by majority.
+    /// Whom the replay blames, by majority; the load where it saturates the device.
     pub fn side(&self) -> Option<Side> {
-        self.vote.as_ref().map(|vote| vote.winner().0)
+        let side = self.vote.as_ref().map(|vote| vote.winner().0);
+        let (votes, _) = self.saturated();
+        if 2 * votes > VOTES { side.map(|_| Side::Workload) } else { side }
+    }
+
+    /// The plateau that many requests wait on, if there is one.
+    pub fn queued_plateau(&self) -> Option<Plateau> {
+        self.plateau.filter(|known| known.in_flight >= DEEP && known.even >= EVEN)
+    }
+
+    /// At how many of the nine S0 it completes, evenly, as many as several healthy servers would, while more wait than
+    /// these serve; and the confidence that gives. Bunched completions of a device that serves many at once look to
+    /// the replay like services that failed; its throughput does not.
+    pub fn saturated(&self) -> (usize, f64) {
+        let Some(known) = self.queued_plateau() else { return (0, 0.0) };
+        let wait_ms = known.in_flight * known.pace_ns / 1e6;
+        self.s0.votes(|s0| wait_ms > WAITS * s0 && known.pace_ns / 1e6 <= s0 / SEVERAL)
     }
 }
 
@@ -271,6 +303,7 @@ fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
         && share(&|ms| ms < CACHED_MS / 2.0) >= HITS
         && share(&|ms| (CACHED_MS / 2.0..SOUGHT_MS.0).contains(&ms)) <= BETWEEN
         && at(0.95).is_some_and(|ms| ms < SOUGHT_MS.1)
+        && sought.iter().sum::<f64>() > OF_THE_TIME * services.iter().sum::<f64>()
         && evenly()
 }
 

@@ -180,8 +180,14 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let shared = is_a_sum(analysis, trace);
     let held_up = waits_for_discards(analysis, trace) || seeks_for_others(analysis, trace);
     let together = are_slow_together(analysis, trace);
-    let doubted =
-        late || trace.part || may_be_durable(analysis, trace) || shared || held_up || together;
+    let saturated = trace.side() == Some(Side::Workload);
+    let doubted = late
+        || trace.part
+        || may_be_durable(analysis, trace)
+        || shared
+        || held_up
+        || together
+        || saturated;
     finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
     finding.explained_share = middle.device_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Device);

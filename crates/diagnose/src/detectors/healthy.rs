@@ -16,7 +16,7 @@
 //! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Not where a third
 //! of all time is held by requests beyond three times that class, of a trace half of it beyond ten times; nor where a
 //! disk that serves one request after the other works without a pause while two or more wait, and gives no more with a
-//! deeper queue. Where
+//! deeper queue; nor beneath 16 requests or more in flight, at three healthy service times or more. Where
 //! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
 //! input with a listing that was not read, or with lines about a device that cannot be used, clears
 //! nobody; nor does one whose processors waited for more I/O (iowait) than twice what its disks had in flight.
@@ -74,6 +74,10 @@ const TAIL: f64 = 10.0;
 /// twenty.
 const TAIL_SHARE: f64 = 0.01;
 const BY_CHANCE: f64 = 1.645;
+/// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own queue), and requests that
+/// may wait (published bar of a database's operators: sustained queue above 5).
+const DEEP: f64 = 16.0;
+const QUEUE: f64 = 5.0;
 /// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
@@ -302,7 +306,9 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let holds_most = beyond().sum::<f64>() > TAIL_HOLDS_MOST * latencies().sum::<f64>();
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
     let is_tailed = tail > tail_of_chance(n) || holds_most;
-    let confidence = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
+    let judged = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
+    let in_flight = trace.plateau.map_or(0.0, |known| known.in_flight);
+    let confidence = if is_queue(in_flight, mean_ms, &trace.s0) { 0.0 } else { judged };
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
@@ -357,7 +363,10 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
         2 * turning.max(serial) >= waits.len() && analysis.may_rotate(row.device);
     // Nor is one well of which more is asked than it does, however alike its rows are.
     let full = waits.iter().filter(|(_, row)| fullness::is_full(analysis, row)).count();
-    let confidence = if waits_revolutions || 2 * full >= waits.len() { 0.0 } else { confidence };
+    let queue = row.interval.queue_len.unwrap_or(row.per_s() * wait / 1e3);
+    let queued = is_queue(queue / row.interval.busy.unwrap_or(1.0).clamp(0.01, 1.0), wait, &row.s0);
+    let denied = waits_revolutions || queued || 2 * full >= waits.len();
+    let confidence = if denied { 0.0 } else { confidence };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -443,6 +452,14 @@ fn tail_of_chance(n: u64) -> f64 {
     let expected = TAIL_SHARE * n as f64;
     let skew = (BY_CHANCE * BY_CHANCE - 1.0) / 6.0;
     (expected + BY_CHANCE * expected.sqrt() + skew).ceil() / (n as f64).max(1.0)
+}
+
+/// Whether most of a deep queue waits: so many in flight, at so long a mean latency, that more than a sustained queue
+/// wait behind those that a healthy device of the class would have under way at this rate (Little's law). A device whose
+/// requests are all served at once answers each as if it were alone.
+fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
+    let served = in_flight * (s0.median_ms() / mean_ms.max(f64::MIN_POSITIVE)).min(1.0);
+    in_flight >= DEEP && in_flight - served > QUEUE && mean_ms > WITHIN * s0.median_ms()
 }
 
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.

@@ -19,7 +19,8 @@
 //! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the
 //! busy time, or take more than three times as long as plain writes; they take three times what a
 //! plain write should; and they cost at least 5 % of the time watched. Where plain writes or reads
-//! are slow as well, the flushes must still take twice as long as those.
+//! are slow as well, the flushes must still take twice as long as those: what begins and ends while a flush
+//! is under way does not wait for it.
 //!
 //! ## Wrong if
 //! The device says that a flush is done when it is not, or everything else on it is slow too.
@@ -28,7 +29,7 @@
 //! Commit in groups, use a device whose cache survives a power cut, and see whether `write_cache`
 //! says `write back` though the cache is protected.
 
-use iowhy_model::{Bound, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
+use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -100,9 +101,12 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         .collect::<Vec<f64>>();
     let plain_ns = spread::median(&met_none).filter(|_| met_none.len() >= FEWEST);
     let plain_ns = plain_ns.unwrap_or(s0_ns).max(s0_ns);
+    // What overtakes a flush does not wait for it.
+    let held_up = if durability::is_overtaken(&served) { Spans::default() } else { spans };
     let excess =
         |one: &ServedRequest| (one.end_ns.saturating_sub(one.start_ns) as f64 - plain_ns).max(0.0);
-    let behind = |one: &ServedRequest| excess(one).min(spans.covered_ns(one.start_ns, one.end_ns));
+    let behind =
+        |one: &ServedRequest| excess(one).min(held_up.covered_ns(one.start_ns, one.end_ns));
     let others = served.iter().filter(|one| !durable(one)).map(behind).sum::<f64>();
     let own: f64 = served.iter().filter(durable).map(excess).sum();
     let (mine, lost) = (own + others, own / requests.span_ns());
@@ -112,7 +116,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     if !dear
         || !holds
         || lost < confidence::COMPLAINED_OF
-        || all_slow(analysis, requests, &spans, &found)
+        || all_slow(analysis, requests, &held_up, &found)
     {
         return None;
     }
@@ -131,7 +135,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         computed("rate of these", per_s, Unit::PerSecond, n, source),
         computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
         computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
-        held(
+        if_held(
             computed("busy time with a flush in flight", found.busy_share, Unit::Share, n, source),
             Bound::Above(BUSY_SHARE),
         ),
@@ -144,7 +148,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         let count = found.plain as u64;
         finding.evidence.extend([
             computed("median latency of plain writes", plain / 1e6, Unit::Ms, count, source),
-            held(
+            if_held(
                 computed("times a plain write", ratio, Unit::Ratio, n, source),
                 Bound::Above(TIMES_PLAIN),
             ),
@@ -175,6 +179,11 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     });
     advise(&mut finding, &requests.disk);
     Some(finding)
+}
+
+/// One of two numbers of which either is enough: compared with its bound where it is the one that holds.
+fn if_held(evidence: Evidence, bound: Bound) -> Evidence {
+    if bound.holds(evidence.amount.value) { held(evidence, bound) } else { evidence }
 }
 
 fn kind(op: Op, flags: Flags) -> Kind {

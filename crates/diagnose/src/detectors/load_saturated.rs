@@ -14,10 +14,13 @@
 //!
 //! ## Rule
 //! The observed arrivals are replayed through a healthy device at nine guesses of its service
-//! time; each replay in which more than half of the excess latency stays is a vote. From averages:
-//! mean latency above three healthy service times while busy time per completion is not above
-//! twice; of a disk that serves one request after the other it is enough that it works without a pause while two or more
-//! wait. Another disk that waits as long for as much makes it surer. Elasticity of throughput above 0.5 speaks against it.
+//! time; each replay in which more than half of the excess latency stays is a vote. Or at least
+//! eight requests are in flight, throughput is even for 70 % of the time, and at so many of the nine
+//! guesses the mean latency is above three healthy service times while the device completes as many
+//! as two healthy ones would. From averages: mean latency above three healthy service times while
+//! busy time per completion is not above twice; of a disk that serves one request after the other it is
+//! enough that it works without a pause while two or more wait. Another disk that waits as long for as
+//! much makes it surer. Elasticity of throughput above 0.5 speaks against it.
 //!
 //! ## Wrong if
 //! Throughput is flat because a provider caps it or because the disk is slow.
@@ -27,7 +30,7 @@
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
-use crate::analysis::device_trace::DeviceTrace;
+use crate::analysis::device_trace::{DeviceTrace, SEVERAL, WAITS};
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
@@ -35,6 +38,7 @@ use crate::evidence::builder::{computed, estimated, held, lines, new_finding, re
 use crate::evidence::confidence;
 use crate::evidence::forecast::{unqueued, vote_evidence};
 use crate::evidence::fullness;
+use crate::evidence::requesters;
 use crate::evidence::runs;
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
@@ -55,9 +59,7 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Mean latency over S0, and the busy time over S0 beyond which the device is the suspect
-/// (docs/METHOD.md, 1 Replay).
-const WAITS: f64 = 3.0;
+/// Busy time over S0 beyond which the device is the suspect (docs/METHOD.md, 1 Replay).
 const SERVED_WELL: f64 = 2.0;
 /// A persistent queue beyond this is the load's doing, unless the device is slower than any class
 /// in question (published bar of a database's operators: sustained queue above 5).
@@ -79,12 +81,32 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(averaged).chain(runs::deep(analysis, DETECTOR.verdict, false)).collect()
 }
 
+/// What the replay says, or what the throughput does: the surer one.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let lost = trace.lost_ns() / trace.span_ns();
+    if trace.spans.len() < EVENTS_NEEDED || lost < confidence::COMPLAINED_OF {
+        return None;
+    }
+    let found = [by_replay(analysis, trace), by_throughput(analysis, trace)].into_iter().flatten();
+    let mut finding = found.max_by(|a, b| a.confidence.total_cmp(&b.confidence))?;
+    finding.forecast = unqueued(trace);
+    advise(&mut finding, &trace.disk);
+    if let Some((program, share)) = requesters::main_program(analysis, trace.listing, trace.device)
+    {
+        let step = format!(
+            "`{program}` sends {} of its requests: a smaller queue depth there makes each wait less, at the same \
+             throughput",
+            phrase::percent(share)
+        );
+        finding.next_step.splice(0..1, [step]);
+    }
+    Some(finding)
+}
+
+fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let vote = trace.vote.as_ref()?;
     let middle = vote.middle()?;
-    let lost = trace.lost_ns() / trace.span_ns();
-    let undisputed = vote.workload == 0 && vote.device < 5;
-    if trace.spans.len() < EVENTS_NEEDED || lost < confidence::COMPLAINED_OF || undisputed {
+    if vote.workload == 0 && vote.device < 5 {
         return None;
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
@@ -98,8 +120,50 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
     finding.explained_share = middle.workload_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
-    finding.forecast = unqueued(trace);
-    advise(&mut finding, &trace.disk);
+    Some(finding)
+}
+
+/// A device that serves many at once, at its plateau: by Little's law each request waits for those in flight.
+fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let known = trace.queued_plateau()?;
+    let (votes, believed) = trace.saturated();
+    if votes == 0 {
+        return None;
+    }
+    let source = analysis.source(trace.listing);
+    let n = trace.stretch().len() as u64;
+    let (s0, pace_ms) = (trace.s0.median_ms(), known.pace_ns / 1e6);
+    let wait_ms = known.in_flight * pace_ms;
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    let who = requesters::main_program(analysis, trace.listing, trace.device);
+    finding.sentence = format!(
+        "{} is saturated: {} {} requests in flight, so each waits {} though {} complete; a healthy device \
+         needs {} for one alone",
+        phrase::disk(&trace.disk),
+        who.map_or_else(|| "there are".to_string(), |(program, _)| format!("{program} keeps")),
+        phrase::digits(known.in_flight.round()),
+        phrase::ms(wait_ms),
+        phrase::iops(1e3 / pace_ms),
+        trace.s0.range()
+    );
+    let clause = confidence::above(known.in_flight, QUEUE).max(0.0);
+    finding.confidence = confidence::believe(believed, &[clause]);
+    finding.explained_share = (1.0 - s0.max(pace_ms) / wait_ms).max(0.0) * known.even;
+    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
+    finding.evidence = vec![
+        held(
+            computed("requests in flight, mean", known.in_flight, Unit::Requests, n, source),
+            Bound::Above(QUEUE),
+        ),
+        held(computed("mean latency", wait_ms, Unit::Ms, n, source), Bound::Above(WAITS * s0)),
+        held(
+            computed("busy time per completion", pace_ms, Unit::Ms, n, source),
+            Bound::Below(s0 / SEVERAL),
+        ),
+        computed("time at the usual throughput", known.even, Unit::Share, n, source),
+        estimated(&healthy, s0, Unit::Ms, n, source),
+        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+    ];
     Some(finding)
 }
 

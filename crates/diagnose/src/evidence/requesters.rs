@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Finding, Name, Requester};
+use iowhy_model::{DeviceId, Finding, Name, Requester};
 
 use crate::analysis::{Analysis, requests};
 
@@ -17,6 +17,25 @@ type Who = (Option<u32>, Option<Name>, Option<Name>);
 struct WaitByFile {
     ns: f64,
     files: HashMap<Name, f64>,
+}
+
+/// Share of the requests from which on one program is the one that sends them (a choice).
+const MOST_OF_IT: f64 = 0.6;
+
+/// The program that sent most of a device's requests, all its processes together, and its share of them.
+pub fn main_program(
+    analysis: &Analysis,
+    listing: usize,
+    device: DeviceId,
+) -> Option<(String, f64)> {
+    let known = analysis.requests.iter().find(|of| (of.listing, of.device) == (listing, device))?;
+    let mut counted: HashMap<Name, usize> = HashMap::new();
+    for comm in known.events.iter().filter_map(|event| event.comm) {
+        *counted.entry(comm).or_default() += 1;
+    }
+    let (name, n) = counted.into_iter().max_by_key(|(name, n)| (*n, std::cmp::Reverse(*name)))?;
+    let share = n as f64 / known.events.len() as f64;
+    (share >= MOST_OF_IT).then(|| (analysis.recording.text(name).to_string(), share))
 }
 
 /// Names those who waited, in what leads and in whatever stands.

@@ -76,9 +76,47 @@ pub fn flushing(served: &[ServedRequest]) -> Option<FlushCost> {
     })
 }
 
+/// Whether other requests begin and end while a durable one is under way, for most of these: then they do not wait for
+/// it, and a flush that is as slow as they are waits with them.
+pub fn is_overtaken(served: &[ServedRequest]) -> bool {
+    let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
+    let others = || served.iter().filter(|one| !durable(one));
+    let mut starts: Vec<i64> = others().map(|one| one.start_ns).collect();
+    let mut ends: Vec<i64> = others().map(|one| one.end_ns).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let before = |of: &[i64], time: i64| of.partition_point(|other| *other <= time);
+    let is_overtaken = |one: &&ServedRequest| {
+        let ended = before(&ends, one.start_ns);
+        let in_flight = before(&starts, one.start_ns).saturating_sub(ended);
+        before(&ends, one.end_ns).saturating_sub(ended) > in_flight
+    };
+    let (all, overtaken) = (
+        served.iter().filter(durable).count(),
+        served.iter().filter(durable).filter(is_overtaken).count(),
+    );
+    2 * overtaken > all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_begins_and_ends_beside_a_flush_overtakes_it() {
+        let one = |start_ns, end_ns, kind| ServedRequest { start_ns, end_ns, kind };
+        // Two in flight when it begins end after it, as behind a barrier; then four more end within it.
+        let barrier = [
+            one(0, 55, Kind::Plain),
+            one(5, 56, Kind::Plain),
+            one(10, 50, Kind::Flush),
+            one(20, 58, Kind::Plain),
+        ];
+        assert!(!is_overtaken(&barrier));
+        let busy = [12, 20, 28, 36].map(|start| one(start, start + 8, Kind::Plain));
+        assert!(is_overtaken(&[&barrier[2..3], &busy].concat()));
+        assert!(!is_overtaken(&[]));
+    }
 
     #[test]
     fn worked_numbers() {

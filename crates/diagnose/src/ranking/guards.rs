@@ -4,7 +4,7 @@
 //! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
-use iowhy_model::{Family, Finding, STANDS, Verdict, key};
+use iowhy_model::{Bound, Evidence, Family, Finding, STANDS, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::Detector;
@@ -34,6 +34,33 @@ const SHARE: f64 = 0.5;
 /// A disk is as slow as another if it is half as many times slower than its class or more: as far as a
 /// healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
+
+/// How far a number may miss its bound before the clause speaks against the cause as firmly as any clause may: a factor of
+/// two is three nats (docs/METHOD.md, 11 Confidence).
+const MISSED: f64 = 2.0;
+
+/// Whether a cause is refuted by what it states itself: a number on the wrong side of its published bound, by a factor
+/// of two or more, or a cure after which the mean latency would be longer than now.
+pub fn contradicts_itself(finding: &Finding) -> bool {
+    if finding.verdict.accuses_nobody() || finding.verdict.family() == Family::Report {
+        return false;
+    }
+    let worse = finding.forecast.as_ref().is_some_and(|cured| cured.mean > cured.now_mean);
+    let missed =
+        |known: &Evidence| known.bound.is_some_and(|bound| is_missed(bound, known.amount.value));
+    worse || finding.evidence.iter().any(missed)
+}
+
+fn is_missed(bound: Bound, value: f64) -> bool {
+    match bound {
+        Bound::Above(least) => value * MISSED < least,
+        Bound::Below(most) => value > MISSED * most,
+        // Off the middle by that many times what is allowed.
+        Bound::Between(low, high) => {
+            (value - low.midpoint(high)).abs() > MISSED * (high - low) / 2.0
+        }
+    }
+}
 
 /// Keeps generic accusations below what is acted on where something harmless may explain them.
 pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
@@ -175,4 +202,22 @@ fn times_slower(analysis: &Analysis, finding: &Finding) -> Option<f64> {
 
 fn is_of(analysis: &Analysis, finding: &Finding, inputs: &[&str]) -> bool {
     finding.subject.listings.iter().any(|place| inputs.contains(&analysis.input(*place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_missed_by_a_factor_of_two() {
+        for (bound, held, missed) in [
+            (Bound::Above(3.0), 1.6, 0.07),
+            (Bound::Below(2.0), 3.9, 4.1),
+            (Bound::Between(-1.3, -0.7), -1.0, 0.0),
+            (Bound::Between(0.8, 1.2), 1.35, 1.5),
+            (Bound::Above(0.0), 0.0, -1.0),
+        ] {
+            assert!(!is_missed(bound, held) && is_missed(bound, missed), "{bound:?}");
+        }
+    }
 }
