@@ -205,8 +205,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
+    let latency = read_off("mean latency (await)", wait, Unit::Ms, 1, source);
     finding.evidence = vec![
-        held(read_off("mean latency (await)", wait, Unit::Ms, 1, source), Bound::Above(WAITS * s0)),
+        // A disk that is full need not wait so long.
+        if full { latency } else { held(latency, Bound::Above(WAITS * s0)) },
         held(
             computed("busy time per completion", effective, Unit::Ms, 1, source),
             Bound::Below(SERVED_WELL * s0),
