@@ -195,7 +195,7 @@ impl<'a> Samples<'a> {
                     whole(listing, &Edges::standard()).into_iter().map(Cow::Owned).collect()
                 }
                 Some(_) => Vec::new(),
-                None => listing.distributions.iter().map(Cow::Borrowed).collect(),
+                None => listing.histograms().map(Cow::Borrowed).collect(),
             };
             let of_a_disk =
                 |known: &Cow<Distribution>| is_of_a_disk(devices.recording, listing, known);

@@ -14,8 +14,8 @@ use iowhy_model::{
     Evidence, Family, Finding, Inference, Interval, Level, Listing, STANDS, Severity, Verdict,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
+use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
@@ -292,7 +292,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
     let rows = rows_of_a_disk(analysis, finding);
     let counted = analysis.histograms.iter().filter(|sample| rests_on(&sample.listing));
-    let counted = iowhy_model::numbers::total(counted.map(|sample| sample.known.histogram.count()));
+    let counted = requests::counted(counted.map(|sample| (sample.listing, &*sample.known)));
     let held_back = finding.verdict == Verdict::Healthy && may_be_held_back(analysis, finding);
     let unseen =
         finding.verdict == Verdict::Healthy && analysis.sees_no_queue(&finding.subject.listings);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Loss, Name, Nanos, Op,
-    Recording, Sink, Stage, Time, numbers,
+    DeviceId, Distribution, Edges, Event, Fact, Filter, Flags, Histogram, Interval, Layer, Loss,
+    Medium, Name, Nanos, Op, Recording, Sink, Source, Stage, Tally, Time, Unread, numbers,
 };
 
 /// What latencies are counted apart by.
@@ -83,8 +83,8 @@ pub struct Groups {
     counted: BTreeMap<Group, Histogram>,
     texts: Vec<(Op, Flags)>,
     losses: Vec<Loss>,
-    start: Option<Time>,
-    end: Option<Time>,
+    /// From when to when each device was seen.
+    stretches: BTreeMap<DeviceId, (Option<Time>, Option<Time>)>,
     /// How long it was watched, if it was: longer than from the first I/O to the last.
     watched: Option<Nanos>,
 }
@@ -93,8 +93,8 @@ impl Groups {
     /// None yet, by these keys; by device and operation if there are none.
     pub fn new(keys: &[Key]) -> Groups {
         let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
-        let (counted, texts, losses) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Groups { keys, counted, texts, losses, start: None, end: None, watched: None }
+        let (counted, stretches) = (BTreeMap::new(), BTreeMap::new());
+        Groups { keys, counted, texts: Vec::new(), losses: Vec::new(), stretches, watched: None }
     }
 
     /// Forgets what was counted.
@@ -110,11 +110,10 @@ impl Groups {
     /// Counts what a recording holds, and takes it out.
     pub fn take(&mut self, part: &mut Recording) {
         for listing in &mut part.listings {
-            for known in std::mem::take(&mut listing.distributions) {
-                let since = [self.start, known.start];
-                self.start = since.into_iter().flatten().min();
+            let rest = std::mem::take(&mut listing.rest);
+            for known in std::mem::take(&mut listing.distributions).into_iter().chain(rest) {
                 let until = known.start.zip(known.length).map(|(start, length)| start + length);
-                self.end = self.end.max(until);
+                self.seen(known.device, known.start, until);
                 let group = self.group(known.device, known.op, known.layer, known.stage);
                 let empty = || Histogram::empty(known.histogram.edges().clone());
                 self.counted.entry(group).or_insert_with(empty).merge(&known.histogram);
@@ -131,18 +130,39 @@ impl Groups {
         }
     }
 
+    /// Leaves the devices that pass, counted together unless these keys tell them apart.
+    pub fn narrow(&mut self, filter: &Filter, keys: &[Key]) {
+        let apart = keys.is_empty() || keys.contains(&Key::Device);
+        let passes = |device: &DeviceId| filter.device(*device);
+        self.stretches.retain(|device, _| passes(device));
+        for (group, histogram) in std::mem::take(&mut self.counted) {
+            if !group.device.as_ref().is_none_or(passes) {
+                continue;
+            }
+            let group = Group { device: group.device.filter(|_| apart), ..group };
+            let empty = || Histogram::empty(histogram.edges().clone());
+            self.counted.entry(group).or_insert_with(empty).merge(&histogram);
+        }
+    }
+
+    fn seen(&mut self, device: DeviceId, from: Option<Time>, to: Option<Time>) {
+        let seen = self.stretches.entry(device).or_default();
+        *seen = ([seen.0, from].into_iter().flatten().min(), seen.1.max(to));
+    }
+
     /// Puts the groups into the first listing of a recording that holds nothing else.
     pub fn put(&self, recording: &mut Recording) {
         let all = recording.device("all devices");
+        let start = self.stretches.values().filter_map(|(start, _)| *start).min();
+        let end = self.stretches.values().filter_map(|(_, end)| *end).max();
         let mut found = Vec::new();
         for (group, histogram) in &self.counted {
             let device = group.device.unwrap_or(all);
             let mut known = Distribution::new(device, group.layer, group.stage, histogram.clone());
             known.op = group.op;
             known.label = self.label(group, recording).map(|label| recording.name(&label));
-            known.start = self.start;
-            known.length =
-                self.watched.or(self.start.zip(self.end).map(|(start, end)| end - start));
+            known.start = start;
+            known.length = self.watched.or(start.zip(end).map(|(start, end)| end - start));
             found.push(known);
         }
         let Some(listing) = recording.listings.first_mut() else { return };
@@ -189,7 +209,8 @@ impl Groups {
         }
     }
 
-    fn count(&mut self, event: &Event) {
+    /// Counts a single I/O.
+    pub fn count(&mut self, event: &Event) {
         let mut group = self.group(event.device, Some(event.op), event.layer, Stage::Total);
         for key in &self.keys {
             match key {
@@ -210,8 +231,7 @@ impl Groups {
             }
         }
         let first = [event.arrived, event.queued, event.issued].into_iter().flatten().min();
-        self.start = [self.start, first].into_iter().flatten().min();
-        self.end = self.end.max(event.completed);
+        self.seen(event.device, first, event.completed);
         for stage in Stage::ALL {
             let Some(latency) = event.latency(stage) else { continue };
             group.stage = stage;
@@ -238,6 +258,89 @@ impl Groups {
             }
         }
         (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+/// A sink that counts single I/Os into groups as they come, of captures of any length; the rest is kept.
+pub struct GroupSink {
+    /// What is known beside the I/Os, and histograms of those that no single one tells of.
+    pub tally: Tally,
+    /// What was counted, each device by itself.
+    pub groups: Groups,
+    /// What is counted.
+    filter: Filter,
+    /// Whether any I/O told all that the keys ask for.
+    pub told: bool,
+}
+
+impl GroupSink {
+    /// Counts by these keys what passes a filter that was made of this tally's names; devices are asked of the
+    /// groups ([`Groups::narrow`]), for they become known as they come.
+    pub fn new(keys: &[Key], tally: Tally, filter: Filter) -> GroupSink {
+        let apart =
+            if keys.is_empty() || keys.contains(&Key::Device) { None } else { Some(Key::Device) };
+        let mut groups = Groups::new(keys);
+        groups.keys.extend(apart);
+        GroupSink { tally, groups, filter, told: false }
+    }
+}
+
+impl Sink for GroupSink {
+    fn begin(&mut self, source: Source) -> usize {
+        self.tally.begin(source)
+    }
+
+    fn resume(&mut self, listing: usize) {
+        self.tally.resume(listing);
+    }
+
+    fn source(&mut self) -> &mut Source {
+        self.tally.source()
+    }
+
+    fn device(&mut self, name: &str) -> DeviceId {
+        self.tally.device(name)
+    }
+
+    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
+        self.tally.set_medium(device, medium);
+    }
+
+    fn name(&mut self, text: &str) -> Name {
+        self.tally.name(text)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.tally.source().records += 1;
+        if self.filter.event(&event) {
+            self.told |= self.groups.keys.iter().all(|key| key.is_in(&event));
+            self.groups.count(&event);
+        }
+    }
+
+    fn interval(&mut self, interval: Interval) {
+        self.tally.interval(interval);
+    }
+
+    fn distribution(&mut self, distribution: Distribution) {
+        let needs_events = self.groups.keys.iter().any(|key| key.needs_events());
+        if needs_events || self.filter.distribution(&distribution) != Some(true) {
+            self.tally.source().records += 1;
+            return;
+        }
+        self.tally.distribution(distribution);
+    }
+
+    fn unread(&mut self, unread: Unread) {
+        self.tally.unread(unread);
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        self.tally.fact(fact);
+    }
+
+    fn end(&mut self) {
+        self.tally.end();
     }
 }
 

@@ -15,15 +15,17 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
         listing.events.retain(|event| devices.device(event.device));
         listing.intervals.retain(|interval| devices.device(interval.device));
         listing.distributions.retain(|known| devices.device(known.device));
+        listing.rest.retain(|known| devices.device(known.device));
         if !part || listing.events.is_empty() {
             continue;
         }
         let of: Vec<&Event> = listing.events.iter().filter(|event| filter.event(event)).collect();
         asked_for += of.len();
         let reason = format!(
-            "{} of {} I/Os are those asked for ({}){}; the devices were judged by all of them",
+            "{} of {} I/Os{} are those asked for ({}){}; the devices were judged by all of them",
             of.len(),
             listing.events.len(),
+            if listing.folded > 0 { " kept one by one" } else { "" },
             words(filter, selection),
             latencies(&of)
         );

@@ -10,6 +10,7 @@
 //! - `confidence VERDICT AT-LEAST`;
 //! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
 //! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
+//! - `silent VERDICT PATTERN`: no sentence of that verdict holds any of them;
 //! - `status N`: the exit status;
 //! - `explains SIDE VERDICT`: of a comparison, the side (`a`, `b`, `both`) whose verdict explains it;
 //! - `differs GROUP QUANTITY LOW HIGH`: the group (blanks as `_`) differs by more than chance in the
@@ -109,12 +110,13 @@ fn holds(line: &str, report: &Value, status: i32) -> bool {
                     && (number(3)..=number(4)).contains(&e["value"].as_f64().unwrap())
             })
         }),
-        "says" => {
+        "says" | "silent" => {
             let wanted = line.splitn(3, ' ').nth(2).unwrap();
-            of(words[1]).iter().any(|f| {
+            let says = of(words[1]).iter().any(|f| {
                 let sentence = f["sentence"].as_str().unwrap();
                 wanted.split('|').any(|part| sentence.contains(part))
-            })
+            });
+            says == (words[0] == "says")
         }
         "explains" => {
             let by = &report["explained_by"];

@@ -72,6 +72,11 @@ impl DeviceTotals {
         crate::numbers::total(self.ops.iter().map(|sums| sums.ios))
     }
 
+    /// From the first beginning to the last completion.
+    pub fn stretch(&self) -> Option<(Time, Time)> {
+        self.first.zip(self.last)
+    }
+
     /// Their averages over the time watched, else over that from the first beginning to the last
     /// completion.
     pub fn interval(&self, watched: Option<Nanos>) -> Interval {

@@ -182,6 +182,8 @@ pub struct Impact {
     /// Time that requests waited, in seconds per second watched, all requests together: the mean number in
     /// flight.
     pub waited_per_s: Option<f64>,
+    /// The same of the row of averages in which most was waited, where there are several.
+    pub worst_per_s: Option<f64>,
     /// Mean latency of a request.
     pub mean: Option<Nanos>,
     /// Median latency, where single requests were seen.
@@ -190,8 +192,10 @@ pub struct Impact {
     pub longest: Option<Nanos>,
     /// 99th percentile of the latency, where single I/Os or histograms tell.
     pub p99: Option<Nanos>,
-    /// Share of the requests that took at least [`Impact::felt`], likewise.
+    /// Share of the requests that surely took at least [`Impact::felt`], likewise.
     pub slow_share: Option<f64>,
+    /// The share that may have: those in a bucket that begins below count as well.
+    pub slow_most: Option<f64>,
 }
 
 /// How much an impact matters.
@@ -247,9 +251,11 @@ impl Impact {
     pub fn severity(&self) -> Option<Severity> {
         let longest = self.longest.or(self.mean)?;
         let felt = self.felt();
-        let busy = self.waited_per_s.is_some_and(|waited| waited >= QUICK_PER_S);
+        // A machine that stood still for a second is felt, however long it was watched.
+        let waited = self.worst_per_s.or(self.waited_per_s);
+        let busy = waited.is_some_and(|waited| waited >= QUICK_PER_S);
         let quick = self.mean.is_some_and(|mean| mean < QUICK) && longest < QUICK_TAIL && !busy;
-        Some(match self.waited_per_s {
+        Some(match waited {
             _ if quick => Severity::None,
             Some(waited) if waited < FELT_PER_S && longest < felt => Severity::None,
             _ if self.longest.is_some_and(|longest| longest >= LONG) => Severity::Severe,
@@ -279,6 +285,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
+    /// Whether that share is assumed, for no latency tells it: it weighs in the order and is not shown.
+    pub share_is_assumed: bool,
     /// What the trouble it speaks of costs, if it is about a device that was measured.
     pub impact: Option<Impact>,
     /// Observations that would refute it.

@@ -72,7 +72,7 @@ impl Filter {
 
     /// Histograms of a listing that had to be left out because they cannot be filtered.
     pub fn left_out(&self, listing: &Listing) -> u64 {
-        let filled = listing.distributions.iter().filter(|known| known.histogram.count() > 0);
+        let filled = listing.histograms().filter(|known| known.histogram.count() > 0);
         let unknown = filled.filter(|known| self.distribution(known).is_none()).count() as u64;
         unknown + listing.left_out
     }
@@ -104,7 +104,7 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     let mut folded: Vec<Distribution> = Vec::new();
     // Those of one kind, of which few differ in their edges.
     let mut kinds: HashMap<_, Vec<usize>> = HashMap::new();
-    for known in &listing.distributions {
+    for known in listing.histograms() {
         if filter.distribution(known) != Some(true) {
             continue;
         }
@@ -150,7 +150,7 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
 /// The histograms of a listing with its events counted in them, each in the one of its stretch of time, or in
 /// one without a stretch.
 pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
-    let mut all = listing.distributions.clone();
+    let mut all: Vec<Distribution> = listing.histograms().cloned().collect();
     let known = all.len();
     let mut places: HashMap<(DeviceId, Op, Stage, Layer), Vec<usize>> = HashMap::new();
     for (place, one) in all.iter().enumerate() {
@@ -198,7 +198,7 @@ pub fn series<'a>(
     edges: &'a Edges,
     columns: usize,
 ) -> impl Iterator<Item = Vec<Series>> + use<'a> {
-    let known = listing.distributions.iter();
+    let known = listing.histograms();
     let mut known: Vec<&Distribution> = known
         .filter(|known| known.start.is_some() && filter.distribution(known) == Some(true))
         .collect();

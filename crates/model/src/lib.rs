@@ -21,6 +21,7 @@
 //! **Must never know:** any other crate of the project, a clock, a file, the environment, the
 //! network, a thread or a terminal.
 
+mod cells;
 mod comparison;
 mod device;
 mod device_totals;
@@ -48,6 +49,7 @@ mod tally;
 mod time;
 mod verdict;
 
+pub use cells::{Cells, SingleIos, Waiters};
 pub use comparison::{ComparedSide, ComparedVerdict, Comparison, Difference, Explanation};
 pub use device::{Device, DeviceId, Medium, Name, is_kernel_name};
 pub use device_totals::DeviceTotals;

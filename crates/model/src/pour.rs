@@ -37,7 +37,7 @@ impl Recording {
             for interval in &listing.intervals {
                 sink.interval(Interval { device: device(interval.device), ..interval.clone() });
             }
-            for distribution in &listing.distributions {
+            for distribution in listing.histograms() {
                 let (device, label) = (device(distribution.device), name(distribution.label));
                 sink.distribution(Distribution { device, label, ..distribution.clone() });
             }

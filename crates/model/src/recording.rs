@@ -1,20 +1,22 @@
 //! Everything that was read or watched, by listing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::{
-    Device, DeviceId, DeviceTotals, Distribution, Event, Fact, Interval, Level, Medium, Name, Note,
-    Sampling, Sink, Source, Unread,
+    Cells, Device, DeviceId, DeviceTotals, Distribution, Event, Fact, Filter, Interval, Level,
+    Medium, Name, Note, Sampling, SingleIos, Sink, Source, Unread,
 };
 
 mod averages;
 mod budget;
 mod ceilings;
+mod columns;
 
 use averages::JoinedRows;
 use ceilings::KeptCounts;
+use columns::Columns;
 
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
@@ -24,6 +26,8 @@ pub const EVENTS_KEPT: usize = 4_000_000;
 pub const EVENTS_JUDGED: usize = 1 << 19;
 /// Unread stretches kept.
 const UNREAD_KEPT: usize = 1000;
+/// What is said of latencies without a histogram.
+const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
 /// What is said of events that fit into no histogram.
 const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
 
@@ -36,11 +40,15 @@ pub struct Listing {
     pub events: Vec<Event>,
     /// Averages.
     pub intervals: Vec<Interval>,
-    /// Histograms.
+    /// Histograms that the source gave; of a listing that was only counted, those of its events too.
     pub distributions: Vec<Distribution>,
+    /// Histograms of events that are no longer kept one by one, per device and operation.
+    pub rest: Vec<Distribution>,
+    /// All events, for pictures ([`Recording::keep_cells`]), where only a part of them is kept.
+    pub cells: Option<Box<Cells>>,
     /// Facts that are no measurements.
     pub facts: Vec<Fact>,
-    /// Events folded into `distributions` because there were more than [`EVENTS_KEPT`].
+    /// Events folded into histograms because there were more than were kept.
     pub folded: u64,
     /// The averages of those, one for each device.
     pub counted: Vec<DeviceTotals>,
@@ -67,12 +75,27 @@ pub struct Recording {
     device_ids: HashMap<String, DeviceId>,
     names: Arc<Names>,
     events_kept: usize,
-    stretches: bool,
+    past: PastBudget,
+    /// What passes is counted in cells, once a listing is past its budget.
+    cells: Option<Filter>,
+    /// Those of the listings that have not ended.
+    columns: BTreeMap<usize, Columns>,
     current: usize,
     /// What the listings that ended hold.
     ended: KeptCounts,
     /// Once rows of averages of the open listing were joined.
     thinned: Option<JoinedRows>,
+}
+
+/// What stays of the single events of a listing past its budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum PastBudget {
+    /// The slowest.
+    Slowest,
+    /// The stretch in which most was waited.
+    Stretch,
+    /// None: all are counted.
+    Nothing,
 }
 
 /// The strings of a recording, shared with the parts of it.
@@ -104,7 +127,9 @@ impl Recording {
             device_ids: HashMap::new(),
             names: Arc::default(),
             events_kept: events,
-            stretches: false,
+            past: PastBudget::Slowest,
+            cells: None,
+            columns: BTreeMap::new(),
             current: 0,
             ended: KeptCounts::default(),
             thinned: None,
@@ -121,7 +146,20 @@ impl Recording {
 
     /// From now on keeps stretches of up to so many events, as [`for_a_verdict`](Self::for_a_verdict).
     pub fn keep_stretches(&mut self, events: usize) {
-        (self.events_kept, self.stretches) = (events.max(2), true);
+        (self.events_kept, self.past) = (events.max(2), PastBudget::Stretch);
+    }
+
+    /// From now on counts beside what is kept of a listing past its budget all its events that pass, for pictures: they
+    /// are drawn of all I/Os, a verdict of a part.
+    pub fn keep_cells(&mut self, filter: Filter) {
+        self.cells = Some(filter);
+    }
+
+    /// An empty recording that keeps at most so many single events of a listing, and counts all of them past that.
+    pub(crate) fn counting(events: usize) -> Recording {
+        let mut recording = Recording::with_budget(events.saturating_add(1));
+        (recording.past, recording.cells) = (PastBudget::Nothing, Some(Filter::default()));
+        recording
     }
 
     /// The devices named so far; a [`DeviceId`]'s index is its place here.
@@ -183,9 +221,78 @@ impl Recording {
         self.listings.iter().any(|listing| listing.folded > 0 || listing.is_thinned())
     }
 
-    /// Single I/Os that the open listing may hold and still keep one more.
-    pub(crate) fn room(&self) -> usize {
-        self.budget().saturating_sub(1)
+    /// Counts an event, if all of its listing are counted by now; whether it need not be kept.
+    fn count(&mut self, event: &Event) -> bool {
+        let Some(filter) = &self.cells else { return false };
+        let only = self.past == PastBudget::Nothing;
+        if !self.columns.contains_key(&self.current) {
+            let room = self.budget().saturating_sub(1);
+            let Some(listing) = self.listings.get_mut(self.current) else { return false };
+            if listing.events.len() < room {
+                return false;
+            }
+            let so_far = listing.events.iter().filter(|event| filter.event(event));
+            let columns = Columns::of(so_far, (!only).then(SingleIos::default));
+            self.columns.insert(self.current, columns);
+            if only {
+                listing.events = Vec::new();
+            }
+        }
+        if let Some(columns) = self.columns.get_mut(&self.current).filter(|_| filter.event(event)) {
+            columns.count(event);
+        }
+        if only {
+            self.source().records += 1;
+        }
+        only
+    }
+
+    /// Writes down what was counted of a listing.
+    fn settle(&mut self, place: usize) {
+        let Some(columns) = self.columns.remove(&place) else { return };
+        let Some(listing) = self.listings.get_mut(place) else { return };
+        let (unplaced, mut columns) = (columns.unplaced, columns);
+        match columns.singles.take() {
+            Some(singles) => {
+                let distributions = columns.distributions();
+                listing.cells = Some(Box::new(Cells { distributions, singles }));
+            }
+            None => {
+                listing.folded += columns.events;
+                // Of earlier parts nothing is left but what was taken.
+                listing.counted = std::mem::take(&mut columns.counted);
+                listing.distributions.extend(columns.distributions());
+            }
+        }
+        let open = std::mem::replace(&mut self.current, place);
+        self.lost(UNPLACED, unplaced);
+        self.current = open;
+    }
+
+    /// Writes down what was counted of all listings.
+    pub(crate) fn settle_all(&mut self) {
+        while let Some(place) = self.columns.keys().next().copied() {
+            self.settle(place);
+        }
+    }
+
+    /// The same recording of other listings in the same places.
+    pub(crate) fn with_listings(&self, listings: Vec<Listing>) -> Recording {
+        Recording {
+            listings,
+            prose: self.prose.clone(),
+            unread: self.unread.clone(),
+            devices: self.devices.clone(),
+            device_ids: self.device_ids.clone(),
+            names: self.names.clone(),
+            events_kept: self.events_kept,
+            past: self.past,
+            cells: self.cells.clone(),
+            columns: BTreeMap::new(),
+            current: self.current,
+            ended: KeptCounts::default(),
+            thinned: None,
+        }
     }
 
     /// The part of it that is of some listings and devices. Places of listings and devices stay; what
@@ -204,19 +311,10 @@ impl Recording {
             false => Device { name: String::new(), medium: None },
         };
         let ids = self.device_ids.iter().filter(|(_, id)| device(**id));
-        Recording {
-            listings: self.listings.iter().enumerate().map(part).collect(),
-            prose: self.prose.clone(),
-            unread: self.unread.clone(),
-            devices: self.devices.iter().enumerate().map(named).collect(),
-            device_ids: ids.map(|(name, id)| (name.clone(), *id)).collect(),
-            names: self.names.clone(),
-            events_kept: self.events_kept,
-            stretches: self.stretches,
-            current: self.current,
-            ended: KeptCounts::default(),
-            thinned: None,
-        }
+        let mut narrowed = self.with_listings(self.listings.iter().enumerate().map(part).collect());
+        narrowed.devices = self.devices.iter().enumerate().map(named).collect();
+        narrowed.device_ids = ids.map(|(name, id)| (name.clone(), *id)).collect();
+        narrowed
     }
 
     fn open(&mut self) -> &mut Listing {
@@ -232,19 +330,8 @@ impl Recording {
     pub fn take(&mut self) -> Recording {
         let listings = self.listings.iter_mut().map(Listing::take).collect();
         (self.ended, self.thinned) = (KeptCounts::default(), None);
-        Recording {
-            listings,
-            prose: self.prose.clone(),
-            unread: self.unread.clone(),
-            devices: self.devices.clone(),
-            device_ids: self.device_ids.clone(),
-            names: self.names.clone(),
-            events_kept: self.events_kept,
-            stretches: self.stretches,
-            current: self.current,
-            ended: KeptCounts::default(),
-            thinned: None,
-        }
+        self.columns.clear();
+        self.with_listings(listings)
     }
 }
 
@@ -256,6 +343,8 @@ impl Listing {
             events: Vec::new(),
             intervals: Vec::new(),
             distributions: Vec::new(),
+            rest: Vec::new(),
+            cells: None,
             facts: Vec::new(),
             folded: 0,
             counted: Vec::new(),
@@ -274,6 +363,8 @@ impl Listing {
             events: events.filter(|one| of(&one.device)).copied().collect(),
             intervals: intervals.filter(|one| of(&one.device)).cloned().collect(),
             distributions: distributions.filter(|one| of(&one.device)).cloned().collect(),
+            rest: self.rest.iter().filter(|one| of(&one.device)).cloned().collect(),
+            cells: None,
             facts: facts.filter(|one| one.device.as_ref().is_none_or(of)).cloned().collect(),
             folded: self.folded,
             counted: self.counted.iter().filter(|one| of(&one.device)).cloned().collect(),
@@ -365,10 +456,10 @@ impl Sink for Recording {
     }
 
     fn event(&mut self, event: Event) {
-        if !self.has_room(Some(event.device), ceilings::EVENTS) {
+        if self.count(&event) || !self.has_room(Some(event.device), ceilings::EVENTS) {
             return;
         }
-        let (budget, stretches) = (self.budget(), self.stretches);
+        let (budget, stretches) = (self.budget(), self.past == PastBudget::Stretch);
         let listing = self.open();
         listing.source.records += 1;
         listing.events.push(event);
@@ -458,6 +549,7 @@ impl Sink for Recording {
             );
             self.note(Note { line: 0, text: String::new(), reason });
         }
+        self.settle(self.current);
         let listing = &mut self.listings[self.current];
         listing.events.sort_by_key(|event| event.completed.or(event.issued).or(event.queued));
         self.ended.add(listing);

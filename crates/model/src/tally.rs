@@ -1,12 +1,12 @@
 //! A recording that counts single I/Os instead of keeping them: any length in a fixed memory.
 
-use crate::tally::columns::Columns;
+use std::collections::BTreeMap;
+
 use crate::{
     DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Note, Recording,
     Sink, Source, Unread,
 };
 
-mod columns;
 mod neighbours;
 
 /// Single events of a listing that are kept as they are (9.6 MB): a capture up to here is laid
@@ -16,23 +16,25 @@ const EVENTS: usize = 100_000;
 /// PyLatencyMap's records give, 60 MB of the standard table's.
 const HISTOGRAMS: usize = 1 << 15;
 
-/// What is said of latencies without a histogram.
-const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
-
 /// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
 /// longest stage over time, of the other stages in one; past `HISTOGRAMS`, those that a source
 /// gives are added up with their neighbours in time. No count is lost, only how fine time is.
 ///
-/// For inputs that are read one after the other: what is poured always belongs to the listing
-/// that began last.
+/// Each listing is counted by itself: those that were watched side by side take turns.
 pub struct Tally {
     recording: Recording,
-    events: usize,
-    histograms: usize,
-    /// Once neighbours were added up: over what stretches, as a power of two of ns.
-    stretch: Option<u32>,
-    columns: Option<Columns>,
+    current: usize,
+    /// Of each listing in which neighbours were added up.
+    joined: BTreeMap<usize, Joined>,
     filter: Filter,
+}
+
+/// How histograms of a listing are added up.
+struct Joined {
+    /// Past so many again.
+    most: usize,
+    /// Over what stretches, as a power of two of ns.
+    stretch: u32,
 }
 
 impl Default for Tally {
@@ -44,9 +46,12 @@ impl Default for Tally {
 impl Tally {
     /// Counts events only past so many in a listing.
     pub fn keeping(events: usize) -> Tally {
-        let recording = Recording::with_budget(events.saturating_add(1));
+        Tally::into(Recording::counting(events))
+    }
+
+    fn into(recording: Recording) -> Tally {
         let filter = Filter::default();
-        Tally { recording, events, histograms: HISTOGRAMS, stretch: None, columns: None, filter }
+        Tally { recording, current: 0, joined: BTreeMap::new(), filter }
     }
 
     /// Counts only what passes. Histograms of which only single I/Os could tell are left out, and
@@ -57,7 +62,12 @@ impl Tally {
 
     /// Leaves events to a recording for a verdict and adds up histograms only.
     pub fn for_a_verdict() -> Tally {
-        Tally { recording: Recording::for_a_verdict(), events: usize::MAX, ..Tally::default() }
+        Tally::into(Recording::for_a_verdict())
+    }
+
+    /// Counts cells beside what is kept ([`Recording::keep_cells`]).
+    pub fn keep_cells(&mut self, filter: Filter) {
+        self.recording.keep_cells(filter);
     }
 
     /// What is known of sources, devices and names so far.
@@ -67,14 +77,15 @@ impl Tally {
 
     /// What was poured, all of it counted.
     pub fn recording(mut self) -> Recording {
-        self.settle();
+        self.recording.settle_all();
         self.recording
     }
 
     /// What was counted since the last time; what is known of the sources stays, and the open
     /// listing goes on. For pictures of what still arrives.
     pub fn take(&mut self) -> Recording {
-        self.settle();
+        self.recording.settle_all();
+        self.joined.clear();
         let measured = |listing: &mut Listing| {
             (std::mem::take(&mut listing.events), std::mem::take(&mut listing.distributions))
         };
@@ -92,31 +103,19 @@ impl Tally {
     }
 
     fn listing(&mut self) -> Option<&mut Listing> {
-        self.recording.listings.last_mut()
-    }
-
-    /// Writes down what was counted of the open listing.
-    fn settle(&mut self) {
-        (self.histograms, self.stretch) = (HISTOGRAMS, None);
-        let Some(columns) = self.columns.take() else { return };
-        self.recording.lost(UNPLACED, columns.unplaced);
-        if let Some(listing) = self.listing() {
-            listing.folded += columns.events;
-            // Of earlier parts nothing is left but what was taken.
-            listing.counted.clone_from(&columns.counted);
-            listing.distributions.extend(columns.distributions());
-        }
+        self.recording.listings.get_mut(self.current)
     }
 }
 
 impl Sink for Tally {
     fn begin(&mut self, source: Source) -> usize {
-        self.settle();
-        self.recording.begin(source)
+        self.current = self.recording.begin(source);
+        self.current
     }
 
     fn resume(&mut self, listing: usize) {
         self.recording.resume(listing);
+        self.current = listing;
     }
 
     fn source(&mut self) -> &mut Source {
@@ -140,19 +139,7 @@ impl Sink for Tally {
             self.recording.source().records += 1;
             return;
         }
-        if let Some(columns) = &mut self.columns {
-            self.recording.source().records += 1;
-            return columns.count(&event);
-        }
         self.recording.event(event);
-        // A recording for a verdict folds by itself.
-        let for_a_verdict = self.events == usize::MAX;
-        let events =
-            if for_a_verdict { self.events } else { self.events.min(self.recording.room()) };
-        if let Some(listing) = self.listing().filter(|listing| listing.events.len() >= events) {
-            let kept = std::mem::take(&mut listing.events);
-            self.columns = Some(Columns::of(&kept));
-        }
     }
 
     fn interval(&mut self, interval: Interval) {
@@ -172,7 +159,9 @@ impl Sink for Tally {
             }
             return;
         }
-        let (most, stretch) = (self.histograms, self.stretch);
+        let joined = self.joined.get(&self.current);
+        let (most, stretch) =
+            (joined.map_or(HISTOGRAMS, |one| one.most), joined.map(|one| one.stretch));
         if let (Some(stretch), Some(listing)) = (stretch, self.listing())
             && neighbours::join(&mut listing.distributions, &distribution, stretch)
         {
@@ -186,8 +175,8 @@ impl Sink for Tally {
         let stretch = neighbours::add_up(&mut listing.distributions, most / 2);
         // Many series at once may need more; then memory follows their number, not the length.
         let left = listing.distributions.len();
-        self.histograms = most.max(left.saturating_mul(2));
-        self.stretch = Some(stretch);
+        let most = most.max(left.saturating_mul(2));
+        self.joined.insert(self.current, Joined { most, stretch });
         let reason = "histograms of neighbouring stretches were added up to save memory";
         let said = self.source().notes.iter().any(|note| note.reason == reason);
         if !said {
@@ -200,7 +189,7 @@ impl Sink for Tally {
     }
 
     fn end(&mut self) {
-        self.settle();
+        self.joined.remove(&self.current);
         self.recording.end();
     }
 }

@@ -47,7 +47,7 @@ pub fn title(
 
 /// What its latencies cover, and the word for one that was measured.
 fn measured(listing: &Listing, one: &Series) -> (&'static str, &'static str) {
-    let counted = listing.distributions.iter().find(|known| known.device == one.device);
+    let counted = listing.histograms().find(|known| known.device == one.device);
     let single = listing.events.iter().find(|event| event.device == one.device);
     match counted.map(|known| known.layer).or(single.map(|event| event.layer)) {
         Some(Layer::Syscall) => ("entry to return", "call"),

@@ -297,6 +297,11 @@ pub const IMPACT: &[Field<Impact>] = &[
         "time that all requests together waited, per second watched: the mean number in flight",
         |_, of| maybe(of.waited_per_s),
     ),
+    field(
+        "worst_waited_s_per_s",
+        "the same in the interval in which most was waited, where several were seen",
+        |_, of| maybe(of.worst_per_s),
+    ),
     field("mean_ms", "mean latency", |_, of| milliseconds(of.mean)),
     field("median_ms", "median latency, where single I/Os were seen", |_, of| {
         milliseconds(of.median)
@@ -308,9 +313,14 @@ pub const IMPACT: &[Field<Impact>] = &[
     field("slow_over_ms", "from this latency on a request counts as slow here", |_, of| {
         milliseconds(Some(of.felt()))
     }),
-    field("slow_share", "share of the requests that took at least that long", |_, of| {
+    field("slow_share", "share of the requests that surely took at least that long", |_, of| {
         maybe(of.slow_share)
     }),
+    field(
+        "slow_share_most",
+        "share that may have, where counts by latency do not tell it exactly",
+        |_, of| maybe(of.slow_most),
+    ),
 ];
 
 /// A number behind a verdict.

@@ -47,6 +47,9 @@ pub fn tone(finding: &Finding) -> Tone {
 /// What a verdict explains a share of, if it names a cause: a contradiction in the figures explains no latency, and
 /// where a device was not measured or nobody felt it there is none to explain.
 pub fn explains(finding: &Finding) -> Option<&'static str> {
+    if finding.share_is_assumed {
+        return None;
+    }
     let about_a_device = finding.subject.device.is_some();
     match (finding.verdict.blames(), finding.severity()) {
         (Blame::Nobody | Blame::Unknown, _) => None,
@@ -57,15 +60,29 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
     }
 }
 
+/// The worst interval is told beside the mean if it is so many times as bad.
+const WORST_TOLD: f64 = 2.0;
+
 /// What the trouble costs: time waited per second, share of slow requests, p99 or mean.
 pub fn impact(impact: &Impact) -> String {
     let mut parts = Vec::new();
     if let Some(waited) = impact.waited_per_s {
-        parts.push(format!("{} waited per second", duration(waited * 1e9)));
+        let worst = impact.worst_per_s.filter(|worst| *worst >= WORST_TOLD * waited);
+        let worst = worst.map_or(String::new(), |worst| {
+            format!(" ({} in the worst interval)", duration(worst * 1e9))
+        });
+        parts.push(format!("{} waited per second{worst}", duration(waited * 1e9)));
     }
     let ns = |length: Nanos| duration(length.ns() as f64);
     if let Some(slow) = impact.slow_share {
-        parts.push(format!("{} of I/Os over {}", share(slow), ns(impact.felt())));
+        let least = share(slow);
+        // What lies in the bucket of the threshold may have been slow.
+        let of_all = match impact.slow_most.map(share).filter(|most| *most != least) {
+            None => least,
+            Some(most) if slow == 0.0 => format!("up to {most}"),
+            Some(most) => format!("{least} to {most}"),
+        };
+        parts.push(format!("{of_all} of I/Os over {}", ns(impact.felt())));
     }
     match (impact.p99, impact.mean, impact.longest) {
         (Some(p99), _, _) => parts.push(format!("p99 {}", ns(p99))),

@@ -135,7 +135,7 @@ fn measured(listing: &Listing, mut tell: impl FnMut(DeviceId, f64)) {
         };
         tell(row.device, waiting.unwrap_or_else(by_op) * 1e9);
     }
-    for known in &listing.distributions {
+    for known in listing.histograms() {
         let mean = known.histogram.mean_ns().map_or(0.0, |(mean, _)| mean);
         tell(known.device, mean * known.histogram.count() as f64);
     }

@@ -1,9 +1,11 @@
 //! The block layer's I/Os of each device, whole: flags, arrival and control group included, and
 //! flushes too, which a [`DeviceTrace`](crate::analysis::device_trace::DeviceTrace) leaves out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use iowhy_model::{DeviceId, Event, Layer, Op, Recording};
+use iowhy_model::{
+    DeviceId, Distribution, Event, Layer, Name, Op, Recording, Stage, Time, numbers,
+};
 
 use crate::facts::disk_names;
 
@@ -17,6 +19,35 @@ pub struct Requests<'a> {
     pub disk: String,
     /// Its I/Os.
     pub events: Vec<&'a Event>,
+}
+
+/// I/Os that histograms of listings count, each once: the stages of an I/O are parts of it, and as many of the same
+/// operation under another name (fio's `clat` beside its `lat`) are the same. Of what mixes operations beside some of
+/// one the greater number counts.
+pub fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) -> u64 {
+    type Place = (usize, DeviceId, Layer, Option<Time>);
+    let mut named: HashMap<(Place, Option<Op>, Stage, Option<Name>), u64> = HashMap::new();
+    for (listing, known) in histograms {
+        let place = (listing, known.device, known.layer, known.start);
+        let sum = named.entry((place, known.op, known.stage, known.label)).or_default();
+        *sum = sum.saturating_add(known.histogram.count());
+    }
+    let mut stages: HashMap<(Place, Option<Op>, Stage), HashSet<u64>> = HashMap::new();
+    for ((place, op, stage, _), ios) in named {
+        stages.entry((place, op, stage)).or_default().insert(ios);
+    }
+    let mut ops: HashMap<(Place, Option<Op>), u64> = HashMap::new();
+    for ((place, op, _), ios) in stages {
+        let most = ops.entry((place, op)).or_default();
+        *most = numbers::total(ios.into_iter()).max(*most);
+    }
+    let mut places: HashMap<Place, (u64, u64)> = HashMap::new();
+    for ((place, op), ios) in ops {
+        let (mixed, apart) = places.entry(place).or_default();
+        let sum = if op.is_some() { apart } else { mixed };
+        *sum = sum.saturating_add(ios);
+    }
+    numbers::total(places.into_values().map(|(mixed, apart)| mixed.max(apart)))
 }
 
 impl Requests<'_> {

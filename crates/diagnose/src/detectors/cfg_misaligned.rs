@@ -138,7 +138,7 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
         cited(&block_reading, "physical block", block),
     ];
     finding.confidence = STATED;
-    finding.explained_share = UNKNOWN_SHARE;
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
         "`iowhy why --for 60s` beside the slow writes: all of them are aligned to the device's blocks",
         "writes are rare, or reads are what is slow",

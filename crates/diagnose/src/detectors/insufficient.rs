@@ -26,8 +26,8 @@ use iowhy_model::{
     Unit, Verdict, key,
 };
 
-use crate::analysis::Analysis;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
+use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
@@ -315,22 +315,31 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let mut finding = new_finding(DETECTOR.verdict, device, listings.clone());
     let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
+    // What has no time tells no waiting per time.
+    let excess = lost.map_or(String::new(), |lost| {
+        format!(", with {} of excess waiting per second", phrase::ms(lost * 1000.0))
+    });
     finding.sentence = match suspicion {
         Some(known) => format!(
-            "not enough evidence about {}: best candidate {}, {} confidence (needs {}), explains {} of the \
-             excess latency (needs {})",
+            "not enough evidence about {}: best candidate {}, {} confidence (needs {}){}",
             phrase::list(disks),
             known.verdict,
             phrase::percent((known.confidence * 100.0).round() / 100.0),
             phrase::percent(STANDS),
-            phrase::percent(known.explained_share),
-            phrase::percent(EXPLAINS_ENOUGH)
+            // Of a share that nobody measured none is told.
+            match known.share_is_assumed {
+                true => String::new(),
+                false => format!(
+                    ", explains {} of the excess latency (needs {})",
+                    phrase::percent(known.explained_share),
+                    phrase::percent(EXPLAINS_ENOUGH)
+                ),
+            }
         ),
         None if plenty => format!(
-            "no known cause fits {}: {} single I/Os were seen, with {} of excess waiting per second",
+            "no known cause fits {}: {} single I/Os were seen{excess}",
             named(disks),
             phrase::thousands(seen),
-            phrase::ms(lost * 1000.0)
         ),
         None => match unaccused::unread(analysis, input) {
             Some((_, what)) => {
@@ -357,10 +366,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                     seen => phrase::count(seen, "I/O(s)"),
                 };
                 format!(
-                    "too few data about {} to judge: {amount} with {} of excess waiting per second; {} \
-                     I/Os seen one by one suffice",
+                    "too few data about {} to judge: {amount}{excess}; {} I/Os seen one by one suffice",
                     named(disks),
-                    phrase::ms(lost * 1000.0),
                     phrase::thousands(PLENTY)
                 )
             }
@@ -375,13 +382,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             1,
             source,
         ));
-        finding.evidence.push(computed(
-            "excess waiting per second",
-            lost,
-            Unit::Seconds,
-            1,
-            source,
-        ));
+        finding.evidence.extend(
+            lost.map(|lost| computed("excess waiting per second", lost, Unit::Seconds, 1, source)),
+        );
         if let Some((lines, _)) = unaccused::unread(analysis, input) {
             finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
         }
@@ -395,7 +398,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     }
     finding.confidence = 1.0 - suspicion.map_or(0.0, |known| known.confidence);
     // A device that loses no time need not be judged: it then explains nothing either.
-    finding.explained_share = lost.min(1.0);
+    finding.explained_share = lost.unwrap_or(0.0).min(1.0);
     finding.refuted_by = lines(&["the capture below gives no clearer picture"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
@@ -451,8 +454,8 @@ struct Amounts {
     counted: f64,
     /// These, and the rows of averages and what histograms count.
     records: f64,
-    /// The most time that any of the disks loses per time watched.
-    lost: f64,
+    /// The most time that any of the disks loses per time watched, if any was measured over time.
+    lost: Option<f64>,
     /// Whether all of it is what a program says of its own I/Os.
     by_program: bool,
 }
@@ -466,8 +469,7 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
     let histograms =
         || analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let seen: usize = traces().map(|trace| trace.spans.len()).sum();
-    let counted =
-        iowhy_model::numbers::total(histograms().map(|sample| sample.known.histogram.count()));
+    let counted = requests::counted(histograms().map(|sample| (sample.listing, &*sample.known)));
     let above = |sample: &HistogramSample| sample.known.layer == Layer::Application;
     let lost = traces()
         .map(|trace| trace.lost_ns() / trace.span_ns())
@@ -476,7 +478,7 @@ fn amounts(analysis: &Analysis, input: &str, disks: &[String]) -> Amounts {
         seen: seen as f64,
         counted: counted as f64,
         records: (seen + rows().count()) as f64 + counted as f64,
-        lost: lost.fold(0.0, f64::max),
+        lost: lost.reduce(f64::max),
         by_program: counted > 0 && seen + rows().count() == 0 && histograms().all(above),
     }
 }

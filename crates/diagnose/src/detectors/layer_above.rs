@@ -397,7 +397,7 @@ fn seen(analysis: &Analysis, place: usize, is: impl Fn(Layer) -> bool) -> Option
     if first < last {
         seen.span_ns = Some((last - first) as f64);
     }
-    let histograms = listing.distributions.iter().filter(|known| is(known.layer));
+    let histograms = listing.histograms().filter(|known| is(known.layer));
     // Each I/O once: its total, or what comes nearest to it.
     for known in histograms.filter(|known| matches!(known.stage, Stage::Total | Stage::Device)) {
         if let Some((mean, _)) = known.histogram.mean_ns() {

@@ -90,7 +90,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                  programs",
             );
             finding.confidence = STATED;
-            finding.explained_share = UNKNOWN_SHARE;
+            (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
             finding.refuted_by = lines(&["it was as slow before that began"]);
             finding.next_step = lines(&[
                 "`cat /proc/mdstat` or `zpool status`: when does it end?",

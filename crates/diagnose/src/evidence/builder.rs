@@ -20,6 +20,7 @@ pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usi
         evidence: Vec::new(),
         confidence: 0.0,
         explained_share: 0.0,
+        share_is_assumed: false,
         refuted_by: Vec::new(),
         next_step: Vec::new(),
         forecast: None,

@@ -495,7 +495,7 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
     let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
     let flushes = of_input.flat_map(|(place, listing)| {
         let above = |one: &&Distribution| matches!(one.layer, Layer::Application | Layer::Syscall);
-        let flushes = listing.distributions.iter().filter(above);
+        let flushes = listing.histograms().filter(above);
         let flushes = flushes.filter(|one| one.op == Some(Op::Flush));
         flushes.filter_map(move |one| Some((one.histogram.max_ns?, one.device, place)))
     });

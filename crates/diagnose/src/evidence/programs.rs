@@ -69,7 +69,7 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 _ => {}
             }
         }
-        let counted = listing.distributions.iter().filter(|one| {
+        let counted = listing.histograms().filter(|one| {
             one.layer == Layer::Application && one.op == Some(Op::Flush) && waits.flushes.is_empty()
         });
         let means: Vec<_> = counted

@@ -103,7 +103,7 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             finding.confidence = finding.confidence.min(NOTE);
         }
         finding.evidence = builder.evidence;
-        finding.explained_share = UNKNOWN_SHARE;
+        (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
         found.push(finding);
     }
     found

@@ -4,7 +4,7 @@
 //! A disk blamed in vain costs more than one not named, and a verdict that names no fault is the
 //! first to be wrong: where doubt stands, it is kept as a suspicion.
 
-use iowhy_model::{Bound, Evidence, Family, Finding, STANDS, Verdict, key};
+use iowhy_model::{Bound, Evidence, Family, Finding, Impact, STANDS, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::Detector;
@@ -109,7 +109,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     if !disk_names::is_of_a_file(&disk) {
         return None;
     }
-    let own: f64 = finding.impact.and_then(|impact| impact.waited_per_s).unwrap_or(0.0);
+    let waited = |impact: Impact| impact.worst_per_s.or(impact.waited_per_s);
+    let own: f64 = finding.impact.and_then(waited).unwrap_or(0.0);
     inputs().find_map(|input| {
         let about = analysis.facts.about(Some(input), &disk);
         let below = about.last(key::DEVICE_BACKING)?.text();

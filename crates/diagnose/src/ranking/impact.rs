@@ -1,9 +1,9 @@
 //! What the trouble of a device costs: time waited per second, mean, p99 and longest latency, share
 //! of slow requests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Finding, Histogram, Impact, Nanos, Op, Quantile};
+use iowhy_model::{DeviceId, Edges, Finding, Histogram, Impact, Nanos, Op, Quantile};
 
 use crate::analysis::audit;
 use crate::analysis::samples::IntervalSample;
@@ -52,15 +52,23 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
             all = lengths;
         }
     }
-    let mut p99_ns = spread::quantile(&all, 0.99);
-    let mut counted: Option<&Histogram> = None;
-    for row in analysis.intervals.iter().filter(|row| here(row.listing, &row.disk)) {
-        // What cannot be costs nothing.
-        if let Some(ms) = row.await_ms().filter(|_| !audit::is_wrapped(row.interval)) {
-            most(&mut mean_ns, ms * 1e6);
-            most(&mut waited, row.per_s() * ms / 1000.0 + flushed(row));
-        }
+    let rows = analysis.intervals.iter().filter(|row| here(row.listing, &row.disk));
+    let Waits { mean: by_rows, worst } = waits(rows.clone());
+    by_rows.into_iter().for_each(|by_rows| most(&mut waited, by_rows));
+    // What cannot be costs nothing.
+    for ms in rows.filter(|row| !audit::is_wrapped(row.interval)).filter_map(|row| row.await_ms()) {
+        most(&mut mean_ns, ms * 1e6);
     }
+    // Of a stretch that was kept for the verdict all of the disk's I/Os are told, not that stretch.
+    let whole = analysis.traces.iter().filter(|trace| here(trace.listing, &trace.disk));
+    let whole = whole.filter_map(|trace| whole_of(analysis, trace.listing, disk)).next();
+    if let Some((histogram, per_s)) = &whole {
+        (all, median_ns, waited) = (Vec::new(), None, Some(*per_s));
+        mean_ns = histogram.mean_ns().map(|(mean, _)| mean);
+        longest_ns = histogram.max_ns.map(|ns| ns as f64).or(longest_ns);
+    }
+    let mut p99_ns = spread::quantile(&all, 0.99);
+    let mut counted: Option<&Histogram> = whole.as_ref().map(|(histogram, _)| histogram);
     for sample in analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk)) {
         if let Some((ns, _)) = sample.known.histogram.mean_ns() {
             most(&mut mean_ns, ns);
@@ -89,29 +97,36 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     }
     let mut impact = Impact {
         waited_per_s: waited,
+        worst_per_s: worst,
         mean: known(mean_ns),
         median: known(median_ns),
         longest: known(longest_ns),
         p99: known(p99_ns),
         slow_share: None,
+        slow_most: None,
     };
-    let felt = impact.felt().ns();
-    impact.slow_share = match counted {
+    let felt = impact.felt().ns() as u64;
+    (impact.slow_share, impact.slow_most) = match counted {
         // A bucket from a fast I/O to a slow one does not say how many were slow.
         Some(histogram)
-            if histogram.filled().any(|(low, high, _)| {
-                low < felt as u64 && high > felt as u64 && is_wide(low, high)
-            }) =>
+            if histogram
+                .filled()
+                .any(|(low, high, _)| low < felt && high > felt && is_wide(low, high)) =>
         {
-            None
+            (None, None)
         }
         Some(histogram) => {
-            Some(histogram.count_from(felt as u64) as f64 / histogram.count() as f64)
+            let of_all = |ios: u64| ios as f64 / histogram.count() as f64;
+            let surely = histogram.count_from(felt);
+            let parted = histogram.filled().find(|(low, high, _)| *low < felt && *high > felt);
+            let maybe = parted.map_or(0, |(_, _, ios)| ios);
+            let maybe = if histogram.max_ns.is_some_and(|ns| ns < felt) { 0 } else { maybe };
+            (Some(of_all(surely)), (maybe > 0).then(|| of_all(surely.saturating_add(maybe))))
         }
-        None if all.is_empty() => None,
+        None if all.is_empty() => (None, None),
         None => {
             let slow = all.iter().filter(|ns| **ns >= felt as f64).count();
-            Some(slow as f64 / all.len() as f64)
+            (Some(slow as f64 / all.len() as f64), None)
         }
     };
     (impact != Impact::default()).then_some(impact)
@@ -121,6 +136,67 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
 /// neither a quantile nor a share. Below a microsecond nothing is told apart.
 fn is_wide(low_ns: u64, high_ns: u64) -> bool {
     high_ns / 10 > low_ns.max(1000)
+}
+
+/// Time waited per second, s.
+#[derive(Default)]
+struct Waits {
+    /// Over all rows of a listing, of that in which most was.
+    mean: Option<f64>,
+    /// In the row in which most was, of several.
+    worst: Option<f64>,
+}
+
+/// What rows of averages of a disk tell of it.
+fn waits<'a>(rows: impl Iterator<Item = &'a IntervalSample<'a>>) -> Waits {
+    // Seconds waited and seconds watched, by listing.
+    let mut sums: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    let (mut worst, mut measured, mut rows_seen) = (0.0f64, false, 0);
+    for row in rows.filter(|row| !audit::is_wrapped(row.interval)) {
+        let wait = row.await_ms().map(|ms| row.per_s() * ms / 1000.0 + flushed(row));
+        let length_s = row.interval.length.map_or(1.0, Nanos::seconds);
+        let sum = sums.entry(row.listing).or_default();
+        *sum = (sum.0 + wait.unwrap_or(0.0) * length_s, sum.1 + length_s);
+        worst = worst.max(wait.unwrap_or(0.0));
+        measured |= wait.is_some();
+        rows_seen += 1;
+    }
+    if !measured {
+        return Waits::default();
+    }
+    let means = sums.values().filter(|(_, watched)| *watched > 0.0);
+    let mean = means.map(|(waited, watched)| waited / watched).reduce(f64::max);
+    Waits { mean, worst: (rows_seen > 1).then_some(worst) }
+}
+
+/// The latencies of all I/Os of a disk in a listing of which only a stretch is judged one by one, and the time they
+/// waited per second, s; `None` if all of them are.
+fn whole_of(analysis: &Analysis, place: usize, disk: &str) -> Option<(Histogram, f64)> {
+    let listing = analysis.listing(place);
+    let is_of = |device: DeviceId| analysis.disk(device) == disk;
+    let mut whole = Histogram::empty(Edges::standard());
+    for known in listing.rest.iter().filter(|known| is_of(known.device)) {
+        whole.merge(&known.histogram);
+    }
+    if whole.count() == 0 {
+        return None;
+    }
+    let counted = listing.counted.iter().filter(|known| is_of(known.device));
+    let mut stretch = counted.filter_map(|known| known.stretch());
+    let (mut first, mut last) = stretch.next()?;
+    for event in listing.events.iter().filter(|event| is_of(event.device)) {
+        let began = event.queued.or(event.issued);
+        let (Some((_, latency)), Some((began, ended))) =
+            (event.longest(), began.zip(event.completed))
+        else {
+            continue;
+        };
+        whole.record(latency.ns().max(0) as u64);
+        (first, last) = (first.min(began), last.max(ended));
+    }
+    let waited_ns = whole.sum_ns?;
+    let per_s = waited_ns / ((last - first).ns().max(1) as f64);
+    Some((whole, per_s))
 }
 
 /// Time that flushes waited, per second; rates of reads and writes leave them out.

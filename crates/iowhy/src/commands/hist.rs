@@ -31,15 +31,15 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{Recording, Report, Stage};
+use iowhy_model::{Report, Stage, Tally};
 use iowhy_show::{NewRecords, views};
 
 use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
 use crate::confinement;
 use crate::crosscheck::{self, CrossCheck};
-use crate::groups::{self, Groups, Key};
-use crate::messages::{self, HintedError};
+use crate::groups::{self, GroupSink, Groups, Key};
+use crate::messages::HintedError;
 use crate::present::{View, knows_devices, now, repeated, when};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
@@ -133,36 +133,26 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
     let selection = hist.selection.settled();
-    let mut recording = Recording::new();
-    let (failed, prose) = files.pour(&mut recording)?;
+    let mut tally = Tally::default();
+    // No device is made known by being asked for.
+    let filter = Selection { device: Vec::new(), ..selection.clone() }.filter(&mut tally);
+    let mut sink = GroupSink::new(&hist.by, tally, filter);
+    let (failed, prose) = files.pour(&mut sink)?;
+    let GroupSink { tally, mut groups, told, .. } = sink;
+    let mut recording = tally.recording();
     recording.prose = prose;
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
         return Ok(Status::Failed);
     }
-    let filter = selection.known_in(&recording).filter(&mut recording);
-    let needs_events = selection.per_event() || hist.by.iter().any(|key| key.needs_events());
-    for listing in &mut recording.listings {
-        listing.events.retain(|event| filter.event(event));
-        if needs_events {
-            listing.distributions.clear();
-        }
-        listing.distributions.retain(|known| filter.distribution(known) == Some(true));
-    }
-    let mut events = recording.listings.iter().flat_map(|listing| &listing.events);
-    if needs_events && !events.any(|event| hist.by.iter().all(|key| key.is_in(event))) {
+    if !told && (selection.per_event() || hist.by.iter().any(|key| key.needs_events())) {
         return Err(HintedError::error(
             "the capture does not hold what `--by` asks for of single I/Os",
             "`iowhy hist FILE` shows what it holds per device and operation",
         ));
     }
-    let folded: u64 = recording.listings.iter().map(|listing| listing.folded).sum();
-    if needs_events && folded > 0 {
-        let text = format!("{folded} I/Os were kept as histograms only and are not counted");
-        messages::warn(&text, Some("narrow the time: `iowhy convert FILE PART --from --to`"));
-    }
     let incomplete = recording.is_incomplete();
-    let mut groups = Groups::new(&hist.by);
     groups.take(&mut recording);
+    groups.narrow(&selection.known_in(&recording).filter_of_counted(&mut recording), &hist.by);
     groups.put(&mut recording);
     let style = hist.output.style(Default::default());
     let mut out = sanitised::buffered();

@@ -80,7 +80,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let writes: Vec<&Path> = learned.into_iter().chain([asked.output.as_path()]).collect();
     let mut failed = 0;
     let mut read = |files: &Files| -> anyhow::Result<Option<Recording>> {
-        let gathered = files.read_counting(Tally::for_a_verdict())?;
+        let mut tally = Tally::for_a_verdict();
+        // Pictures are drawn of all that was asked for. No device is made known by being asked for.
+        let rest = Selection { device: Vec::new(), ..asked.selection.clone() };
+        let filter = rest.filter(&mut tally);
+        tally.keep_cells(filter);
+        let gathered = files.read_counting(tally)?;
         failed += gathered.failed;
         let known = !gathered.recording.listings.is_empty()
             && knows_devices(&gathered.recording, &asked.selection);
@@ -99,7 +104,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // What was before is read while files may still be opened.
         let before = if earlier.named() { read(&earlier)? } else { None };
         let later = Later::Write(confinement::folders(&writes));
-        (Some(why::watch(asked.watch_for, &asked.selection, false, later)?), before)
+        (Some(why::watch(asked.watch_for, &asked.selection, false, true, later)?), before)
     };
     let Some(mut recording) = recording else { return Ok(Status::Failed) };
     if earlier.named() && before.is_none() {

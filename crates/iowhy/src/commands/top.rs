@@ -91,9 +91,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 /// A capture, with a time bar.
 fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     confinement::on_screen(files.files.iter().map(PathBuf::as_path))?;
-    let gathered = files.read_counting(Tally::for_a_verdict())?;
-    let mut recording = gathered.recording;
     let selection = top.selection.settled();
+    let mut tally = Tally::for_a_verdict();
+    let shown = Selection { device: Vec::new(), ..selection.clone() }.filter(&mut tally);
+    tally.keep_cells(shown);
+    let gathered = files.read_counting(tally)?;
+    let mut recording = gathered.recording;
     if recording.listings.is_empty() || !knows_devices(&recording, &selection) {
         return Ok(Status::Failed);
     }

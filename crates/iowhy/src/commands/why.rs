@@ -142,7 +142,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let learned = why.baselines.learned();
             let writes = Later::Write(confinement::folders(learned.as_slice()));
             let later = if why.ask { Later::Probe } else { writes };
-            (watch(why.watch_for, &why.selection, why.overhead, later)?, 0, true)
+            (watch(why.watch_for, &why.selection, why.overhead, false, later)?, 0, true)
         }
     };
     if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
@@ -213,7 +213,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(why.fail_on.status(found, Status::incomplete(incomplete)))
 }
 
-/// Watches this machine for a verdict: every I/O, the counters and the settings.
+/// Watches this machine for a verdict: every I/O, the counters and the settings; for pictures as well, of what was
+/// asked for.
 ///
 /// # Errors
 /// If nothing can be watched.
@@ -221,6 +222,7 @@ pub fn watch(
     length: Option<Nanos>,
     selection: &Selection,
     overhead: bool,
+    pictures: bool,
     later: Later,
 ) -> anyhow::Result<Recording> {
     let how = TraceArgs { before: true, overhead, ftrace: false };
@@ -237,6 +239,11 @@ pub fn watch(
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
     watch.recording().keep_stretches(EVENTS_JUDGED);
+    if pictures {
+        let rest = Selection { device: Vec::new(), ..selection.settled() };
+        let filter = rest.filter(watch.recording());
+        watch.recording().keep_cells(filter);
+    }
     let length = length.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
     watch.run_until(length)?;
     watch::state_facts(watch.recording())?;
@@ -260,7 +267,7 @@ pub fn spindle_speed(text: &str) -> Result<f64, String> {
 fn is_idle(recording: &Recording) -> bool {
     recording.listings.iter().all(|listing: &Listing| {
         listing.events.is_empty()
-            && listing.distributions.iter().all(|known| known.histogram.count() == 0)
+            && listing.histograms().all(|known| known.histogram.count() == 0)
             && listing.intervals.iter().all(|interval| {
                 interval.ios_per_s() == 0.0
                     && interval.of(Op::Flush).is_none_or(|rates| rates.ios_per_s == 0.0)

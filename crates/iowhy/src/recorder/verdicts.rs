@@ -139,7 +139,7 @@ fn thinned(recording: &Recording) -> Vec<String> {
     let listings = recording.listings.iter().filter(|listing| listing.is_thinned());
     let devices = listings.flat_map(|listing| {
         let told = listing.events.iter().map(|event| event.device);
-        told.chain(listing.distributions.iter().map(|one| one.device))
+        told.chain(listing.histograms().map(|one| one.device))
     });
     let devices: BTreeSet<_> = devices.collect();
     devices.into_iter().map(|id| recording.device_of(id).name.clone()).collect()

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::Listing;
-use crate::{DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Op, Stage};
+use crate::{DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Op, Stage};
 
 /// Events that the end of a long listing must have to be a stretch of its own: as many as are
 /// replayed (docs/METHOD.md, 1 Replay).
@@ -86,13 +86,10 @@ impl Listing {
         let edges = Edges::standard();
         let mut unmeasured = 0;
         let mut devices = DeviceTotals::places(&self.counted);
-        let unlabelled = self.distributions.iter().enumerate().filter(|(_, known)| {
-            known.label.is_none() && known.op.is_some() && *known.histogram.edges() == edges
-        });
-        let mut places: HashMap<(DeviceId, Op, Stage), usize> = HashMap::new();
-        for (place, known) in unlabelled {
+        let mut places: HashMap<(DeviceId, Op, Layer, Stage), usize> = HashMap::new();
+        for (place, known) in self.rest.iter().enumerate() {
             if let Some(op) = known.op {
-                places.entry((known.device, op, known.stage)).or_insert(place);
+                places.insert((known.device, op, known.layer, known.stage), place);
             }
         }
         // Drained in place, so that no second copy is held while they are counted.
@@ -104,14 +101,15 @@ impl Listing {
                 continue;
             };
             self.folded += 1;
-            let place = *places.entry((event.device, event.op, stage)).or_insert_with(|| {
-                let empty = Histogram::empty(edges.clone());
-                let mut new = Distribution::new(event.device, event.layer, stage, empty);
-                new.op = Some(event.op);
-                self.distributions.push(new);
-                self.distributions.len() - 1
-            });
-            self.distributions[place].histogram.record(latency.ns() as u64);
+            let place =
+                *places.entry((event.device, event.op, event.layer, stage)).or_insert_with(|| {
+                    let empty = Histogram::empty(edges.clone());
+                    let mut new = Distribution::new(event.device, event.layer, stage, empty);
+                    new.op = Some(event.op);
+                    self.rest.push(new);
+                    self.rest.len() - 1
+                });
+            self.rest[place].histogram.record(latency.ns() as u64);
         }
         unmeasured
     }

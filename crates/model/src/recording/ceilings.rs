@@ -71,7 +71,7 @@ impl KeptCounts {
         KeptCounts {
             events: listing.events.len(),
             rows: listing.intervals.len(),
-            histograms: listing.distributions.len(),
+            histograms: listing.distributions.len() + listing.rest.len(),
             facts: listing.facts.len(),
         }
     }

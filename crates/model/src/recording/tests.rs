@@ -30,7 +30,7 @@ fn past_its_budget_a_listing_keeps_counts_and_the_slowest() {
     }
     recording.end();
     let listing = &recording.listings[0];
-    let counted: u64 = listing.distributions.iter().map(|d| d.histogram.count()).sum();
+    let counted: u64 = listing.histograms().map(|d| d.histogram.count()).sum();
     assert_eq!(counted, listing.folded);
     assert_eq!(listing.folded + listing.events.len() as u64, total as u64);
     assert_eq!(listing.source.records, total as u64);
@@ -62,7 +62,7 @@ fn for_a_verdict_the_stretch_that_waited_most_stays_in_sequence() {
     assert!(issued.windows(2).all(|pair| pair[1] - pair[0] == 1000));
     let slow = listing.events.iter().filter(|e| e.longest().is_some_and(|(_, l)| l.ns() == 900));
     assert!(slow.count() >= 10_000);
-    let counted: u64 = listing.distributions.iter().map(|d| d.histogram.count()).sum();
+    let counted: u64 = listing.histograms().map(|d| d.histogram.count()).sum();
     assert_eq!(counted + 20_000, total as u64);
     assert!(listing.source.notes[0].reason.starts_with("sampled: 20000 of 205000"));
 }

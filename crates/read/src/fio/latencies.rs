@@ -1,6 +1,6 @@
 //! What fio says of the latencies of one direction, and the histograms that follow from it.
 
-use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Op, Rates};
+use iowhy_model::{DeviceId, Histogram, Interval, Layer, Nanos, Note, Op, Rates, Sink, numbers};
 
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
@@ -92,20 +92,51 @@ impl Latencies {
         issued.unwrap_or(by_rate.min(COUNT_LIMIT as f64) as u64)
     }
 
-    /// One latency as a histogram: of its percentiles, else of its shares, else of one bucket.
-    pub(crate) fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
-        let summary = match which {
+    fn summary(&self, which: LatencyKind) -> Option<Summary> {
+        match which {
             LatencyKind::Slat => self.slat,
             LatencyKind::Clat | LatencyKind::Sync => self.clat,
             LatencyKind::Lat => self.lat,
-        };
+        }
+    }
+
+    /// The highest percentile and the mean, ns, if that is beyond it: fio counts latencies over 17 s as 17 s.
+    fn clipped(&self) -> Option<(u64, f64)> {
+        let (of, step) = self.percentiles_of?;
+        let end = self.percentiles.iter().map(|(_, value)| *value).max()?;
+        let mean = self.summary(of)?.mean_ns;
+        (mean > end.saturating_add(step) as f64).then_some((end, mean))
+    }
+
+    /// Says once of a listing that the percentiles end below the mean, if they do.
+    pub(crate) fn state_clipped(&self, sink: &mut dyn Sink) {
+        let Some((end, mean)) = self.clipped() else { return };
+        let reason = format!(
+            "fio's table of percentiles ends at {}, below the mean of {}: how long the I/Os beyond it took is not \
+             known",
+            numbers::duration(end as f64),
+            numbers::duration(mean)
+        );
+        if !sink.source().notes.iter().any(|note| note.reason == reason) {
+            sink.note(Note { line: 0, text: String::new(), reason });
+        }
+    }
+
+    /// One latency as a histogram: of its percentiles, else of its shares, else of one bucket.
+    pub(crate) fn histogram(&self, which: LatencyKind, count: u64) -> Option<Histogram> {
+        let summary = self.summary(which);
+        // Percentiles at the end of a table that was too short are of times beyond it.
+        let end = self.clipped().map_or(u64::MAX, |(end, _)| end);
+        let known = self.percentiles.iter().filter(|(_, value)| *value < end);
+        let known: Vec<(f64, u64)> = known.copied().collect();
         let buckets = self
             .percentiles_of
             .filter(|(of, _)| *of == which)
-            .and_then(|(_, step)| percentile_histogram(&self.percentiles, step, summary, count));
+            .and_then(|(_, step)| percentile_histogram(&known, step, summary, count));
         let buckets = buckets.or_else(|| {
-            let shares = Some(&self.shares).filter(|_| which == LatencyKind::Clat)?;
-            shares_histogram(shares, count)
+            let told = || self.shares.iter().map(|(.., percent)| percent).sum::<f64>();
+            let tells = which == LatencyKind::Clat && told() >= LEAST_PERCENT;
+            shares_histogram(Some(&self.shares).filter(|_| tells)?, count)
         });
         let Some(Summary { min_ns, max_ns, mean_ns }) = summary else { return buckets };
         let Some(mut histogram) = buckets else {

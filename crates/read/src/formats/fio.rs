@@ -326,6 +326,7 @@ impl Fio {
                 total += count;
             }
             sink.interval(direction.interval(device));
+            direction.state_clipped(sink);
             for which in kinds.iter().copied() {
                 let Some(histogram) = direction.histogram(which, count) else { continue };
                 self.estimated |= histogram.edges().buckets() > 1;

@@ -236,6 +236,7 @@ impl FioJson {
             }
         }
         sink.interval(latencies.interval(device));
+        latencies.state_clipped(sink);
         for (which, value, unit) in found.into_iter().flatten() {
             let exact = binned(value, unit);
             let Some(histogram) = exact.clone().or_else(|| latencies.histogram(which, count))

@@ -233,6 +233,7 @@ fn summary(fields: &[&str]) -> Option<Summary> {
 
 fn pour(latencies: &Latencies, device: DeviceId, sink: &mut dyn Sink) {
     sink.interval(latencies.interval(device));
+    latencies.state_clipped(sink);
     let count = latencies.count(None);
     for which in [LatencyKind::Slat, LatencyKind::Clat, LatencyKind::Lat] {
         let Some(histogram) = latencies.histogram(which, count) else { continue };

@@ -130,7 +130,7 @@ fn stretches(recording: &Recording, listing: &Listing, style: &Style) -> (Stretc
         devices.insert(event.device);
     }
     let mut labels: BTreeSet<&str> = BTreeSet::new();
-    let counted = listing.distributions.iter().filter(|known| known.stage == stage);
+    let counted = listing.histograms().filter(|known| known.stage == stage);
     labels.extend(counted.filter_map(|known| known.label).map(|label| recording.text(label)));
     if !labels.is_empty() {
         let label = labels.into_iter().collect::<Vec<_>>().join(" ");
@@ -162,7 +162,7 @@ pub fn write_record(record: &CumulativeRecord, out: &mut dyn Write) -> io::Resul
 
 /// The word for who counted, and whether a bucket is then named by its upper bound.
 fn origin(listing: &Listing) -> (&'static str, bool) {
-    let layers = listing.distributions.iter().map(|known| known.layer);
+    let layers = listing.histograms().map(|known| known.layer);
     match layers.chain(listing.events.iter().map(|event| event.layer)).next() {
         Some(Layer::Application) => ("oracle", true),
         Some(Layer::Syscall) => ("dtrace", false),
@@ -172,8 +172,7 @@ fn origin(listing: &Listing) -> (&'static str, bool) {
 
 /// The unit in which all buckets begin at powers of two; microseconds if there is none.
 fn unit(listing: &Listing) -> (&'static str, u64) {
-    let edges =
-        || listing.distributions.iter().flat_map(|known| known.histogram.edges().as_slice());
+    let edges = || listing.histograms().flat_map(|known| known.histogram.edges().as_slice());
     let fits = |ns: u64| {
         let mut lows = edges().filter(|edge| **edge > 0 && **edge < u64::MAX);
         lows.all(|low| low.is_multiple_of(ns) && (low / ns).is_power_of_two())

@@ -140,7 +140,7 @@ impl Tick {
                 }
             }
             let block = |one: &&Distribution| one.layer == Layer::Block && within(one.start);
-            let counted: Vec<&Distribution> = listing.distributions.iter().filter(block).collect();
+            let counted: Vec<&Distribution> = listing.histograms().filter(block).collect();
             for known in &counted {
                 // Of the parts of a latency only the longest counts, or I/Os would count twice.
                 let longest = counted.iter().filter(|other| other.device == known.device);

@@ -45,7 +45,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             false => Some(distributions(listing, &style.filter, &Edges::standard())),
         };
         let passes = |known: &&Distribution| style.filter.distribution(known) == Some(true);
-        let as_they_are = listing.distributions.iter().filter(passes);
+        let as_they_are = listing.histograms().filter(passes);
         let shown: Box<dyn Iterator<Item = &Distribution>> = match &folded {
             Some(folded) => Box::new(folded.iter()),
             None => Box::new(as_they_are),

@@ -15,11 +15,12 @@
 //! Content-Security-Policy allows one script and one style sheet, by their hashes, and no network.
 //! Names that came from captures are text, never markup.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use iowhy_model::{Comparison, Finding, Report};
+use iowhy_model::{Comparison, Filter, Finding, Report, SingleIos};
 use sha2::{Digest, Sha256};
 
 use crate::{Style, View};
@@ -76,19 +77,49 @@ pub fn page(
         beside::section(before, report, style, out)?;
     }
     sections::evidence(report, &findings, out)?;
-    sections::pictures(report, style, out)?;
-    sections::histograms(report, style, out)?;
-    sections::slowest(report, style, out)?;
-    sections::who(report, style, out)?;
+    let pictured = Pictured::of(report, style);
+    sections::pictures(&pictured, out)?;
+    sections::histograms(&pictured, out)?;
+    sections::slowest(&pictured, out)?;
+    sections::who(&pictured, out)?;
     sections::inputs(report, out)?;
     sections::reproduce(report, out)?;
-    let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(report, style).as_bytes(), 9);
+    let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(&pictured, style).as_bytes(), 9);
     writeln!(
         out,
         "<script id=\"data\" type=\"application/octet-stream\">{}</script>",
         STANDARD.encode(packed)
     )?;
     writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
+}
+
+/// A report as its pictures are drawn: of all I/Os, where only a part of them was kept for the verdict.
+struct Pictured<'a> {
+    report: Cow<'a, Report>,
+    style: Cow<'a, Style>,
+    /// What is told of single I/Os, by listing.
+    singles: Vec<Cow<'a, SingleIos>>,
+}
+
+impl<'a> Pictured<'a> {
+    fn of(report: &'a Report, style: &'a Style) -> Pictured<'a> {
+        let singles = report.recording.listings.iter();
+        let singles = singles.map(|listing| listing.singles(&style.filter)).collect();
+        let (report, style) = match report.recording.in_cells(&style.filter) {
+            None => (Cow::Borrowed(report), Cow::Borrowed(style)),
+            Some(recording) => {
+                let ops = style.filter.ops.clone();
+                let devices = style.filter.devices.clone();
+                let filter = Filter { devices, ops, ..Filter::default() };
+                let findings = report.findings.clone();
+                (
+                    Cow::Owned(Report { recording, findings }),
+                    Cow::Owned(Style { filter, ..style.clone() }),
+                )
+            }
+        };
+        Pictured { report, style, singles }
+    }
 }
 
 fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {

@@ -48,7 +48,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         source.records = 0;
         sink.begin(source);
         listing.events.iter().for_each(|event| sink.event(*event));
-        listing.distributions.iter().for_each(|one| sink.distribution(one.clone()));
+        listing.histograms().for_each(|one| sink.distribution(one.clone()));
         listing.facts.iter().for_each(|fact| sink.fact(fact.clone()));
         sink.end();
     }

@@ -321,6 +321,7 @@ fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64)
         evidence: Vec::new(),
         confidence,
         explained_share: share,
+        share_is_assumed: false,
         refuted_by: Vec::new(),
         next_step: Vec::new(),
         forecast: None,
@@ -334,6 +335,7 @@ fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64)
             longest: Some(Nanos::from_ms(234.9)),
             p99: None,
             slow_share: Some(27.0 / 28.0),
+            ..Impact::default()
         }),
     }
 }

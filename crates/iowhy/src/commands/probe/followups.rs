@@ -212,6 +212,7 @@ mod tests {
             evidence: Vec::new(),
             confidence,
             explained_share: 1.0,
+            share_is_assumed: false,
             refuted_by: Vec::new(),
             next_step: Vec::new(),
             forecast: None,

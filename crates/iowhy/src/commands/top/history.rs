@@ -97,6 +97,8 @@ fn join(listing: &mut Listing, mut old: Listing) {
 /// A capture, to be cut into ticks.
 pub struct Replay {
     recording: Recording,
+    /// The slowest I/Os, where not all of them are kept.
+    slowest: Option<Recording>,
     /// All of its time, ns.
     from: i64,
     to: i64,
@@ -109,8 +111,17 @@ pub struct Replay {
 impl Replay {
     /// Of a capture; `None` if nothing in it has a time.
     pub fn of(recording: &Recording, filter: &Filter) -> Option<Replay> {
-        let mut recording = recording.clone();
-        keep(&mut recording, filter);
+        let in_cells = recording.in_cells(filter);
+        let slowest = in_cells.is_some().then(|| slowest(recording, filter));
+        let mut recording = in_cells.unwrap_or_else(|| recording.clone());
+        match &slowest {
+            None => keep(&mut recording, filter),
+            // The rest of it was asked before they were counted.
+            Some(_) => {
+                let devices = filter.devices.clone();
+                keep(&mut recording, &Filter { devices, ..Filter::default() });
+            }
+        }
         // Averages without times are only shown where nothing has a time.
         if recording.listings.iter().all(|listing| span(listing).is_none()) {
             recording.listings.iter_mut().for_each(|listing| lay_out(&mut listing.intervals));
@@ -139,12 +150,18 @@ impl Replay {
         let main = recording.listings.get(main).filter(|listing| listing.events.is_empty());
         let rows = main.map(|listing| &listing.intervals);
         let row = rows.and_then(|rows| rows.iter().filter_map(|row| row.length).max());
-        let missing = match left_out {
+        let mut missing = match left_out {
             0 => Vec::new(),
             1 => vec!["1 listing without a common clock is not shown".to_string()],
             many => vec![format!("{many} listings without a common clock are not shown")],
         };
-        (from < to).then_some(Replay { row: row.map(Nanos::ns), recording, from, to, missing })
+        if slowest.is_some() {
+            missing.push(
+                "too many I/Os to tell who waited when: `iowhy report` tells it of all".to_string(),
+            );
+        }
+        let row = row.map(Nanos::ns);
+        (from < to).then_some(Replay { row, recording, slowest, from, to, missing })
     }
 
     /// From its first moment to its last, ns.
@@ -164,7 +181,11 @@ impl Replay {
         while at < to {
             let end = at.saturating_add(length);
             let within = (Time::from_ns(at), Time::from_ns(end));
-            ticks.push(Tick::of(&self.recording, within, Nanos(length)));
+            let mut tick = Tick::of(&self.recording, within, Nanos(length));
+            if let Some(slowest) = &self.slowest {
+                tick.slowest = Tick::of(slowest, within, Nanos(length)).slowest;
+            }
+            ticks.push(tick);
             at = end;
         }
         let losses = self.recording.listings.iter().map(|listing| listing.source.lost()).sum();
@@ -182,6 +203,19 @@ impl Replay {
         let first = (around_ns - length / 2).clamp(from, to - length);
         (length >= least).then_some((first, first + length))
     }
+}
+
+/// The slowest I/Os of each listing, where only a part of them is kept.
+fn slowest(recording: &Recording, filter: &Filter) -> Recording {
+    let mut slowest = recording.clone();
+    for listing in &mut slowest.listings {
+        if let Some(cells) = listing.cells.take() {
+            listing.events = cells.singles.slowest;
+            listing.events.sort_by_key(|event| event.completed);
+        }
+        listing.events.retain(|event| filter.event(event));
+    }
+    slowest
 }
 
 /// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked for

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use iowhy_model::{Comparison, Difference, Report, Unit};
 
-use super::Before;
 use super::escape::{prose, text};
+use super::{Before, Pictured};
 use crate::Style;
 use crate::comparison::headline;
 use crate::map_figure::figures;
@@ -57,7 +57,8 @@ pub fn section(
         "</table></div><p>{tests} quantities tested; probabilities corrected by Holm's method, \
          intervals by a seeded block bootstrap.</p>"
     )?;
-    let (maps, _) = figures(before.report, style);
+    let pictured = Pictured::of(before.report, style);
+    let (maps, _) = figures(&pictured.report, &pictured.style);
     let shown = maps.iter().filter(|map| has_device(before.report, after, map.device));
     for (place, map) in shown.take(PICTURES).enumerate() {
         let device = before.report.recording.devices().get(map.device.index());

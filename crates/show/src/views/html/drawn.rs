@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use iowhy_model::{Event, Listing, Name, Op, Report};
 use serde_json::{Value, json};
 
+use super::Pictured;
 use crate::Style;
 use crate::cells::{Column, Map, maps};
 use crate::clock::Clock;
@@ -15,11 +16,12 @@ use crate::objects::{findings, inputs, object};
 const SLOWEST: usize = 10_000;
 
 /// The data of the page.
-pub fn json(report: &Report, style: &Style) -> String {
+pub fn json(pictured: &Pictured, style: &Style) -> String {
+    let report = &pictured.report;
     let recording = &report.recording;
-    let all = variants(report, style);
+    let all = variants(report, &pictured.style);
     let mut names = Names::default();
-    let slow: Vec<Value> = slowest(report, style, SLOWEST)
+    let slow: Vec<Value> = slowest(pictured, style, SLOWEST)
         .into_iter()
         .filter_map(|(input, event)| dot(input, event, &mut names))
         .collect();
@@ -117,10 +119,10 @@ fn cells(op: Option<Op>, map: &Map) -> Value {
 }
 
 /// The slowest I/Os of all inputs that have a latency and a time, slowest first.
-pub fn slowest<'a>(report: &'a Report, style: &Style, most: usize) -> Vec<(usize, &'a Event)> {
+pub fn slowest<'a>(pictured: &'a Pictured, style: &Style, most: usize) -> Vec<(usize, &'a Event)> {
     let mut all: Vec<(i64, usize, &Event)> = Vec::new();
-    for (input, listing) in report.recording.listings.iter().enumerate() {
-        let some = listing.events.iter().filter(|event| style.filter.event(event));
+    for (input, singles) in pictured.singles.iter().enumerate() {
+        let some = singles.slowest.iter().filter(|event| style.filter.event(event));
         all.extend(some.filter_map(|event| {
             event.completed?;
             Some((event.longest()?.1.ns(), input, event))

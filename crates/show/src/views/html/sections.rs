@@ -4,19 +4,21 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Blame, Edges, Event, Finding, Forecast, Histogram, Name, Op, Quantile, Report, distributions,
+    Blame, Edges, Finding, Forecast, Histogram, Name, Op, Quantile, Report, SingleIos, Waiters,
+    distributions,
 };
 
+use super::Pictured;
 use super::drawn::{self, slowest as slowest_events};
 use super::escape::{prose, text};
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
+use crate::scale::stage_words;
 use crate::sources::file_name;
 use crate::words::{
     blame_headline, bound, bytes, count, duration, explains, impact, quantity, share, sureness,
     tone,
 };
-use crate::{Style, scale::stage_words};
 
 /// Findings with all their numbers; the rest is named.
 const AT_LENGTH: usize = 5;
@@ -151,7 +153,8 @@ fn jump(finding: &Finding) -> String {
 }
 
 /// A heat map for each device: still without scripts, live with them.
-pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+    let Pictured { report, style, .. } = pictured;
     let (mut drawn, left_out) = figures(report, style);
     if drawn.is_empty() {
         return Ok(());
@@ -196,7 +199,8 @@ pub fn pictures(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resu
 }
 
 /// A row for each device, operation and stage.
-pub fn histograms(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn histograms(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+    let Pictured { report, style, .. } = pictured;
     let recording = &report.recording;
     let mut rows = Vec::new();
     for listing in &recording.listings {
@@ -241,8 +245,8 @@ pub fn histograms(report: &Report, style: &Style, out: &mut dyn Write) -> io::Re
 }
 
 /// The slowest single I/Os: a scatter with scripts, a table always.
-pub fn slowest(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let some = slowest_events(report, style, ROWS);
+pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+    let some = slowest_events(pictured, &pictured.style, ROWS);
     if some.is_empty() {
         return Ok(());
     }
@@ -255,7 +259,7 @@ pub fn slowest(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resul
          <th>process<th class=\"n\">completed at</tr>"
     )?;
     for (_, event) in some {
-        let recording = &report.recording;
+        let recording = &pictured.report.recording;
         let device = recording.devices().get(event.device.index());
         let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64));
         writeln!(
@@ -276,27 +280,28 @@ pub fn slowest(report: &Report, style: &Style, out: &mut dyn Write) -> io::Resul
 }
 
 /// By what the time waited is added up.
-type Key = fn(&Event) -> Option<Name>;
+type Key = fn(&SingleIos) -> &Waiters;
 
 /// Who waited: processes, control groups and files by time waited.
-pub fn who(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
+    let Pictured { report, style, singles } = pictured;
     let keys: [(&str, Key); 3] = [
-        ("process", |event| event.comm),
-        ("control group", |event| event.cgroup),
-        ("file", |event| event.file),
+        ("process", |of| &of.processes),
+        ("control group", |of| &of.cgroups),
+        ("file", |of| &of.files),
     ];
     let mut headed = false;
     for (title, key) in keys {
         let mut sums: HashMap<Name, (u64, f64)> = HashMap::new();
         let mut all = 0.0;
-        for listing in &report.recording.listings {
-            for event in listing.events.iter().filter(|event| style.filter.event(event)) {
-                let Some((_, latency)) = event.longest() else { continue };
-                all += latency.ns() as f64;
-                if let Some(name) = key(event) {
-                    let sum = sums.entry(name).or_default();
-                    *sum = (sum.0 + 1, sum.1 + latency.ns() as f64);
-                }
+        for ((device, op, name), (ios, waited_ns)) in singles.iter().flat_map(|one| key(one)) {
+            if !style.filter.device(*device) || !style.filter.op(Some(*op)) {
+                continue;
+            }
+            all += waited_ns;
+            if let Some(name) = name {
+                let sum = sums.entry(*name).or_default();
+                *sum = (sum.0 + ios, sum.1 + waited_ns);
             }
         }
         if sums.is_empty() {

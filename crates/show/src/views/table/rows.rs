@@ -230,7 +230,7 @@ fn of_events(
 ) -> Vec<(DeviceId, Row)> {
     let mut devices: Vec<DeviceId> = listing.events.iter().map(|event| event.device).collect();
     devices.extend(listing.counted.iter().map(|known| known.device));
-    devices.extend(listing.distributions.iter().map(|known| known.device));
+    devices.extend(listing.histograms().map(|known| known.device));
     devices.sort_unstable();
     devices.dedup();
     let mut all = listing.counted.clone();

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::cells::SingleIos;
 use crate::{
     DeviceId, DeviceTotals, Distribution, Edges, Event, Histogram, Layer, Nanos, Op, Stage, Time,
 };
@@ -15,6 +16,7 @@ const SHIFT: u32 = 20;
 const SERIES: usize = 1 << 14;
 
 /// What was counted.
+#[derive(Clone, Debug)]
 pub(super) struct Columns {
     edges: Edges,
     /// A column is 2^`shift` ns wide and begins at a multiple of that.
@@ -28,6 +30,8 @@ pub(super) struct Columns {
     pub(super) unplaced: u64,
     /// What they add up to, by device.
     pub(super) counted: Vec<DeviceTotals>,
+    /// What pictures show of single ones, if any does.
+    pub(super) singles: Option<SingleIos>,
     /// Where each device stands there, each key in `timed` and each in `whole`.
     places: HashMap<DeviceId, usize>,
     timed_places: HashMap<Key, usize>,
@@ -39,6 +43,7 @@ pub(super) struct Columns {
 }
 
 /// The columns of one device, operation and stage that hold something, by number.
+#[derive(Clone, Debug)]
 struct TimeColumns {
     key: Key,
     columns: Vec<(i64, Histogram)>,
@@ -48,8 +53,11 @@ type Key = (DeviceId, Op, Layer, Stage);
 
 impl Columns {
     /// Counts events kept so far.
-    pub(super) fn of(events: &[Event]) -> Columns {
-        let times = || events.iter().filter_map(|event| event.completed).map(Time::ns);
+    pub(super) fn of<'a>(
+        events: impl Iterator<Item = &'a Event> + Clone,
+        singles: Option<SingleIos>,
+    ) -> Columns {
+        let times = || events.clone().filter_map(|event| event.completed).map(Time::ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
         let edges = Edges::standard();
         let mut columns = Columns {
@@ -60,6 +68,7 @@ impl Columns {
             events: 0,
             unplaced: 0,
             counted: Vec::new(),
+            singles,
             places: HashMap::new(),
             timed_places: HashMap::new(),
             whole_places: HashMap::new(),
@@ -67,7 +76,7 @@ impl Columns {
             whole: Vec::new(),
         };
         columns.shift = columns.fitting(SHIFT, 1);
-        events.iter().for_each(|event| columns.count(event));
+        events.for_each(|event| columns.count(event));
         columns
     }
 
@@ -75,6 +84,9 @@ impl Columns {
     pub(super) fn count(&mut self, event: &Event) {
         self.events += 1;
         DeviceTotals::count(&mut self.counted, &mut self.places, event);
+        if let Some(singles) = &mut self.singles {
+            singles.take(event);
+        }
         let (Some((longest, latency)), Some(at)) = (event.longest(), event.completed) else {
             return;
         };
@@ -201,7 +213,7 @@ mod tests {
             event.issued = Some(Time::from_ns(at.saturating_sub(1000)));
             event
         });
-        let mut columns = Columns::of(&[]);
+        let mut columns = Columns::of([].iter(), None);
         (columns.first, columns.last) = (times[0], times[0]);
         events.for_each(|event| columns.count(&event));
         columns
@@ -218,7 +230,7 @@ mod tests {
 
     #[test]
     fn of_too_many_devices_the_first_have_histograms_and_the_rest_is_counted() {
-        let mut columns = Columns::of(&[]);
+        let mut columns = Columns::of([].iter(), None);
         for k in 0..SERIES as u32 + 100 {
             let mut event = Event::new(DeviceId(k), Op::Read, Layer::Block);
             event.completed = Some(Time::from_ns(2000));

@@ -1,0 +1,109 @@
+//! What pictures need of all I/Os where only a part of them is kept for a verdict.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::{DeviceId, Distribution, Event, Filter, Listing, Name, Op, Recording};
+
+/// Slowest I/Os kept of a listing.
+const SLOWEST: usize = 10_000;
+
+/// All I/Os of a listing that passed a filter, counted while they were poured ([`Recording::keep_cells`]).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cells {
+    /// Per device, operation, layer and stage: the longest stage of each I/O over time, its other stages in one.
+    pub distributions: Vec<Distribution>,
+    /// The slowest of them, and who waited.
+    pub singles: SingleIos,
+}
+
+/// What is told of single I/Os: the slowest, and for whom how much was waited.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SingleIos {
+    /// The slowest 10,000 and up to as many others, in no order.
+    pub slowest: Vec<Event>,
+    /// I/Os of each process, and how long they took together in ns; `None` of those that do not say it.
+    pub processes: Waiters,
+    /// Of each control group.
+    pub cgroups: Waiters,
+    /// Of each file.
+    pub files: Waiters,
+}
+
+/// I/Os and their time in ns, by device, operation and who waited.
+pub type Waiters = HashMap<(DeviceId, Op, Option<Name>), (u64, f64)>;
+
+impl SingleIos {
+    /// Adds one; without a latency nobody waited for it.
+    pub(crate) fn take(&mut self, event: &Event) {
+        let Some((_, latency)) = event.longest() else { return };
+        for (waiters, name) in [
+            (&mut self.processes, event.comm),
+            (&mut self.cgroups, event.cgroup),
+            (&mut self.files, event.file),
+        ] {
+            let sum = waiters.entry((event.device, event.op, name)).or_default();
+            *sum = (sum.0 + 1, sum.1 + latency.ns() as f64);
+        }
+        self.slowest.push(*event);
+        if self.slowest.len() >= 2 * SLOWEST {
+            let slowest = |event: &Event| Reverse(event.longest().map(|(_, latency)| latency));
+            self.slowest.select_nth_unstable_by_key(SLOWEST, slowest);
+            self.slowest.truncate(SLOWEST);
+        }
+    }
+}
+
+impl Listing {
+    /// Its histograms, those of the I/Os that are no longer kept one by one among them.
+    pub fn histograms(&self) -> impl Iterator<Item = &Distribution> {
+        self.distributions.iter().chain(&self.rest)
+    }
+
+    /// What is told of its single I/Os that pass, all of them, kept or not.
+    pub fn singles(&self, filter: &Filter) -> Cow<'_, SingleIos> {
+        if let Some(cells) = &self.cells {
+            return Cow::Borrowed(&cells.singles);
+        }
+        let mut singles = SingleIos::default();
+        self.events.iter().filter(|event| filter.event(event)).for_each(|one| singles.take(one));
+        Cow::Owned(singles)
+    }
+
+    /// The same listing for pictures.
+    fn in_cells(&self, filter: &Filter) -> Listing {
+        let (events, cells) = match &self.cells {
+            Some(cells) => (Vec::new(), &cells.distributions[..]),
+            None => {
+                let some = self.events.iter().filter(|event| filter.event(event));
+                (some.copied().collect(), &self.rest[..])
+            }
+        };
+        let given = self.distributions.iter();
+        let given = given.filter(|known| filter.distribution(known) == Some(true));
+        // What else the filter asks was asked before they were counted.
+        let cells = cells.iter().filter(|one| filter.device(one.device) && filter.op(one.op));
+        Listing {
+            events,
+            distributions: given.chain(cells).cloned().collect(),
+            intervals: self.intervals.clone(),
+            facts: self.facts.clone(),
+            folded: self.folded,
+            counted: self.counted.clone(),
+            ..Listing::of(self.source.clone())
+        }
+    }
+}
+
+impl Recording {
+    /// The same recording for pictures, with what passes the filter: where cells were kept beside a part of the
+    /// I/Os, the cells instead of these; `None` if there are none, and pictures can be drawn of it as it is. Of what
+    /// comes only devices and operations need be asked any more.
+    pub fn in_cells(&self, filter: &Filter) -> Option<Recording> {
+        self.listings.iter().any(|listing| listing.cells.is_some()).then(|| {
+            let listings = self.listings.iter().map(|listing| listing.in_cells(filter));
+            self.with_listings(listings.collect())
+        })
+    }
+}
