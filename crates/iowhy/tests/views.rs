@@ -69,7 +69,7 @@ fn capture(file: &str, total: u64) {
         event.op = if k % 5 == 0 { Op::Write } else { Op::Read };
         event.completed = Some(Time::from_ns(1_000_000_000_000 + at));
         event.issued = Some(Time::from_ns(1_000_000_000_000 + at - took));
-        event.queued = (k % 3 > 0).then(|| Time::from_ns(1_000_000_000_000 + at - took - 1500));
+        event.queued = (!is_slow).then(|| Time::from_ns(1_000_000_000_000 + at - took - 1500));
         (event.sector, event.bytes) = (Some(k * 8), Some(4096));
         (event.pid, event.comm) = (Some(77), Some(if k % 5 == 0 { db } else { dd }));
         sink.event(event);
