@@ -254,6 +254,51 @@ mod tests {
     }
 
     #[test]
+    fn listings_that_take_turns_are_counted_each_by_itself() {
+        let mut tally = Tally::keeping(1000);
+        let listings = [0, 1].map(|_| tally.begin(Source::new("iowhy-capture", "-", Level::D)));
+        let sda = tally.device("sda");
+        for k in 0..9000i64 {
+            tally.resume(listings[usize::from(k % 3 == 0)]);
+            let mut event = Event::new(sda, Op::Read, Layer::Block);
+            event.issued = Some(Time::from_ns(k * 10_000));
+            event.completed = Some(Time::from_ns(k * 10_000 + if k < 4000 { 100 } else { 90_000 }));
+            tally.event(event);
+        }
+        for listing in listings {
+            tally.resume(listing);
+            tally.end();
+        }
+        let recording = tally.recording();
+        for (listing, expected) in recording.listings.iter().zip([6000, 3000]) {
+            let all = distributions(listing, &Filter::default(), &Edges::standard());
+            let [one] = &all[..] else { panic!("{} histograms", all.len()) };
+            assert_eq!((one.histogram.count(), listing.folded), (expected, expected));
+        }
+    }
+
+    #[test]
+    fn cells_hold_all_and_the_verdict_its_stretch() {
+        let mut recording = Recording::new();
+        recording.keep_stretches(4000);
+        recording.keep_cells(Filter::default());
+        poured(30_000, &mut recording);
+        let listing = &recording.listings[0];
+        assert!(listing.folded > 0 && listing.events.len() < 4000);
+        let (filter, edges) = (Filter::default(), Edges::standard());
+        let drawn = recording.in_cells(&filter).expect("cells");
+        let mut kept = Recording::new();
+        poured(30_000, &mut kept);
+        let folded = |recording: &Recording| -> Vec<_> {
+            let all = distributions(&recording.listings[0], &filter, &edges);
+            all.into_iter().map(|one| (one.op, one.stage, one.histogram)).collect()
+        };
+        assert_eq!(folded(&drawn), folded(&kept));
+        let (singles, all) = (listing.singles(&filter), kept.listings[0].singles(&filter));
+        assert_eq!(singles.processes, all.processes);
+    }
+
+    #[test]
     fn every_io_is_counted_at_each_bound() {
         for bound in [EVENTS, 1 << 17, crate::EVENTS_JUDGED] {
             for total in [bound - 1, bound, bound + 1] {
