@@ -261,7 +261,8 @@ impl Groups {
     }
 }
 
-/// A sink that counts single I/Os into groups as they come, of captures of any length; the rest is kept.
+/// A sink that counts single I/Os into groups as they come, of captures of any length; the rest is
+/// kept.
 pub struct GroupSink {
     /// What is known beside the I/Os, and histograms of those that no single one tells of.
     pub tally: Tally,
@@ -274,8 +275,8 @@ pub struct GroupSink {
 }
 
 impl GroupSink {
-    /// Counts by these keys what passes a filter that was made of this tally's names; devices are asked of the
-    /// groups ([`Groups::narrow`]), for they become known as they come.
+    /// Counts by these keys what passes a filter that was made of this tally's names; devices are
+    /// asked of the groups ([`Groups::narrow`]), for they become known as they come.
     pub fn new(keys: &[Key], tally: Tally, filter: Filter) -> GroupSink {
         let apart =
             if keys.is_empty() || keys.contains(&Key::Device) { None } else { Some(Key::Device) };

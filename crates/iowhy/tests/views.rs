@@ -1,8 +1,9 @@
-//! Every view of a capture shows all of its I/Os, however many are judged one by one: counts, sums, buckets and the
-//! cells of the maps are those that `snoop` lists, of a recorder's capture, in which rows of averages and I/Os take
-//! turns.
+//! Every view of a capture shows all of its I/Os, however many are judged one by one: counts, sums,
+//! buckets and the cells of the maps are those that `snoop` lists, of a recorder's capture, in
+//! which rows of averages and I/Os take turns.
 //!
-//! The long form has ten million I/Os; `IOWHY_FAST` names an optimised program (`./test --long` builds one).
+//! The long form has ten million I/Os; `IOWHY_FAST` names an optimised program (`./test --long`
+//! builds one).
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -42,8 +43,8 @@ fn text(words: &[&str], statuses: &[i32]) -> String {
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// A busy quick disk, and one with few I/Os, of which most are slow and the quick ones come early: rows of averages
-/// between them.
+/// A busy quick disk, and one with few I/Os, of which most are slow and the quick ones come early:
+/// rows of averages between them.
 fn capture(file: &str, total: u64) {
     let out = BufWriter::new(std::fs::File::create(file).unwrap());
     let mut sink = Writer::new(out, 7);
@@ -249,7 +250,8 @@ fn cells(ios: &[Io], maps: &str) {
     }
 }
 
-/// The page has all I/Os in its maps and its table, the slowest of all, and who waited for how many.
+/// The page has all I/Os in its maps and its table, the slowest of all, and who waited for how
+/// many.
 fn report(ios: &[Io], file: &str) {
     // Status 1: a part was judged one by one.
     let page = text(&["report", file, "-o", "-"], &[1]);

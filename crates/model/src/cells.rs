@@ -9,10 +9,12 @@ use crate::{DeviceId, Distribution, Event, Filter, Listing, Name, Op, Recording}
 /// Slowest I/Os kept of a listing.
 const SLOWEST: usize = 10_000;
 
-/// All I/Os of a listing that passed a filter, counted while they were poured ([`Recording::keep_cells`]).
+/// All I/Os of a listing that passed a filter, counted while they were poured
+/// ([`Recording::keep_cells`]).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cells {
-    /// Per device, operation, layer and stage: the longest stage of each I/O over time, its other stages in one.
+    /// Per device, operation, layer and stage: the longest stage of each I/O over time, its other
+    /// stages in one.
     pub distributions: Vec<Distribution>,
     /// The slowest of them, and who waited.
     pub singles: SingleIos,
@@ -23,7 +25,8 @@ pub struct Cells {
 pub struct SingleIos {
     /// The slowest 10,000 and up to as many others, in no order.
     pub slowest: Vec<Event>,
-    /// I/Os of each process, and how long they took together in ns; `None` of those that do not say it.
+    /// I/Os of each process, and how long they took together in ns; `None` of those that do not say
+    /// it.
     pub processes: Waiters,
     /// Of each control group.
     pub cgroups: Waiters,
@@ -97,9 +100,9 @@ impl Listing {
 }
 
 impl Recording {
-    /// The same recording for pictures, with what passes the filter: where cells were kept beside a part of the
-    /// I/Os, the cells instead of these; `None` if there are none, and pictures can be drawn of it as it is. Of what
-    /// comes only devices and operations need be asked any more.
+    /// The same recording for pictures, with what passes the filter: where cells were kept beside a
+    /// part of the I/Os, the cells instead of these; `None` if there are none, and it can be drawn
+    /// as it is.
     pub fn in_cells(&self, filter: &Filter) -> Option<Recording> {
         self.listings.iter().any(|listing| listing.cells.is_some()).then(|| {
             let listings = self.listings.iter().map(|listing| listing.in_cells(filter));

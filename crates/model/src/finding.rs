@@ -285,7 +285,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
-    /// Whether that share is assumed, for no latency tells it: it weighs in the order and is not shown.
+    /// Whether that share is assumed, for no latency tells it: it weighs in the order and is not
+    /// shown.
     pub share_is_assumed: bool,
     /// What the trouble it speaks of costs, if it is about a device that was measured.
     pub impact: Option<Impact>,

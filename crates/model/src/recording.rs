@@ -40,7 +40,8 @@ pub struct Listing {
     pub events: Vec<Event>,
     /// Averages.
     pub intervals: Vec<Interval>,
-    /// Histograms that the source gave; of a listing that was only counted, those of its events too.
+    /// Histograms that the source gave; of a listing that was only counted, those of its events
+    /// too.
     pub distributions: Vec<Distribution>,
     /// Histograms of events that are no longer kept one by one, per device and operation.
     pub rest: Vec<Distribution>,
@@ -149,13 +150,14 @@ impl Recording {
         (self.events_kept, self.past) = (events.max(2), PastBudget::Stretch);
     }
 
-    /// From now on counts beside what is kept of a listing past its budget all its events that pass, for pictures: they
-    /// are drawn of all I/Os, a verdict of a part.
+    /// From now on counts beside what is kept of a listing past its budget all its events that
+    /// pass, for pictures: they are drawn of all I/Os, a verdict of a part.
     pub fn keep_cells(&mut self, filter: Filter) {
         self.cells = Some(filter);
     }
 
-    /// An empty recording that keeps at most so many single events of a listing, and counts all of them past that.
+    /// An empty recording that keeps at most so many single events of a listing, and counts all of
+    /// them past that.
     pub(crate) fn counting(events: usize) -> Recording {
         let mut recording = Recording::with_budget(events.saturating_add(1));
         (recording.past, recording.cells) = (PastBudget::Nothing, Some(Filter::default()));

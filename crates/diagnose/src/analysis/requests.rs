@@ -21,9 +21,9 @@ pub struct Requests<'a> {
     pub events: Vec<&'a Event>,
 }
 
-/// I/Os that histograms of listings count, each once: the stages of an I/O are parts of it, and as many of the same
-/// operation under another name (fio's `clat` beside its `lat`) are the same. Of what mixes operations beside some of
-/// one the greater number counts.
+/// I/Os that histograms of listings count, each once: the stages of an I/O are parts of it, and as
+/// many of the same operation under another name (fio's `clat` beside its `lat`) are the same. Of
+/// what mixes operations beside some of one the greater number counts.
 pub fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) -> u64 {
     type Place = (usize, DeviceId, Layer, Option<Time>);
     let mut named: HashMap<(Place, Option<Op>, Stage, Option<Name>), u64> = HashMap::new();

@@ -169,8 +169,8 @@ fn waits<'a>(rows: impl Iterator<Item = &'a IntervalSample<'a>>) -> Waits {
     Waits { mean, worst: (rows_seen > 1).then_some(worst) }
 }
 
-/// The latencies of all I/Os of a disk in a listing of which only a stretch is judged one by one, and the time they
-/// waited per second, s; `None` if all of them are.
+/// The latencies of all I/Os of a disk in a listing of which only a stretch is judged one by one,
+/// and the time they waited per second, s; `None` if all of them are.
 fn whole_of(analysis: &Analysis, place: usize, disk: &str) -> Option<(Histogram, f64)> {
     let listing = analysis.listing(place);
     let is_of = |device: DeviceId| analysis.disk(device) == disk;

@@ -213,8 +213,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(why.fail_on.status(found, Status::incomplete(incomplete)))
 }
 
-/// Watches this machine for a verdict: every I/O, the counters and the settings; for pictures as well, of what was
-/// asked for.
+/// Watches this machine for a verdict: every I/O, the counters and the settings; for pictures as
+/// well, of what was asked for.
 ///
 /// # Errors
 /// If nothing can be watched.

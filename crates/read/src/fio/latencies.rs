@@ -100,7 +100,8 @@ impl Latencies {
         }
     }
 
-    /// The highest percentile and the mean, ns, if that is beyond it: fio counts latencies over 17 s as 17 s.
+    /// The highest percentile and the mean, ns, if that is beyond it: fio counts latencies over 17
+    /// s as 17 s.
     fn clipped(&self) -> Option<(u64, f64)> {
         let (of, step) = self.percentiles_of?;
         let end = self.percentiles.iter().map(|(_, value)| *value).max()?;

@@ -93,7 +93,8 @@ pub fn page(
     writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
 }
 
-/// A report as its pictures are drawn: of all I/Os, where only a part of them was kept for the verdict.
+/// A report as its pictures are drawn: of all I/Os, where only a part of them was kept for the
+/// verdict.
 struct Pictured<'a> {
     report: Cow<'a, Report>,
     style: Cow<'a, Style>,
