@@ -212,7 +212,7 @@ fn compared(name: &str, recording: &Recording, options: &Options) -> ComparedSid
                 .device
                 .map(|id| disk_names::disk(&recording.device_of(id).name))
                 .filter(|name| !name.is_empty()),
-            confidence: finding.confidence,
+            confidence: finding.confidence(),
             explained_share: finding.explained_share,
             stands: finding.stands(),
             sentence: finding.sentence,

@@ -27,6 +27,7 @@ use crate::options::Calibration;
 const CLEARS: f64 = 0.4;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
+const NO_SURER: &str = "no verdict is surer";
 /// What averages and histograms carry at best: on the published captures of that kind 17 of 18 verdicts of version
 /// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). One row of them or few requests: a choice.
 const AVERAGES: f64 = 0.90;
@@ -93,6 +94,7 @@ pub fn rank(
     calibrate_first(analysis, &mut findings);
     bound(analysis, &mut findings);
     requesters::state(analysis, &mut findings);
+    findings.iter_mut().for_each(Finding::state_doubts);
     findings
 }
 
@@ -101,7 +103,7 @@ fn merged(analysis: &Analysis, findings: Vec<Finding>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings
         .into_iter()
         .map(|finding| capped(analysis, finding))
-        .filter(|finding| finding.confidence >= MENTION && !finding.evidence.is_empty())
+        .filter(|finding| finding.confidence() >= MENTION && !finding.evidence.is_empty())
         .collect();
     impact::state(analysis, &mut findings);
     findings.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
@@ -149,7 +151,7 @@ fn keep_as_remarks(findings: &mut [Finding]) {
             ABOVE.contains(&finding.verdict.family()) || finding.verdict == Verdict::CapCgroup;
         let exempt = closes(finding) || above || is_fault(finding);
         if unfelt && !exempt {
-            finding.confidence = finding.confidence.min(REMARK);
+            finding.bound("nobody notices what it costs", REMARK);
         }
     }
 }
@@ -228,13 +230,13 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
     let level = analysis.level_of_first(&closing.subject.listings);
     let as_first = match analysis.options.calibration {
         Calibration::No => STANDS,
-        _ => calibration::of_first(closing.verdict, level, closing.confidence),
+        _ => calibration::of_first(closing.verdict, level, closing.confidence()),
     };
     // Of an open class both readings are said, at the border; averages carry neither.
     let both = level >= Level::C
-        && closing.confidence >= STANDS
+        && closing.confidence() >= STANDS
         && medium_readings::is_open(analysis, closing);
-    closing.confidence >= CLEARS && (as_first >= STANDS || both)
+    closing.confidence() >= CLEARS && (as_first >= STANDS || both)
 }
 
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A
@@ -243,20 +245,22 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     let level = analysis.level(&finding.subject.listings);
     // Nor does what was seen to happen once, and says no more than that.
     if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
-        finding.confidence *= match level {
-            Level::A => 0.70,
-            Level::B => 0.80,
-            Level::C => 0.93,
-            Level::D => 0.96,
-            Level::E => 0.99,
+        let (why, factor) = match level {
+            Level::A => ("level A: averages", 0.70),
+            Level::B => ("level B: histograms", 0.80),
+            Level::C => ("level C: single I/Os", 0.93),
+            Level::D => ("level D: a trace", 0.96),
+            Level::E => ("level E: a trace beside what disk and kernel report", 0.99),
         };
+        finding.scale(why, factor);
     }
     if analysis.options.calibration != Calibration::No {
-        let known = calibration::of(finding.verdict, level, finding.confidence);
-        finding.confidence = not_lifted_to_blame(&finding, known);
+        let known = calibration::of(finding.verdict, level, finding.confidence());
+        let known = not_lifted_to_blame(&finding, known);
+        finding.calibrate("how often such findings were right", known);
     }
-    finding.confidence = finding.confidence.clamp(0.0, SUREST);
-    finding.confidence = medium_readings::bounded(analysis, &finding);
+    finding.bound(NO_SURER, SUREST);
+    medium_readings::bound(analysis, &mut finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
 }
@@ -266,12 +270,15 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     let Some(first) = findings.first_mut() else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level_of_first(&first.subject.listings);
-        let known = calibration::of_first(first.verdict, level, first.confidence);
+        let known = calibration::of_first(first.verdict, level, first.confidence());
         // How rare a cause is in the laboratory does not silence it in the field: what stands there stands.
         let in_field = analysis.options.calibration == Calibration::Field;
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
-        first.confidence = not_lifted_to_blame(first, known).clamp(least, SUREST);
-        first.confidence = medium_readings::bounded(analysis, first);
+        let known = not_lifted_to_blame(first, known);
+        first.calibrate("how often such findings were right as the first", known);
+        first.raise("the laboratory's base rate does not silence it", least);
+        first.bound(NO_SURER, SUREST);
+        medium_readings::bound(analysis, first);
     }
 }
 
@@ -282,12 +289,13 @@ fn bound(analysis: &Analysis, findings: &mut [Finding]) {
         return;
     }
     for finding in findings.iter_mut().filter(|finding| finding.verdict != Verdict::Insufficient) {
-        finding.confidence = finding.confidence.min(carries(analysis, finding));
+        let (why, at_most) = carries(analysis, finding);
+        finding.bound(why, at_most);
     }
 }
 
 /// What an input can carry at best (docs/METHOD.md, 11 Confidence).
-fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
+fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
     let level = analysis.level(&finding.subject.listings);
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
     let rows = rows_of_a_disk(analysis, finding);
@@ -303,24 +311,25 @@ fn carries(analysis: &Analysis, finding: &Finding) -> f64 {
     let infers = |what| listings.iter().any(|known| known.source.inferred.contains(&what));
     let at_most = match (infers(Inference::Columns), finding.verdict) {
         // Of rows whose times do not fit together nobody is sure.
-        _ if infers(Inference::Order) => STANDS - 0.01,
+        _ if infers(Inference::Order) => ("the order of the rows is inferred", STANDS - 0.01),
         // Who clears a disk must know what the columns are, and over what time.
-        (true, Verdict::Healthy) => STANDS - 0.01,
-        (true, _) => INFERRED,
-        _ => SUREST,
+        (true, Verdict::Healthy) => ("the meaning of the columns is inferred", STANDS - 0.01),
+        (true, _) => ("the meaning of the columns is inferred", INFERRED),
+        _ => (NO_SURER, SUREST),
     };
-    at_most.min(match level {
-        _ if held_back => ONE_ROW,
-        Level::A if rows <= 1 => ONE_ROW,
-        Level::A => AVERAGES,
-        Level::B if counted < FEW => ONE_ROW,
-        Level::B => AVERAGES,
+    let carried = match level {
+        _ if held_back => ("a limit of a control group may hold requests back unseen", ONE_ROW),
+        Level::A if rows <= 1 => ("one row of averages", ONE_ROW),
+        Level::A => ("averages", AVERAGES),
+        Level::B if counted < FEW => ("a histogram of few requests", ONE_ROW),
+        Level::B => ("histograms", AVERAGES),
         // Who saw requests from their issue on has seen as little of a wait before it as averages have.
-        _ if unseen => AVERAGES,
-        // A stretch that is told in part is histograms, whatever was told as a whole beside it (0073).
-        _ if listings.iter().any(|known| known.is_thinned()) => AVERAGES,
-        _ => SUREST,
-    })
+        _ if unseen => ("the time before the issue was not seen", AVERAGES),
+        // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
+        _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled stretch", AVERAGES),
+        _ => (NO_SURER, SUREST),
+    };
+    if at_most.1 < carried.1 { at_most } else { carried }
 }
 
 /// Rows of the disk that has most of them, among those a finding is about: how often anything was seen. The row before,
@@ -357,7 +366,7 @@ fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
 /// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,
 /// however often the like was right.
 fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
-    let too_light = finding.blames_a_disk() && finding.confidence < STANDS;
+    let too_light = finding.blames_a_disk() && finding.confidence() < STANDS;
     if too_light { known.min(STANDS - 0.01) } else { known }
 }
 
@@ -370,9 +379,10 @@ fn is_same(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
 
 /// The weaker finding's evidence joins the stronger one's, unless it speaks against it.
 fn join(known: &mut Finding, other: Finding) {
-    if other.confidence < AGREES * known.confidence {
+    if other.confidence() < AGREES * known.confidence() {
         return;
     }
+    known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {
         if !known.subject.listings.contains(&listing) {
             known.subject.listings.push(listing);
@@ -383,14 +393,13 @@ fn join(known: &mut Finding, other: Finding) {
             known.evidence.push(evidence);
         }
     }
-    known.confidence = known.confidence.max(other.confidence);
     known.forecast = known.forecast.take().or(other.forecast);
 }
 
 fn explain_away(analysis: &Analysis, detectors: &[Detector], findings: &mut [Finding]) {
     let speakers: Vec<Finding> = findings
         .iter()
-        .filter(|f| f.confidence >= STANDS && f.explained_share >= EXPLAINS_AWAY)
+        .filter(|f| f.confidence() >= STANDS && f.explained_share >= EXPLAINS_AWAY)
         .cloned()
         .collect();
     for finding in findings {

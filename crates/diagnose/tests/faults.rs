@@ -84,7 +84,7 @@ fn a_slow_place_alone_is_a_suspicion_and_replaces_no_disk() {
     }
     let findings = capture.judge();
     let media = of(&findings, "device.media")[0];
-    assert!(media.confidence > 0.3 && media.confidence < 0.6, "{}", brief(&findings));
+    assert!(media.confidence() > 0.3 && media.confidence() < 0.6, "{}", brief(&findings));
     near(cited(media, "visits to it"), 5.0, 0.0);
     near(cited(media, "of these, slow"), 5.0, 0.0);
     assert!(media.next_step.iter().all(|step| !step.contains("replace")), "{media:#?}");

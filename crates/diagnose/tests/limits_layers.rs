@@ -242,7 +242,7 @@ fn cfg_misaligned() {
     near(cited(&findings, "cfg.misaligned", "time of a write off"), median(off));
     // Without the block's size it is believed less; with 512-byte blocks or no effect, nothing.
     let guessed = judged(9.33, None);
-    let sure = |findings: &[Finding]| of(findings, "cfg.misaligned")[0].confidence;
+    let sure = |findings: &[Finding]| of(findings, "cfg.misaligned")[0].confidence();
     assert!(sure(&guessed) < sure(&findings), "{}", brief(&guessed));
     assert!(of(&judged(9.33, Some("512")), "cfg.misaligned").is_empty());
     assert!(of(&judged(1.1, Some("4096")), "cfg.misaligned").is_empty());

@@ -83,7 +83,7 @@ fn mixed() -> Recording {
 fn verdicts(recording: &Recording, findings: &[Finding]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = findings
         .iter()
-        .filter(|f| f.confidence >= 0.6 && f.explained_by.is_none())
+        .filter(|f| f.confidence() >= 0.6 && f.explained_by.is_none())
         .map(|f| {
             let device = f.subject.device.map(|id| recording.device_of(id).name.clone());
             (f.verdict.to_string(), device.unwrap_or_default())
@@ -133,7 +133,7 @@ fn stretching_time_moves_the_spindle_or_removes_it() {
     let rpm = |findings: &[Finding]| {
         let retry = of(findings, "device.retry").into_iter().next()?.clone();
         let speed = retry.evidence.iter().find(|e| e.quantity == "spindle speed")?.amount.value;
-        Some((speed, retry.confidence))
+        Some((speed, retry.confidence()))
     };
     let (speed, _) = rpm(&judged(&recording)).unwrap();
     assert!((speed - 7200.0).abs() < 40.0, "{speed}");
@@ -168,6 +168,6 @@ fn no_recording_makes_the_judge_panic() {
         capture.row("sda", Op::Write, row);
     }
     let findings = capture.judge();
-    assert!(findings.iter().all(|f| f.confidence.is_finite()), "{}", brief(&findings));
+    assert!(findings.iter().all(|f| f.confidence().is_finite()), "{}", brief(&findings));
     assert!(judge(&Recording::new(), &Options::default()).is_empty());
 }

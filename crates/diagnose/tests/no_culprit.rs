@@ -63,7 +63,7 @@ fn what_could_not_be_read_long_ago_is_a_remark_beside_a_clean_bill() {
     let (first, remark) = judged("3600.0");
     assert_eq!(first, "healthy");
     let remark = remark.expect("told beside it");
-    assert!(remark.confidence < 0.5 && remark.sentence.contains("8 medium errors"), "{remark:?}");
+    assert!(remark.confidence() < 0.5 && remark.sentence.contains("8 medium errors"), "{remark:?}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn who_saw_no_time_before_the_request_clears_a_disk_with_less_confidence() {
         let findings = capture.judge();
         assert_eq!(findings[0].verdict, "healthy", "{}", brief(&findings));
         let said = findings[0].refuted_by.iter().any(|line| line.contains("D2C only"));
-        (findings[0].confidence, said)
+        (findings[0].confidence(), said)
     };
     let ((seen, silent), (unseen, said)) = (judged(true), judged(false));
     assert!(seen > 0.90 && !silent, "{seen}");

@@ -239,7 +239,7 @@ fn one_write_per_revolution_is_neither_well_nor_slow() {
     let findings = rows("8.38", "1.00", "0");
     assert!(!blames_a_device(&findings) && !accuses(&findings, "healthy"), "{}", brief(&findings));
     let suspicion = of(&findings, "load.missed-revolution");
-    assert!(suspicion.len() == 1 && suspicion[0].confidence < 0.6, "{}", brief(&findings));
+    assert!(suspicion.len() == 1 && suspicion[0].confidence() < 0.6, "{}", brief(&findings));
     // Two in flight, or reads beside the writes: no program that waits for each write.
     for other in [rows("16.80", "2.00", "0"), rows("8.38", "1.00", "40")] {
         assert!(of(&other, "load.missed-revolution").is_empty(), "{}", brief(&other));
@@ -284,7 +284,7 @@ fn equal_peers_exonerate_a_single_disk() {
     };
     let alike = shelf([31.0, 33.0, 32.0, 30.0]);
     let slow = |findings: &[iowhy_model::Finding]| {
-        of(findings, "device.slow").iter().any(|finding| finding.confidence >= 0.6)
+        of(findings, "device.slow").iter().any(|finding| finding.confidence() >= 0.6)
     };
     assert!(!slow(&alike), "{}", brief(&alike));
     let one = shelf([31.0, 2.0, 2.1, 1.9]);

@@ -73,12 +73,12 @@ fn is_honest(findings: &[Finding]) {
         assert!(!finding.evidence.is_empty(), "{}", finding.verdict);
         assert!(!finding.sentence.is_empty() && !finding.sentence.ends_with('.'));
         assert!(!finding.refuted_by.is_empty() && !finding.next_step.is_empty());
-        assert!((0.0..=1.0).contains(&finding.confidence), "{}", finding.confidence);
+        assert!((0.0..=1.0).contains(&finding.confidence()), "{}", finding.confidence());
         assert!((0.0..=1.0).contains(&finding.explained_share), "{}", finding.explained_share);
         for evidence in &finding.evidence {
             assert!(evidence.amount.value.is_finite(), "{}: {evidence:?}", finding.verdict);
             assert!(evidence.origin.to_string().contains('('), "{evidence:?}");
-            let stands = finding.confidence >= 0.6 && finding.verdict != "insufficient";
+            let stands = finding.confidence() >= 0.6 && finding.verdict != "insufficient";
             if let (Some(bound), true) = (evidence.bound, stands) {
                 assert!(bound.holds(evidence.amount.value), "{}: {evidence:?}", finding.verdict);
             }
@@ -103,7 +103,7 @@ fn dusty_disk_loses_whole_revolutions() {
     assert_eq!(slow.len(), 1, "one finding for all listings of the disk");
     assert_eq!(slow[0].explained_by, Some(Verdict::DeviceRetry));
     for finding in &findings {
-        let accused = finding.confidence >= 0.6 && finding.verdict.name().starts_with("device.");
+        let accused = finding.confidence() >= 0.6 && finding.verdict.name().starts_with("device.");
         assert!(!accused || device(&recording, finding) == "sdb", "{}", brief(&findings));
     }
 }
@@ -146,11 +146,13 @@ fn dusty_disk_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     // Busy time per completion is what iostat calls svctm, where one disk serves one at a time.
     let (busy, svctm) = (evidence(first, "busy time per completion"), evidence(first, "svctm"));
     near(busy, svctm.amount.value, 0.01 * svctm.amount.value);
-    assert!(!findings.iter().any(|f| f.verdict.name().starts_with("load.") && f.confidence >= 0.6));
+    assert!(
+        !findings.iter().any(|f| f.verdict.name().starts_with("load.") && f.confidence() >= 0.6)
+    );
     assert!(!findings.iter().any(|f| {
         f.verdict.name().starts_with("device.")
             && device(&recording, f) != "sdb"
-            && f.confidence >= 0.6
+            && f.confidence() >= 0.6
     }));
 }
 
@@ -189,7 +191,7 @@ fn cloud_volume_full_is_not_full_and_then_a_limit_holds() {
     assert!(accuses(&findings, "cap.volume"), "{}", brief(&findings));
     assert_eq!(evidence(cap, "nearest known limit").amount.value, 16000.0);
     near(evidence(cap, "distance from the limit"), 0.0001, 1e-6);
-    assert!(cap.confidence < 0.75, "averages only: {}", cap.confidence);
+    assert!(cap.confidence() < 0.75, "averages only: {}", cap.confidence());
     assert!(cap.next_step[0].contains("1 60"), "{:?}", cap.next_step);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
 }

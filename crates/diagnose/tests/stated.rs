@@ -16,7 +16,7 @@ fn judged(texts: &[&str]) -> Vec<Finding> {
 /// How sure it is of an accusation; 0 if it is not made.
 fn sure(findings: &[Finding], verdict: Verdict) -> f64 {
     let of = findings.iter().filter(|finding| finding.verdict == verdict);
-    of.map(|finding| finding.confidence).fold(0.0, f64::max)
+    of.map(|finding| finding.confidence()).fold(0.0, f64::max)
 }
 
 fn pool(row: &str, scan: &str) -> String {

@@ -367,5 +367,5 @@ fn a_row_that_was_copied_is_no_second_one() {
     }
     let copied = copied.judge();
     assert_eq!(single[0].verdict, copied[0].verdict);
-    assert!(copied[0].confidence <= single[0].confidence, "{}", brief(&copied));
+    assert!(copied[0].confidence() <= single[0].confidence(), "{}", brief(&copied));
 }

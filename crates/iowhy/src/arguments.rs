@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args};
+use clap::{ArgAction, ArgMatches, Args};
 use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_show::Style;
 
@@ -33,9 +33,10 @@ pub struct Output {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     pub json: bool,
-    /// Everything, not only what matters most: of a verdict, the whole reasoning
-    #[arg(short, long, visible_alias = "explain")]
-    pub verbose: bool,
+    /// Everything, not only what matters most: of a verdict, the whole reasoning; twice (`-vv`), how
+    /// each confidence was reached
+    #[arg(short, long, visible_alias = "explain", action = ArgAction::Count)]
+    pub verbose: u8,
     /// Columns to draw on, instead of the terminal's
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
@@ -70,7 +71,8 @@ impl Output {
         Style {
             width: self.width.unwrap_or(style.width).clamp(20, *terminal::WIDTHS.end()),
             fitted: style.fitted || self.width.is_some(),
-            verbose: self.verbose,
+            verbose: self.verbose > 0,
+            ledger: self.verbose > 1,
             stage: self.stage,
             filter,
             ..style

@@ -70,11 +70,31 @@ fn run(case: &Path) -> Vec<String> {
     if expected.is_empty() {
         return vec![format!("{name}: nothing stands under `## Expected`")];
     }
-    expected
-        .iter()
-        .filter(|line| !holds(line, &report, status))
+    let wrong = expected.iter().filter(|line| !holds(line, &report, status));
+    wrong
         .map(|line| format!("{name}: {line}\n    got {}", brief(&report, status)))
+        .chain(unaccounted(&report).into_iter().map(|sum| format!("{name}: ledger of {sum}")))
         .collect()
+}
+
+/// Each finding whose ledger, computed a second time, does not give the confidence beside it.
+fn unaccounted(report: &Value) -> Vec<String> {
+    let sums = findings(report).into_iter().filter_map(|finding| {
+        let shown = finding["confidence"].as_f64()?;
+        let steps = finding["ledger"].as_array()?.iter();
+        let sum = steps.fold(0.0, |p: f64, step| {
+            let weight = step["weight"].as_f64().unwrap();
+            match step["step"].as_str().unwrap() {
+                "clause" => 1.0 / (1.0 + ((1.0 - p) / p) * (-weight).exp()),
+                "doubt" | "limit" => p.min(weight),
+                "floor" => p.max(weight),
+                "factor" => p * weight,
+                _ => weight,
+            }
+        });
+        ((shown - sum).abs() > 1e-3).then(|| format!("{}: {shown}, {sum}", finding["verdict"]))
+    });
+    sums.collect()
 }
 
 fn section<'a>(story: &'a str, heading: &str) -> Vec<&'a str> {

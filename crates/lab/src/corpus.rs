@@ -113,7 +113,7 @@ fn look(folder: &Path, path: &Path, bytes: u64) -> Option<FileResult> {
         formats,
         lost,
         verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
-        confidence: first.map_or(0.0, |first| first.confidence),
+        confidence: first.map_or(0.0, |first| first.confidence()),
         sentence: first.map_or(String::new(), |first| first.sentence.clone()),
         took,
     })

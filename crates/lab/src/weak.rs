@@ -58,12 +58,12 @@ impl Weak {
         let Some(first) = findings.first() else { return Worth::Silent };
         let right = |finding: &Finding| self.right.contains(&finding.verdict.name());
         let aloud = |finding: &Finding| {
-            finding.confidence >= SAID_ALOUD
+            finding.confidence() >= SAID_ALOUD
                 && finding.explained_by.is_none()
                 && finding.verdict != "insufficient"
         };
         // The border itself is no more than the border.
-        let surer = |finding: &Finding| finding.confidence > SAID_ALOUD + 0.005;
+        let surer = |finding: &Finding| finding.confidence() > SAID_ALOUD + 0.005;
         let accuses = |finding: &&Finding| aloud(finding) && finding.verdict != "healthy";
         if findings.iter().filter(accuses).any(|finding| !right(finding)) {
             return Worth::Accused;
@@ -121,7 +121,7 @@ pub fn sweep(each: usize, only: Option<&str>) -> Result<Vec<Variation>, String> 
             Ok(recording) => {
                 let findings = judge(&recording, &Options::default());
                 let said = findings.first().map_or_else(String::new, |first| {
-                    format!("{} {:.2}", first.verdict, first.confidence)
+                    format!("{} {:.2}", first.verdict, first.confidence())
                 });
                 (weak.worth(&findings), said)
             }
@@ -136,8 +136,9 @@ pub fn told(weak: &Weak) -> String {
         Ok(recording) => recording,
         Err(error) => return format!("not read: {error}\n"),
     };
-    let line =
-        |known: Finding| format!("{} {:.2} {}\n", known.verdict, known.confidence, known.sentence);
+    let line = |known: Finding| {
+        format!("{} {:.2} {}\n", known.verdict, known.confidence(), known.sentence)
+    };
     judge(&recording, &Options::default()).into_iter().map(line).collect()
 }
 

@@ -240,7 +240,7 @@ fn answer(files: &[String]) -> Answer {
         return Answer::Nothing;
     }
     let findings = judge(&recording, &Options::default());
-    let Some(first) = findings.first().filter(|first| first.confidence >= STANDS) else {
+    let Some(first) = findings.first().filter(|first| first.confidence() >= STANDS) else {
         return Answer::Nothing;
     };
     match first.verdict.name() {

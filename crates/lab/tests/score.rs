@@ -4,6 +4,8 @@
 use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_lab::render::LEVELS;
 use iowhy_lab::score::{Grade, Score, published, published_table};
+use iowhy_lab::written::written;
+use iowhy_model::{Finding, Recording, Step};
 
 /// Scenarios per verdict, and the seed of the corpus.
 const CASES: (usize, u64) = (1, 2026);
@@ -74,6 +76,45 @@ fn published_captures() {
     assert!(accused.iter().all(known), "disks that are well are accused: {accused:?}");
 }
 
+/// What the entries of a ledger make of each other, computed a second time.
+fn added_up(finding: &Finding) -> f64 {
+    let odds = |p: f64| p / (1.0 - p);
+    finding.belief().entries().iter().fold(0.0, |p, entry| match &entry.step {
+        Step::Prior(known) | Step::Curve(known) => *known,
+        Step::Clause(clause) => {
+            let after = odds(p) * clause.nats.exp();
+            after / (1.0 + after)
+        }
+        Step::Doubt(most) | Step::Limit(most) => p.min(*most),
+        Step::Floor(least) => p.max(*least),
+        Step::Factor(times) => p * times,
+    })
+}
+
+#[test]
+fn every_ledger_adds_up_and_every_doubt_is_stated() {
+    let mut findings: Vec<Finding> = Vec::new();
+    for case in published().unwrap() {
+        findings.extend(judge(&case.recording().0, &Options::default()));
+    }
+    for case in written().unwrap() {
+        let text = case.capture(1).unwrap();
+        let mut recording = Recording::new();
+        iowhy_read::scan(&case.name, &mut text.as_bytes(), None, &mut recording).unwrap();
+        findings.extend(judge(&recording, &Options::default()));
+    }
+    assert!(findings.len() > 1000, "{} findings", findings.len());
+    for finding in &findings {
+        let (shown, sum) = (finding.confidence(), added_up(finding));
+        assert!((shown - sum).abs() < 1e-9, "{shown} is shown, {sum} adds up: {finding:?}");
+        assert!(!finding.belief().entries().is_empty(), "no reason: {finding:?}");
+        for doubt in finding.belief().doubts() {
+            let stated = finding.refuted_by.iter().any(|line| line == doubt);
+            assert!(stated, "`{doubt}` is not under \"wrong if\": {finding:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
     let mut moved = 0;
@@ -84,12 +125,12 @@ fn what_is_said_first_has_its_own_confidence_and_nothing_else_changes() {
         }
         let told = |calibration| judge(&recording, &Options { calibration, ..Options::default() });
         let (each, first) = (told(Calibration::Each), told(Calibration::First));
-        let order = |findings: &[iowhy_model::Finding]| -> Vec<&str> {
+        let order = |findings: &[Finding]| -> Vec<&str> {
             findings.iter().map(|finding| finding.verdict.name()).collect()
         };
         assert_eq!(order(&each), order(&first), "{}", case.name);
         assert_eq!(each.get(1..), first.get(1..), "{}", case.name);
-        let (before, after) = (each[0].confidence, first[0].confidence);
+        let (before, after) = (each[0].confidence(), first[0].confidence());
         assert!(
             !first[0].blames_a_disk() || before >= 0.6 || after < 0.6,
             "{}: no disk is blamed",

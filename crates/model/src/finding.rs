@@ -1,6 +1,10 @@
 //! A verdict with its evidence. No evidence, no finding.
 
-use crate::{Blame, DeviceId, FactKey, Family, Nanos, Quantity, Verdict};
+use std::borrow::Cow;
+
+use crate::{
+    Belief, Blame, Bound, Clause, DeviceId, FactKey, Family, Nanos, Quantity, Step, Verdict,
+};
 
 /// How a number came about; shown beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,28 +30,6 @@ impl How {
             How::Reported => "reported",
             How::Computed => "computed",
             How::Estimated => "estimated",
-        }
-    }
-}
-
-/// The threshold a value was compared with.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Bound {
-    /// The value had to lie above this.
-    Above(f64),
-    /// The value had to lie below this.
-    Below(f64),
-    /// The value had to lie between these.
-    Between(f64, f64),
-}
-
-impl Bound {
-    /// Whether the value satisfies the bound.
-    pub fn holds(self, value: f64) -> bool {
-        match self {
-            Bound::Above(bound) => value > bound,
-            Bound::Below(bound) => value < bound,
-            Bound::Between(low, high) => (low..=high).contains(&value),
         }
     }
 }
@@ -281,8 +263,8 @@ pub struct Finding {
     pub sentence: String,
     /// What it rests on; never empty.
     pub evidence: Vec<Evidence>,
-    /// Probability that the verdict is right, 0 to 1.
-    pub confidence: f64,
+    /// How sure it is; changed only by the steps below, each of which keeps its reason.
+    belief: Belief,
     /// Share of the excess latency it explains, 0 to 1; for `report.*`, of the reported figure.
     pub explained_share: f64,
     /// Whether that share is assumed, for no latency tells it: it weighs in the order and is not
@@ -331,6 +313,97 @@ pub struct Requester {
 }
 
 impl Finding {
+    /// A finding to be filled: sure of nothing, explaining nothing.
+    pub fn new(verdict: Verdict, subject: Subject) -> Finding {
+        Finding {
+            verdict,
+            subject,
+            sentence: String::new(),
+            evidence: Vec::new(),
+            belief: Belief::default(),
+            explained_share: 0.0,
+            share_is_assumed: false,
+            impact: None,
+            refuted_by: Vec::new(),
+            next_step: Vec::new(),
+            forecast: None,
+            explained_by: None,
+            seen: Vec::new(),
+            requesters: Vec::new(),
+        }
+    }
+
+    /// Probability that the verdict is right, 0 to 1: the sum of the ledger.
+    pub fn confidence(&self) -> f64 {
+        self.belief.value()
+    }
+
+    /// The ledger of its confidence.
+    pub fn belief(&self) -> &Belief {
+        &self.belief
+    }
+
+    /// Starts from a probability.
+    pub fn assume(&mut self, prior: f64, why: impl Into<Cow<'static, str>>) {
+        self.belief.push(Step::Prior(prior), why);
+    }
+
+    /// Adds clauses of a rule to the log odds.
+    pub fn weigh(&mut self, clauses: impl IntoIterator<Item = Clause>) {
+        for clause in clauses {
+            let why = clause.what.clone();
+            self.belief.push(Step::Clause(clause), why);
+        }
+    }
+
+    /// Keeps it at most at a probability where something else looks the same. What is doubted stands
+    /// under "wrong if" as well ([`Finding::state_doubts`]).
+    pub fn doubt(&mut self, why: impl Into<Cow<'static, str>>, at_most: f64) {
+        self.belief.push(Step::Doubt(at_most), why);
+    }
+
+    /// A doubt, where it stands.
+    pub fn doubt_if(&mut self, stands: bool, why: impl Into<Cow<'static, str>>, at_most: f64) {
+        if stands {
+            self.doubt(why, at_most);
+        }
+    }
+
+    /// Keeps it at most at what the input can carry; no step where it is less sure.
+    pub fn bound(&mut self, why: impl Into<Cow<'static, str>>, at_most: f64) {
+        if self.confidence() > at_most {
+            self.belief.push(Step::Limit(at_most), why);
+        }
+    }
+
+    /// Makes it at least as sure; no step where it is surer.
+    pub fn raise(&mut self, why: impl Into<Cow<'static, str>>, at_least: f64) {
+        if self.confidence() < at_least {
+            self.belief.push(Step::Floor(at_least), why);
+        }
+    }
+
+    /// Multiplies it.
+    pub fn scale(&mut self, why: impl Into<Cow<'static, str>>, factor: f64) {
+        self.belief.push(Step::Factor(factor), why);
+    }
+
+    /// Replaces it by what a calibration curve gives for it; no step where that is the same.
+    pub fn calibrate(&mut self, why: impl Into<Cow<'static, str>>, known: f64) {
+        if self.confidence() != known {
+            self.belief.push(Step::Curve(known), why);
+        }
+    }
+
+    /// States each doubt of the ledger under "wrong if", once.
+    pub fn state_doubts(&mut self) {
+        for doubt in self.belief.doubts() {
+            if !self.refuted_by.iter().any(|known| known == doubt) {
+                self.refuted_by.push(doubt.to_string());
+            }
+        }
+    }
+
     /// Whether it says that a disk is ill: by itself, or beside its peers.
     pub fn blames_a_disk(&self) -> bool {
         matches!(self.verdict.blames(), Blame::Disk | Blame::Path)
@@ -339,7 +412,7 @@ impl Finding {
     /// Whether it is firm enough to be acted on: sure, explaining enough, and not explained itself.
     pub fn stands(&self) -> bool {
         self.explained_by.is_none()
-            && self.confidence >= STANDS
+            && self.confidence() >= STANDS
             && self.explained_share >= EXPLAINS_ENOUGH
     }
 
@@ -361,6 +434,6 @@ impl Finding {
 
     /// How findings are ranked: confidence times explained share.
     pub fn weight(&self) -> f64 {
-        self.confidence * self.explained_share
+        self.confidence() * self.explained_share
     }
 }

@@ -21,6 +21,7 @@
 //! **Must never know:** any other crate of the project, a clock, a file, the environment, the
 //! network, a thread or a terminal.
 
+mod belief;
 mod cells;
 mod comparison;
 mod device;
@@ -49,6 +50,7 @@ mod tally;
 mod time;
 mod verdict;
 
+pub use belief::{Belief, Clause, Entry, Step};
 pub use cells::{Cells, SingleIos, Waiters};
 pub use comparison::{ComparedSide, ComparedVerdict, Comparison, Difference, Explanation};
 pub use device::{Device, DeviceId, Medium, Name, is_kernel_name};
@@ -60,15 +62,15 @@ pub use fact::{
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{
-    Basis, Bound, EXPLAINS_ENOUGH, Evidence, FELT_PER_S, Finding, Forecast, How, Impact,
-    Observation, Origin, Requester, STANDS, Severity, Subject,
+    Basis, EXPLAINS_ENOUGH, Evidence, FELT_PER_S, Finding, Forecast, How, Impact, Observation,
+    Origin, Requester, STANDS, Severity, Subject,
 };
 pub use fold::{Filter, distributions, series, whole};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
 pub use interval::{Interval, Rates};
 pub use limit::LimitKind;
 pub use op::{Flags, Op};
-pub use quantity::{Quantity, Unit};
+pub use quantity::{Bound, Quantity, Unit};
 pub use random::Random;
 pub use recording::{EVENTS_JUDGED, EVENTS_KEPT, Listing, Recording};
 pub use report::Report;

@@ -107,6 +107,28 @@ impl fmt::Display for Quantity {
     }
 }
 
+/// The threshold a value was compared with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Bound {
+    /// The value had to lie above this.
+    Above(f64),
+    /// The value had to lie below this.
+    Below(f64),
+    /// The value had to lie between these.
+    Between(f64, f64),
+}
+
+impl Bound {
+    /// Whether the value satisfies the bound.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Bound::Above(bound) => value > bound,
+            Bound::Below(bound) => value < bound,
+            Bound::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

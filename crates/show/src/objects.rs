@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Forecast, Impact, Listing, Nanos, Note, Observation,
-    Recording, Report, Requester, Severity,
+    Bound, DeviceId, Entry, Evidence, Finding, Forecast, Impact, Listing, Nanos, Note, Observation,
+    Recording, Report, Requester, Severity, Step,
 };
 use serde_json::{Map, Value, json};
 
@@ -160,6 +160,7 @@ pub fn tables() -> Vec<(&'static str, String)> {
         ("forecast", rows(FORECAST)),
         ("impact", rows(IMPACT)),
         ("requester", rows(REQUESTER)),
+        ("ledger", rows(LEDGER)),
         ("seen", rows(SEEN)),
         ("source", rows(SOURCE)),
     ]
@@ -234,7 +235,20 @@ pub const FINDING: &[Field<Finding>] = &[
     field(
         "confidence",
         "probability that the verdict is right; `null` for `insufficient`, which is no probability",
-        |_, of| if of.is_probability() { number(of.confidence) } else { Value::Null },
+        |_, of| if of.is_probability() { number(of.confidence()) } else { Value::Null },
+    ),
+    field(
+        "ledger",
+        "the steps that lead to the confidence, in order: each is recomputed from the one before",
+        |recording, of| {
+            let steps = of.belief().entries().iter().enumerate();
+            steps
+                .map(|(place, entry)| {
+                    let after = of.belief().after(place + 1);
+                    walk(LEDGER, recording, &LedgerStep { entry: entry.clone(), after })
+                })
+                .collect()
+        },
     ),
     field("explained_share", "share of the excess latency it explains", |_, of| {
         number(of.explained_share)
@@ -269,6 +283,38 @@ pub const FINDING: &[Field<Finding>] = &[
         of.requesters.iter().map(|one| walk(REQUESTER, recording, one)).collect()
     }),
 ];
+
+/// A step of a ledger, and where it leads.
+pub struct LedgerStep {
+    /// The step and its reason.
+    pub entry: Entry,
+    /// The probability after it, 0 to 1.
+    pub after: f64,
+}
+
+/// How a finding came to its confidence.
+pub const LEDGER: &[Field<LedgerStep>] = &[
+    field(
+        "step",
+        "`prior` and `calibration` set the probability, `clause` adds nats to the log odds, `doubt` and \
+         `limit` keep it at most at a number, `floor` at least, `factor` multiplies it",
+        |_, of| of.entry.step.name().into(),
+    ),
+    field("why", "the reason", |_, of| of.entry.why.as_ref().into()),
+    field("weight", "the number of the step: nats of a clause, else a probability or a factor", {
+        |_, of| number(of.entry.step.weight())
+    }),
+    field("value", "what a clause compared, or `null`", |_, of| maybe(compared(of).map(|of| of.0))),
+    field("bound", "with which threshold, or `null`", |_, of| bound(compared(of).map(|of| of.1))),
+    field("after", "the probability after this step", |_, of| number(of.after)),
+];
+
+fn compared(of: &LedgerStep) -> Option<(f64, Bound)> {
+    match &of.entry.step {
+        Step::Clause(clause) => clause.compared,
+        _ => None,
+    }
+}
 
 /// What was seen, and what it would mean.
 pub const SEEN: &[Field<Observation>] = &[

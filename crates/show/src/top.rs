@@ -229,7 +229,7 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
             let device = device.map_or(String::new(), |name| format!(" {}", clean(&name)));
             first.push(Span::raw(format!(" {}{device}", finding.verdict)));
             if finding.is_probability() {
-                first.push(Span::raw(format!(" {}", share(finding.confidence))));
+                first.push(Span::raw(format!(" {}", share(finding.confidence()))));
             }
             first.push(Span::styled("  Enter: why", screen.pen(Tone::Faint)));
         }

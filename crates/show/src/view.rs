@@ -67,6 +67,8 @@ pub struct Style {
     pub heading: bool,
     /// Everything, not only what matters most.
     pub verbose: bool,
+    /// And the ledger of each confidence.
+    pub ledger: bool,
     /// Which devices, operations and sizes to draw.
     pub filter: Filter,
     /// Which part of the latency to draw; the longest known if `None`.
@@ -100,6 +102,7 @@ impl Style {
             growth: None,
             heading: true,
             verbose: false,
+            ledger: false,
             filter: Filter::default(),
             stage: None,
             part: None,

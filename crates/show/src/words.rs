@@ -11,7 +11,7 @@ use crate::paint::Tone;
 pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.verdict.blames();
     // As the percentage beside it is rounded.
-    if (finding.confidence * 100.0).round() / 100.0 < STANDS {
+    if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
         match blames {
             Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
             Blame::Path => return "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",

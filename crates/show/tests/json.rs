@@ -41,6 +41,7 @@ fn a_report_has_all_its_fields_in_order() {
         "inputs",
         "severity",
         "confidence",
+        "ledger",
         "explained_share",
         "sentence",
         "impact",

@@ -25,7 +25,9 @@
 //! ## Next step
 //! Read the volume's credit balance; buy a type with a fixed rate, or rest.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -218,9 +220,12 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
             .into_iter()
             .collect::<Vec<Evidence>>(),
     );
-    let clauses =
-        [PINNED, sold.map_or(0.0, |_| KNOWN_LIMIT), confidence::below(step.cv, variation)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        Clause::fixed("throughput pinned after the fall", PINNED),
+        Clause::fixed("a baseline that is sold", sold.map_or(0.0, |_| KNOWN_LIMIT)),
+        confidence::below("variation of the throughput", step.cv, variation),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);
     finding.forecast = Some(Forecast {
         now_mean: Nanos::from_ms(now_ms),

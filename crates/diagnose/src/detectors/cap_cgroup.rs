@@ -30,7 +30,8 @@
 //! Raise or lift the limit of the group that is named, and time the program again.
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Unit, Verdict, key,
+    Bound, Clause, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::Analysis;
@@ -193,7 +194,7 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
         let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
         finding.evidence.push(held(line, Bound::Below(by.caller_ms / 2.0)));
     }
-    finding.confidence = PROBED;
+    finding.assume(PROBED, "measured by a probe inside the group");
     finding.explained_share = by.device_ms.map_or(0.9, |ms| 1.0 - ms / by.caller_ms.max(1e-9));
     finding.refuted_by =
         lines(&["the rate stays the same outside the control group, or with a higher limit"]);
@@ -323,8 +324,11 @@ fn strongest<'a>(
     }
     // One of three rates fits sooner by chance than one.
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
-    let clauses = [pinned, confidence::below(place.busy, NOT_FULL).min(1.0)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        Clause::fixed("throughput pinned at the limit", pinned),
+        confidence::below("busy share of the disk", place.busy, NOT_FULL).at_most(1.0),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     finding.explained_share = found.share;
     advise(&mut finding, limit.group, Some(limit), place.disk);
@@ -413,8 +417,12 @@ fn by_arrival(
     }));
     finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
-    let clauses = [confidence::above(share, WAITS), set, confidence::below(place.busy, IDLE)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above("share of the time waited before a request", share, WAITS),
+        Clause::fixed("a limit of the group", set),
+        confidence::below("busy share of the disk", place.busy, IDLE),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share;
     let assuming = "the group is not held back, and the disk answers as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
@@ -441,9 +449,9 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     let unit = limit.kind.unit();
     let what = format!("limit ({})", limit.kind.name());
     let clauses = [
-        LIMIT_SET,
-        confidence::above(waiting.amount.value, PRESSURE).min(1.0),
-        confidence::below(place.busy, IDLE).min(1.0),
+        Clause::fixed("a limit of the group", LIMIT_SET),
+        confidence::above("I/O pressure", waiting.amount.value, PRESSURE).at_most(1.0),
+        confidence::below("busy share of the disk", place.busy, IDLE).at_most(1.0),
     ];
     finding.evidence = vec![
         waiting,
@@ -453,7 +461,7 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
         ),
         builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - place.busy;
     advise(&mut finding, limit.group, Some(limit), place.disk);
     Some(finding)

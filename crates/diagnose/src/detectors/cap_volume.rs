@@ -25,7 +25,9 @@
 //! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
 //! instance's own limit.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -138,7 +140,7 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
             ),
             computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
         ];
-        finding.confidence = COUNTED;
+        finding.assume(COUNTED, "counted by the volume itself");
         finding.explained_share = share.min(1.0);
         finding.refuted_by =
             lines(&["the counters run since the volume was attached, not over the time watched"]);
@@ -386,20 +388,22 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     finding.sentence = format!("{name} is pinned at {rate}{near} with requests queued");
     let mut clauses = Vec::new();
     if let Some((_, off)) = &pin.tier {
-        clauses.push(KNOWN_LIMIT);
+        clauses.push(Clause::fixed("a limit that is sold", KNOWN_LIMIT));
         // On a single row only the closeness speaks; a plateau speaks for itself.
         if pin.plateau.is_none() {
-            clauses.push(confidence::below(off.abs(), SINGLE_ROW));
+            clauses.push(confidence::below("distance from the limit", off.abs(), SINGLE_ROW));
         }
     }
     if let Some(plateau) = &pin.plateau {
-        clauses.push(PINNED);
-        clauses.push(confidence::below(plateau.cv.max(1e-6), VARIATION).max(0.0));
+        clauses.push(Clause::fixed("throughput pinned", PINNED));
+        let cv = plateau.cv.max(1e-6);
+        let even = confidence::below("variation of the throughput", cv, VARIATION);
+        clauses.push(even.at_least(0.0));
         if !plateau.pinned {
-            clauses.push(UNMOVED);
+            clauses.push(Clause::fixed("demand that did not grow", UNMOVED));
         }
     }
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(finding, PRIOR, clauses);
     finding.refuted_by = lines(&[
         "throughput goes higher in any second of the same load",
         "the provisioned limit is another number",

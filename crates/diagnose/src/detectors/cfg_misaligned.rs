@@ -27,7 +27,7 @@
 //! ## Next step
 //! Begin partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
-use iowhy_model::{Bound, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -137,7 +137,7 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
         cited(reading, "start of the partition", *start as f64),
         cited(&block_reading, "physical block", block),
     ];
-    finding.confidence = STATED;
+    finding.assume(STATED, "start of the partition as reported");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
         "`iowhy why --for 60s` beside the slow writes: all of them are aligned to the device's blocks",
@@ -208,10 +208,14 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.evidence.extend(stated.map(|(bytes, reading)| {
         builder::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
     }));
-    let clauses = [confidence::above(fair, TIMES), confidence::above(share, SHARE)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above("misaligned over aligned, same sizes", fair, TIMES),
+        confidence::above("misaligned writes", share, SHARE),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     if stated.is_none() {
-        finding.confidence *= if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
+        let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
+        finding.scale("physical block size inferred, not reported", sure);
     }
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
@@ -296,11 +300,12 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
+    let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);
     let clauses = [
-        3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST),
-        confidence::above(lost, confidence::COMPLAINED_OF),
+        Clause::fixed("writes that read first", read_first),
+        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share / 2.0;
     finding.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
     finding.next_step = lines(&[

@@ -239,18 +239,21 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         }));
     }
     let clauses = [
-        confidence::above(share, WAITS),
+        confidence::above("share of the time in the host's queue", share, WAITS),
         if for_tags {
-            confidence::above(FULL, ROOM)
+            confidence::above("time with all tags in use", FULL, ROOM)
         } else {
-            confidence::above(found.room_share, ROOM)
+            confidence::above("time with room on the device", found.room_share, ROOM)
         },
-        confidence::below(device_ns, NORMAL * s0_ns),
+        confidence::below("time on the device, ns", device_ns, NORMAL * s0_ns),
     ];
-    let believed = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     let written_back = nobody_waits || share_of_programs < OF_PROGRAMS;
-    finding.confidence =
-        if written_back { believed.min(confidence::SHAPE_ALONE) } else { believed };
+    finding.doubt_if(
+        written_back,
+        "what waits is write-back, for which no program waits",
+        confidence::SHAPE_ALONE,
+    );
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     finding.explained_share = wait_ns / whole.max(1.0);
     let assuming = "each request goes to the driver at once, and the device answers as it does now";

@@ -95,7 +95,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         seconds(at_s),
         requests(longest.requests),
     );
-    finding.confidence = SEEN;
+    finding.assume(SEEN, "seen to happen");
     finding.explained_share = stalls.lost_share;
     finding.evidence = vec![
         held(
@@ -156,7 +156,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         seconds(after_s),
         requests(queue.round() as usize),
     );
-    finding.confidence = SEEN;
+    finding.assume(SEEN, "seen to happen");
     finding.explained_share = 1.0;
     let n = rows.len() as u64;
     finding.evidence = vec![

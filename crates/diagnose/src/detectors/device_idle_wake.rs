@@ -131,12 +131,13 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         ),
     ];
     let clauses = [
-        confidence::above(wake.ratio, idle_wake::RATIO),
-        confidence::above(wake.woken as f64, idle_wake::WOKEN as f64),
-        confidence::below(wake.spread, idle_wake::SPREAD).min(1.5),
-        confidence::above(wake.of_slow, OF_SLOW),
+        confidence::above("after a pause, over otherwise", wake.ratio, idle_wake::RATIO),
+        confidence::above("requests after a pause", wake.woken as f64, idle_wake::WOKEN as f64),
+        confidence::below("spread of the wake-up time", wake.spread, idle_wake::SPREAD)
+            .at_most(1.5),
+        confidence::above("slow requests that follow a pause", wake.of_slow, OF_SLOW),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share_lost(trace, wake);
     finding.forecast = forecast(trace, wake);
     finding.refuted_by = lines(&[

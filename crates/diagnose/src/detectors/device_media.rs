@@ -33,7 +33,7 @@
 //! self-test; replace the disk if 5, 197 or 198 grow.
 
 use iowhy_model::{
-    Bound, Event, FactKey, Finding, Level, Medium, MessageKind, STANDS, Unit, Verdict, key,
+    Bound, Clause, Event, FactKey, Finding, Level, Medium, MessageKind, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
@@ -79,6 +79,7 @@ const MEDIUM_ERRNOS: [u16; 2] = [61, 84];
 const EIO: u16 = 5;
 /// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
 const LOGGED: f64 = 4.3;
+const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
 /// one half.
 const OF_A_TARGET: f64 = 0.5;
@@ -133,7 +134,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         |candidate| finding(analysis, candidate).or_else(|| logged_before(analysis, candidate));
     let mut found: Vec<Finding> = candidates.iter().filter_map(of_now_or_before).collect();
     // A log that names the disk of one port most likely means the same disk where it names the port.
-    if !found.iter().any(|finding| finding.confidence >= STANDS) {
+    if !found.iter().any(|finding| finding.confidence() >= STANDS) {
         found.extend(nameless_ports(analysis));
     }
     found
@@ -145,10 +146,10 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = by_port(medium).into_iter().map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_lines(analysis, &reading, &mut builder);
-        builder.clauses = vec![nats];
+        builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];
         let port = &analysis.recording.device_of(device).name;
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        finding.confidence = builder.believe(PRIOR);
+        builder.believe(&mut finding, PRIOR);
         finding.explained_share = 1.0;
         finding.sentence = format!(
             "the disk behind {port} cannot read some of its sectors: {}",
@@ -181,14 +182,23 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     };
     let place = from_places(analysis, candidate, &mut builder);
     let is_proven = errors || own_word > 0.0 || given_up > 0.0;
-    builder.clauses = proven.into_iter().chain([own_word, given_up, place]).collect();
-    if builder.evidence.is_empty() || builder.clauses.iter().sum::<f64>() <= 0.0 {
+    let whats = [KERNEL_LOG, "failed requests", "SMART", "errors as an array's member"];
+    let others = [
+        ("the drive's own assessment", own_word),
+        ("given up by its controller", given_up),
+        ("slow places", place),
+    ];
+    let stated = whats.into_iter().zip(proven).chain(others);
+    builder.clauses = stated.map(|(what, nats)| Clause::fixed(what, nats)).collect();
+    let sum: f64 = builder.clauses.iter().map(|clause| clause.nats).sum();
+    if builder.evidence.is_empty() || sum <= 0.0 {
         return None;
     }
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    let believed = builder.believe(PRIOR);
-    finding.confidence = if is_proven { believed } else { believed.min(SHAPE_ALONE) };
+    builder.believe(&mut finding, PRIOR);
+    let why = "no medium error was reported: slow places alone may have another cause";
+    finding.doubt_if(!is_proven, why, SHAPE_ALONE);
     finding.explained_share = share(candidate, is_proven);
     let disk = phrase::disk(&candidate.disk);
     finding.sentence = if builder.words == [PREDICTED] {
@@ -223,7 +233,7 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    finding.confidence = PRIOR;
+    finding.assume(PRIOR, "errors from before the time watched");
     finding.sentence = format!(
         "{} could not read some of its sectors once: {} in the kernel's log, all more than ten minutes before it was watched",
         phrase::disk(&candidate.disk),
@@ -557,7 +567,8 @@ fn from_places(
         place.sector,
         phrase::ns(place.slow_ns)
     ));
-    PLACE + confidence::below(place.chance, CHANCE).min(1.0)
+    let rare = confidence::below("chance of it", place.chance, CHANCE).at_most(1.0);
+    PLACE + rare.nats
 }
 
 fn next_step(disk: &str, is_proven: bool) -> Vec<String> {

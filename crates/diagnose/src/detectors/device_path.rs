@@ -27,7 +27,8 @@
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
 use iowhy_model::{
-    Bound, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, Unit, Verdict, key,
+    Bound, Clause, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::Analysis;
@@ -99,6 +100,7 @@ const STALE: f64 = -2.0;
 /// A medium error within so many seconds makes a reset its consequence: libata resets the link
 /// after errors of any kind.
 const COLLATERAL_S: f64 = 60.0;
+const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
@@ -120,9 +122,8 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
         let of = (failing as f64, Unit::Count);
         builder.fact(analysis, &array.reading, "members that count errors", of, above);
         builder.fact(analysis, &array.reading, "members", (all as f64, Unit::Count), None);
-        builder.clauses = vec![FAILED];
-        let listings = builder.listings.clone();
-        let mut finding = accusation(array.device, listings, builder.believe(PRIOR));
+        builder.clauses = vec![Clause::fixed("members that count errors together", FAILED)];
+        let mut finding = accusation(array.device, builder.listings.clone(), &builder);
         finding.sentence = format!(
             "{failing} of the {all} members of {} count errors together: what they share (cable, backplane, adapter, \
              power, a firmware) has errors, not so many disks at once",
@@ -145,21 +146,25 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let about = candidate.about();
     let reading: Vec<&LogLine> = about.log().collect();
-    let mut clauses = vec![from_log(analysis, &reading, &mut builder)];
-    clauses.push(from_counter(analysis, candidate, &mut builder));
-    clauses.push(from_failures(analysis, candidate, &mut builder));
-    clauses.push(from_member(analysis, candidate, &mut builder));
-    clauses.push(from_transport(analysis, candidate, &mut builder));
-    clauses.push(from_link_counters(analysis, candidate, &mut builder));
-    clauses.push(from_paths(analysis, candidate, &mut builder));
-    if clauses.iter().all(|nats| *nats <= 0.0) {
+    let mut clauses = vec![
+        Clause::fixed(KERNEL_LOG, from_log(analysis, &reading, &mut builder)),
+        Clause::fixed("error counters", from_counter(analysis, candidate, &mut builder)),
+        Clause::fixed("failed requests", from_failures(analysis, candidate, &mut builder)),
+        Clause::fixed(
+            "errors as an array's member",
+            from_member(analysis, candidate, &mut builder),
+        ),
+        Clause::fixed("transport errors", from_transport(analysis, candidate, &mut builder)),
+        Clause::fixed("link counters", from_link_counters(analysis, candidate, &mut builder)),
+        Clause::fixed("paths of multipath", from_paths(analysis, candidate, &mut builder)),
+    ];
+    if clauses.iter().all(|clause| clause.nats <= 0.0) {
         return None;
     }
-    clauses.push(slow_link(analysis, candidate, &mut builder));
+    clauses.push(Clause::fixed("speed of the link", slow_link(analysis, candidate, &mut builder)));
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
-    let mut finding =
-        accusation(candidate.device, builder.listings(candidate), builder.believe(PRIOR));
+    let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
     finding.sentence = format!(
         "the path to {disk} ({}) has errors, not the disk itself: {}",
         if disk_names::is_nvme(disk) {
@@ -174,9 +179,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-fn accusation(device: DeviceId, listings: Vec<usize>, confidence: f64) -> Finding {
+fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder) -> Finding {
     let mut finding = new_finding(DETECTOR.verdict, Some(device), listings);
-    finding.confidence = confidence;
+    builder.believe(&mut finding, PRIOR);
     // Of the errors that were logged or counted.
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
@@ -218,13 +223,12 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = by_port(analysis.facts.nameless()).into_iter().filter_map(|(device, reading)| {
         let mut builder = EvidenceBuilder::default();
         let nats = from_log(analysis, &reading, &mut builder);
-        builder.clauses = vec![nats];
+        builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];
         if nats <= 0.0 {
             return None;
         }
         let port = &analysis.recording.device_of(device).name;
-        let listings = builder.listings.clone();
-        let mut finding = accusation(device, listings, builder.believe(PRIOR));
+        let mut finding = accusation(device, builder.listings.clone(), &builder);
         finding.sentence = format!(
             "the path behind {port} (cable, link, port or adapter) has errors, whichever disk is attached: {}",
             phrase::list(&builder.words)
@@ -276,10 +280,10 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         (
             &resets,
             "link reset(s) in the kernel's log",
-            confidence::above(resets.len() as f64, RESETS),
+            confidence::beyond(resets.len() as f64, RESETS),
         ),
         (&aborted, "command(s) aborted or adapter complaint(s) in the kernel's log", {
-            confidence::above(aborted.len() as f64, RESETS).min(1.5)
+            confidence::beyond(aborted.len() as f64, RESETS).min(1.5)
         }),
     ];
     for (lines, what, nats) in kinds {

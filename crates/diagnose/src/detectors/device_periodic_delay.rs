@@ -27,7 +27,7 @@
 //! ## Next step
 //! Look for a throttle or timer of that length; compare firmware with a peer's.
 
-use iowhy_model::{Bound, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, Clause, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
@@ -227,12 +227,12 @@ fn finding(
         computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
     ];
     let mut clauses = vec![
-        confidence::above(found.without_best, STEP_PATTERN),
-        confidence::above(slow as f64, SLOW as f64),
-        confidence::above(found.on_step, ON_STEP),
+        confidence::above("fit to the steps, without the best", found.without_best, STEP_PATTERN),
+        confidence::above("late requests", slow as f64, SLOW as f64),
+        confidence::above("late requests on a step", found.on_step, ON_STEP),
     ];
-    clauses.extend(clock.map(|_| KNOWN_CLOCK));
-    let believed = confidence::believe(PRIOR, &clauses);
+    clauses.extend(clock.map(|_| Clause::fixed("step of a known clock", KNOWN_CLOCK)));
+    confidence::believe(&mut finding, PRIOR, clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.
     let (own, all) = (spread::mean(&trace.services_ns), trace.mean_ns());
     let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
@@ -252,8 +252,14 @@ fn finding(
     // one are also what a busy host does now and then.
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
-    let doubted = is_dealt || is_slice || is_program || is_unfelt;
-    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
+    for (stands, why) in [
+        (is_dealt, "a provider that admits requests at a rate makes such steps"),
+        (is_slice, "the scheduler's time slice makes such steps on a busy host"),
+        (is_program, "a program that sends at an interval makes such steps"),
+        (is_unfelt, "it takes less than 1 % of the time: a busy host does as much now and then"),
+    ] {
+        finding.doubt_if(stands, why, SHAPE_ALONE);
+    }
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[
         "the device has a platter, at a spindle speed that is not on sale",

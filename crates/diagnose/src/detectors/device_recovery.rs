@@ -24,7 +24,7 @@
 //! ## Next step
 //! Set the drive's limit below the kernel's, and find out what it tries to recover.
 
-use iowhy_model::{Bound, Finding, Level, MessageKind, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, Finding, Level, MessageKind, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -127,18 +127,20 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.number(analysis, listing, "others within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
     builder.number(analysis, listing, "median latency of those at the limit", median, None);
-    builder.clauses = vec![confidence::above(n as f64, needed as f64 - 0.5)];
+    let count = confidence::above("requests at the limit", n as f64, needed as f64 - 0.5);
+    builder.clauses = vec![count];
     if let Some((reading, words)) = stated {
         builder.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
-        builder.clauses.push(STATED);
+        builder.clauses.push(Clause::fixed("a limit that the disk reports", STATED));
     }
     let logged = from_log(analysis, candidate, &mut builder);
-    builder.clauses.push(logged);
+    builder.clauses.push(Clause::fixed("lines of the kernel's log", logged));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    let believed = builder.believe(PRIOR);
+    builder.believe(&mut finding, PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
-    finding.confidence = if proven { believed } else { believed.min(SHAPE_ALONE) };
+    let why = "neither the log nor the disk confirms a time limit: few requests of like length";
+    finding.doubt_if(!proven, why, SHAPE_ALONE);
     finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     finding.sentence = format!(
         "{} requests of {} completed at {}, {}: error recovery ran into its time limit",

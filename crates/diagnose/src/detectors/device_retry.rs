@@ -219,21 +219,21 @@ fn share_speed(analysis: &Analysis, cases: &mut [Case]) {
 fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
     let trace = case.trace;
-    let mut confidence = ladder.confidence;
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    finding.assume(ladder.confidence, "fit of the services to whole revolutions");
     if ladder.fires() && analysis.stated_rpm().is_some() {
-        confidence = confidence.max(KNOWN_SPEED);
+        finding.raise("the speed is reported", KNOWN_SPEED);
     }
-    if ladder.fires() && analysis.rotates(trace.device) && confidence > 0.5 {
-        confidence = KNOWN_PLATTER;
+    if ladder.fires() && analysis.rotates(trace.device) && finding.confidence() > 0.5 {
+        finding.assume(KNOWN_PLATTER, "steps of one revolution on a disk that is known to rotate");
     }
     if only_every_other(ladder) || begins_batches(case, ladder) {
-        confidence *= EVERY_OTHER;
+        finding.scale("every other step is empty, or the slow ones begin batches", EVERY_OTHER);
     }
-    if confidence < MENTION {
+    if finding.confidence() < MENTION {
         return None;
     }
     let disk = phrase::disk(&trace.disk);
-    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
         "{disk} retries sectors: {} cost {} at about {} rpm; without retries each would take {}",
         case.kind,
@@ -242,7 +242,6 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         phrase::ms(ladder.base_ms)
     );
     finding.subject.group = Some(case.kind.clone());
-    finding.confidence = confidence;
     finding.explained_share = ladder.explained_share;
     finding.evidence = evidence(analysis, case, ladder);
     finding.evidence.extend(against_the_stated_speed(analysis, case));

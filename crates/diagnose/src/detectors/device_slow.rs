@@ -127,6 +127,9 @@ const OF_DISCARDS: f64 = 0.2;
 /// What that would refute.
 const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
+const LIMITED: &str = "the queue may be the provider's, who admits so many requests a second";
+const DURABLE: &str = "most of the time was lost by writes that may have had to be durable";
+const DISCARDS: &str = "the requests waited behind discards";
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
@@ -172,32 +175,34 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::ns(middle.healthy_mean_ns)
     );
     finding.subject.group = Some(kind);
-    let believed = (f64::from(vote.device) + 0.5) / 10.5;
+    finding.assume(
+        (f64::from(vote.device) + 0.5) / 10.5,
+        format!("{} of 9 baseline variants put the time on the device", vote.device),
+    );
     let queued = queued(trace, middle.mean_ns);
     let passed = service::per_busy_ms(trace.stretch()).unwrap_or(0.0) * 1e3;
-    let believed = held_back(analysis, trace.device, queued, passed, believed);
+    let limited = is_held_back(analysis, trace.device, queued, passed);
     let late = host_may_be_late(analysis, trace, middle.mean_ns - middle.healthy_mean_ns);
-    let shared = is_a_sum(analysis, trace);
-    let held_up = waits_for_discards(analysis, trace) || seeks_for_others(analysis, trace);
-    let together = are_slow_together(analysis, trace);
     let saturated = trace.side() == Some(Side::Workload);
-    let doubted = late
-        || trace.part
-        || may_be_durable(analysis, trace)
-        || shared
-        || held_up
-        || together
-        || saturated;
-    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
+    for (stands, why) in [
+        (limited, LIMITED),
+        (late, "the CPUs were busy: completions may have been seen late"),
+        (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
+        (may_be_durable(analysis, trace), DURABLE),
+        (is_a_sum(analysis, trace), SHARED),
+        (waits_for_discards(analysis, trace), DISCARDS),
+        (seeks_for_others(analysis, trace), "the disk seeks between streams of several programs"),
+        (are_slow_together(analysis, trace), "other disks are slow at the same time"),
+        (saturated, "the load alone fills the device: the queue makes that latency"),
+    ] {
+        finding.doubt_if(stands, why, SHAPE_ALONE);
+    }
     finding.explained_share = middle.device_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Device);
     finding.forecast = forecast(trace, vote);
     advise(&mut finding, &trace.disk);
     if finding.forecast.as_ref().is_some_and(|forecast| !forecast.is_narrow()) {
         finding.next_step.push(WIDE.to_string());
-    }
-    if shared {
-        finding.refuted_by.push(SHARED.to_string());
     }
     if trace.spans.iter().all(|span| span.queued_ns.is_none()) {
         finding.refuted_by.push(UNSEEN_QUEUE.to_string());
@@ -371,26 +376,19 @@ fn writes_may_be_durable(row: &IntervalSample) -> bool {
     writes.is_some_and(|(lost, short)| short && lost > reads)
 }
 
-/// What is left of the belief if the queue may be the provider's, who lets so many pass per second:
-/// a slow volume and a limited one look alike then.
-fn held_back(
-    analysis: &Analysis,
-    device: DeviceId,
-    queued: f64,
-    passed_per_s: f64,
-    believed: f64,
-) -> f64 {
+/// Whether the queue may be the provider's, who lets so many pass per second: a slow volume and a
+/// limited one look alike then.
+fn is_held_back(analysis: &Analysis, device: DeviceId, queued: f64, passed_per_s: f64) -> bool {
     let limited = analysis.network_odds(device) >= HELD_BACK
         || queued > NEARLY_ALL && analysis.may_be_limited(device);
-    let may_be = limited && queued > MOSTLY_QUEUED && passed_per_s >= LEAST_SOLD;
-    if may_be { believed.min(SHAPE_ALONE) } else { believed }
+    limited && queued > MOSTLY_QUEUED && passed_per_s >= LEAST_SOLD
 }
 
 fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     // The row that lost most time speaks; the others only have to be no worse than silent.
     let row = rows.iter().filter(|row| usable(row)).max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
-    let (votes, confidence) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
+    let (votes, believed) = row.s0.votes(|s0| effective > SLOWDOWN * s0);
     if votes == 0
         || row.lost() < confidence::COMPLAINED_OF
         || !analysis.traced_side(row).is_none_or(is_device)
@@ -409,39 +407,40 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         row.s0.range(),
         second_in_queue(wait, effective, row)
     );
-    let believed = confidence * persistence(rows);
-    finding.confidence = held_back(
-        analysis,
-        row.device,
-        1.0 - effective / wait.max(effective),
-        1e3 / effective,
-        believed,
-    );
+    let agree = format!("{votes} of 9 baseline variants find it slow");
+    finding.assume(believed, agree);
+    finding.scale("share of the rows that agree", persistence(rows));
+    let queued = 1.0 - effective / wait.max(effective);
+    let limited = is_held_back(analysis, row.device, queued, 1e3 / effective);
     let equals = peer_families::equals(analysis, row.listing, row.device);
-    if completed(rows) < FEWEST
-        || behind_discards(row)
-        || writes_may_be_durable(row)
-        || row.revolution_per_write().is_some()
-        || equals.is_some()
-        || is_touched_first(analysis, row, rows)
-    {
-        finding.confidence = finding.confidence.min(SHAPE_ALONE);
+    let revolves = row.revolution_per_write().is_some();
+    for (stands, why) in [
+        (limited, LIMITED),
+        (completed(rows) < FEWEST, "few requests completed"),
+        (behind_discards(row), DISCARDS),
+        (writes_may_be_durable(row), DURABLE),
+        (
+            revolves,
+            "each write takes one revolution: the pattern of a synchronous sequential writer",
+        ),
+        (is_touched_first(analysis, row, rows), "first reads of a volume made from a snapshot"),
+    ] {
+        finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     if let Some(equals) = equals {
-        finding.refuted_by.push(format!(
+        let why = format!(
             "{equals} other disks with like work are as slow: what they share comes before this one"
-        ));
+        );
+        finding.doubt(why, SHAPE_ALONE);
     }
     if is_contradicted(analysis, row, wait) {
-        finding.confidence *= CONTRADICTED;
+        finding.scale("another figure of the same row contradicts it", CONTRADICTED);
     }
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     finding.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
     finding.evidence = row_evidence(analysis, row, effective, wait, votes);
     finding.evidence.extend(spread_of_rows(analysis, rows));
-    let refuted = std::mem::take(&mut finding.refuted_by);
     advise(&mut finding, &row.disk);
-    finding.refuted_by.extend(refuted);
     Some(finding)
 }
 

@@ -25,7 +25,7 @@
 //! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
 //! conventional (CMR) disk.
 
-use iowhy_model::{Bound, Finding, Level, MessageKind, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, Finding, Level, MessageKind, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -117,19 +117,22 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.number(analysis, listing, "service of a random write later", slow, beyond);
     let ratio = (found.ratio, Unit::Ratio, n);
     builder.number(analysis, listing, "later over first random writes", ratio, above(RISE));
-    builder.clauses = vec![confidence::above(found.ratio, RISE).max(0.5)];
+    let rose = confidence::above("later over first random writes", found.ratio, RISE);
+    builder.clauses = vec![rose.at_least(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
         let what = "sequential requests meanwhile, over before";
         builder.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
-        builder.clauses.push(if rose < STAYS { 1.0 } else { ALL_SLOW });
+        let stays = if rose < STAYS { 1.0 } else { ALL_SLOW };
+        builder.clauses.push(Clause::fixed(what, stays));
     }
     let known = by_name(analysis, candidate, &mut builder);
-    builder.clauses.push(known);
+    builder.clauses.push(Clause::fixed("the model's name", known));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    let believed = builder.believe(PRIOR);
-    finding.confidence = if known > 0.0 { believed } else { believed.min(SHAPE_ALONE) };
+    builder.believe(&mut finding, PRIOR);
+    let why = "nothing names the model as shingled: flash with a full cache does the same";
+    finding.doubt_if(known <= 0.0, why, SHAPE_ALONE);
     finding.explained_share = found.lost_share;
     finding.sentence = format!(
         "{} behaves like a shingled disk{}: random writes take {} at first and {} once its cache area \
@@ -208,10 +211,14 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     if late + rebuilds <= 0.0 {
         return None;
     }
-    builder.clauses = vec![named, late, rebuilds];
+    builder.clauses = vec![
+        Clause::fixed("the model's name", named),
+        Clause::fixed("late writes in the log", late),
+        Clause::fixed("a rebuild", rebuilds),
+    ];
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    finding.confidence = builder.believe(PRIOR);
+    builder.believe(&mut finding, PRIOR);
     finding.explained_share = 1.0;
     finding.sentence = format!(
         "{} is a shingled disk ({}) overloaded by random writes: {}",

@@ -24,7 +24,9 @@
 //! ## Next step
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, MessageKind, PathComplaint, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, DeviceId, Finding, Level, MessageKind, PathComplaint, Unit, Verdict,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -105,14 +107,15 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let mut builder = EvidenceBuilder::default();
         let what = "commands that failed or timed out, in the kernel's log";
         builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
-        builder.clauses = vec![TIMED_OUT + confidence::above(lines.len() as f64, 1.0).min(1.0)];
+        let more = confidence::above("commands", lines.len() as f64, 1.0).at_most(1.0);
+        builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more.nats)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         finding.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, with no \
              medium or link error beside them: the drive, its firmware or the driver",
             lines.len()
         );
-        finding.confidence = builder.believe(PRIOR);
+        builder.believe(&mut finding, PRIOR);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = vec![
@@ -170,15 +173,16 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         computed("requests that met one", met as f64, Unit::Count, n, source),
     ];
     let mut clauses = vec![
-        confidence::above(n as f64, EPISODES as f64 - 0.5),
-        confidence::above(stalls.busy_share, BUSY_SHARE),
+        confidence::above("stalls", n as f64, EPISODES as f64 - 0.5),
+        confidence::above("busy before and after", stalls.busy_share, BUSY_SHARE),
     ];
     if let Some(slope) = stalls.slope {
         let what = "latency against time of issue, slope";
         finding
             .evidence
             .push(held(computed(what, slope, Unit::Count, n, source), Bound::Between(-1.3, -0.7)));
-        clauses.push(if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 });
+        let ramp = if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 };
+        clauses.push(Clause::fixed(what, ramp));
     }
     if let Some((every_ns, cv)) = stalls.cadence {
         finding.evidence.push(computed(
@@ -190,10 +194,11 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         ));
         finding.evidence.push(computed("its variation", cv, Unit::Share, n, source));
     }
-    let believed = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     // What is made of others freezes for reasons of its own: a full pool, a suspended mapping.
     let made_of_others = disk_names::is_stacked(&trace.disk);
-    finding.confidence = if made_of_others { believed.min(SHAPE_ALONE) } else { believed };
+    let why = "it is made of other devices: a full pool or a suspended mapping stops it as well";
+    finding.doubt_if(made_of_others, why, SHAPE_ALONE);
     finding.explained_share = stalls.lost_share;
     let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();

@@ -25,7 +25,7 @@
 //! ## Next step
 //! Airflow, heatsink, spread the writes; watch temperature and speed together.
 
-use iowhy_model::{Bound, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -123,10 +123,14 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         let slow = (step.slow_ns / 1e6, Unit::Ms, n);
         builder.number(analysis, listing, "service in the slow state", slow, None);
     }
-    builder.clauses = vec![heat, correlates, step.as_ref().map_or(-2.0, |_| STEPPED)];
+    builder.clauses = vec![
+        Clause::fixed("temperature", heat),
+        Clause::fixed("correlation of service and temperature", correlates),
+        Clause::fixed("a step in the service time", step.as_ref().map_or(-2.0, |_| STEPPED)),
+    ];
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-    finding.confidence = builder.believe(PRIOR);
+    builder.believe(&mut finding, PRIOR);
     finding.explained_share = step.as_ref().map_or(0.0, |step| step.lost_share);
     finding.sentence = format!(
         "{} throttles because of its temperature: {}{}",

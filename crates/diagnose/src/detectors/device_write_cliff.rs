@@ -22,7 +22,7 @@
 //! ## Next step
 //! Smaller bursts with pauses, free space and TRIM, or a drive made for steady writes.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -166,21 +166,22 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         ),
     ];
     let mut clauses = vec![
-        confidence::above(found.ratio, SLOW),
-        confidence::above(falls as f64, FALLS as f64 - 0.5),
+        confidence::above("after the fall, over before", found.ratio, SLOW),
+        confidence::above("falls", falls as f64, FALLS as f64 - 0.5),
     ];
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Share, falls as u64, source);
         finding.evidence.push(held(variation, Bound::Below(RECURS)));
-        clauses.push(confidence::below(cv, RECURS));
+        clauses.push(confidence::below("variation of the bytes before a fall", cv, RECURS));
     }
     if analysis.medium(case.device).is_none() {
-        clauses.push(UNSTATED);
+        clauses.push(Clause::fixed("class of the device not reported", UNSTATED));
     }
-    let believed = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
-    finding.confidence = if is_sure { believed } else { believed.min(SHAPE_ALONE) };
+    let why = "falls do not recur after the same bytes: another cause may slow the writes then";
+    finding.doubt_if(!is_sure, why, SHAPE_ALONE);
     finding.explained_share = found.lost_share;
     finding.forecast = forecast(case);
     finding.refuted_by = lines(&[

@@ -223,7 +223,7 @@ fn denied(
 fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     ranked.findings.iter().any(|known| {
         known.blames_a_disk()
-            && known.confidence > SUSPECTED
+            && known.confidence() > SUSPECTED
             && known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
             && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
     })
@@ -484,7 +484,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     };
     let mut listings: Vec<usize> = Vec::new();
     let mut finding = new_finding(DETECTOR.verdict, device, Vec::new());
-    finding.confidence = 1.0;
+    let mut least = f64::INFINITY;
     let taken_for = healthy
         .iter()
         .flat_map(|(_, clearances)| clearances)
@@ -498,7 +498,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         .find_map(|clearance| clearance.readings);
     for (disk, clearances) in healthy {
         let best = clearances.iter().map(|clearance| clearance.confidence).fold(0.0, f64::max);
-        finding.confidence = finding.confidence.min(best);
+        least = least.min(best);
         for clearance in clearances {
             if !listings.contains(&clearance.listing) {
                 listings.push(clearance.listing);
@@ -509,6 +509,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
             finding.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));
         }
     }
+    finding.assume(least.min(1.0), "how close the least certain disk is to a healthy one");
     finding.subject.listings = listings;
     finding.sentence = match disks.as_slice() {
         [one] => format!(

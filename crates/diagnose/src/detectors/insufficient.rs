@@ -122,7 +122,7 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
         let number = (speed, Unit::BytesPerSecond);
         let what = "speed of the background work";
         finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
-        finding.confidence = CERTAIN;
+        finding.assume(CERTAIN, "what is missing is known");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set as low"]);
         let members = about.last(key::DEVICE_SLAVES).and_then(|known| known.fact.value.words());
@@ -165,7 +165,7 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     let bound = Bound::Above(PRESSED);
     finding.evidence =
         vec![cited_held(analysis.recording, &reading, what, (share, Unit::Share), bound)];
-    finding.confidence = CERTAIN;
+    finding.assume(CERTAIN, "what is missing is known");
     finding.refuted_by = lines(&["the capture below shows disks that are idle"]);
     finding.next_step =
         vec![format!("{}: adds the latency of each I/O, by device", phrase::capture("", SECONDS))];
@@ -212,7 +212,7 @@ fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
         "`iowhy why --for 30s` while it is slow: {} under its real load",
         phrase::disk(&disk)
     );
-    finding.confidence = CERTAIN;
+    finding.assume(CERTAIN, "what is missing is known");
     finding.refuted_by = lines(&["a probe of one I/O at a time finds it slow"]);
     finding.next_step = vec![first, live];
     finding
@@ -238,7 +238,7 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     );
     let what = "requests outstanding without a completion";
     finding.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
-    finding.confidence = CERTAIN;
+    finding.assume(CERTAIN, "what is missing is known");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["completions appear in the next interval"]);
     finding.next_step = vec![
@@ -278,7 +278,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     finding.sentence = format!("the input holds {known}");
     finding.evidence =
         vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
-    finding.confidence = CERTAIN;
+    finding.assume(CERTAIN, "what is missing is known");
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
     finding.next_step =
         vec![format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS))];
@@ -324,7 +324,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             "not enough evidence about {}: best candidate {}, {} confidence (needs {}){}",
             phrase::list(disks),
             known.verdict,
-            phrase::percent((known.confidence * 100.0).round() / 100.0),
+            phrase::percent((known.confidence() * 100.0).round() / 100.0),
             phrase::percent(STANDS),
             // Of a share that nobody measured none is told.
             match known.share_is_assumed {
@@ -391,12 +391,13 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
             finding.evidence.push(held(
-                computed(&what, known.confidence, Unit::Share, 1, source),
+                computed(&what, known.confidence(), Unit::Share, 1, source),
                 Bound::Above(STANDS),
             ));
         }
     }
-    finding.confidence = 1.0 - suspicion.map_or(0.0, |known| known.confidence);
+    let suspected = suspicion.map_or(0.0, |known| known.confidence());
+    finding.assume(1.0 - suspected, "what the strongest suspicion leaves");
     // A device that loses no time need not be judged: it then explains nothing either.
     finding.explained_share = lost.unwrap_or(0.0).min(1.0);
     finding.refuted_by = lines(&["the capture below gives no clearer picture"]);

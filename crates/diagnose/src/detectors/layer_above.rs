@@ -34,8 +34,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, MessageKind, Nanos, Stage,
-    Unit, Verdict, key,
+    Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, MessageKind,
+    Nanos, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -167,7 +167,7 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
             "{} has no space left: what writes to it fails, or waits until there is some, and no disk is at fault",
             phrase::disk(&candidate.disk)
         );
-        finding.confidence = STATED;
+        finding.assume(STATED, "reported by the kernel's log or by LVM");
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&["`lvs -a` shows space for data and metadata, and writes still wait"]);
@@ -270,8 +270,11 @@ fn charge_between(
             Unit::Count,
         ),
     ];
-    finding.confidence =
-        confidence::believe(PRIOR, &[confidence::above(times, TIMES), SIDE_BY_SIDE]);
+    let clauses = [
+        confidence::above("above over below", times, TIMES),
+        Clause::fixed("both seen at the same time", SIDE_BY_SIDE),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
         Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
@@ -358,7 +361,11 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
-    finding.confidence = confidence::believe(PRIOR, &[confidence::above(times, TIMES), together]);
+    let clauses = [
+        confidence::above("above over below", times, TIMES),
+        Clause::fixed("both seen at the same time", together),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
         Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));
@@ -528,9 +535,11 @@ fn averages_of_listing(
                 Bound::Below(IDLE),
             ),
         ];
-        let idle = confidence::below(busiest, IDLE);
-        finding.confidence =
-            confidence::believe(PRIOR, &[confidence::above(times, TIMES_OF_AVERAGES), idle]);
+        let clauses = [
+            confidence::above("above over below", times, TIMES_OF_AVERAGES),
+            confidence::below("busy share of the busiest disk", busiest, IDLE),
+        ];
+        confidence::believe(&mut finding, PRIOR, clauses);
         finding.explained_share = 1.0 - 1.0 / times;
         finding.forecast = Some(without_waiting(
             &upper.time,

@@ -24,7 +24,9 @@
 //! ## Next step
 //! Read the whole volume once before use, provision it thick, look at the network.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit, Verdict,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
@@ -107,7 +109,7 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
             "{} did not serve requests in time: what waits for it waits for the network or for a disk of another machine",
             candidate.disk
         );
-        finding.confidence = OF_A_TARGET;
+        finding.assume(OF_A_TARGET, "the target's own lines in the log");
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by =
@@ -144,7 +146,7 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
             read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
             computed("rows without a completion", silent as f64, Unit::Count, silent as u64, source),
         ];
-        finding.confidence = STUCK;
+        finding.assume(STUCK, "requests outstanding and none completed");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["completions appear in the next interval"]);
         finding.next_step = vec![
@@ -188,7 +190,7 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
              failed, and no disk of this host is shown to be bad",
             phrase::disk(&candidate.disk)
         );
-        finding.confidence = OF_A_TARGET;
+        finding.assume(OF_A_TARGET, "the target's own lines in the log");
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
@@ -275,12 +277,13 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
     ];
     let clauses = [
-        worth,
-        confidence::above(fair, TIMES),
-        confidence::above(lost, confidence::COMPLAINED_OF).min(1.0),
+        Clause::fixed("what is known of the device", worth),
+        confidence::above("slow over fast reads, same sizes", fair, TIMES),
+        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF).at_most(1.0),
     ];
-    let believed = confidence::believe(PRIOR, &clauses);
-    finding.confidence = if worth > 0.0 { believed } else { believed.min(BY_SHAPE) };
+    confidence::believe(&mut finding, PRIOR, clauses);
+    let why = "nothing identifies the device as remote: a cache before a slow disk looks the same";
+    finding.doubt_if(worth <= 0.0, why, BY_SHAPE);
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
     let times: Vec<f64> = reads.iter().map(|read| read.ns).collect();

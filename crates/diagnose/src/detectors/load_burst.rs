@@ -127,10 +127,10 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         ),
     ];
     let clauses = [
-        confidence::above(ramps.lost_share, HOLDS),
-        confidence::below(ramps.spacing_cv, VARIATION),
+        confidence::above("share of the time lost in ramps", ramps.lost_share, HOLDS),
+        confidence::below("variation of the spacing", ramps.spacing_cv, VARIATION),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
     finding.refuted_by = lines(&[

@@ -183,11 +183,11 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ));
     }
     let clauses = [
-        confidence::above(decisive.ratio, TIMES),
-        confidence::above(effect.single.matched.unwrap_or(MATCHED), MATCHED),
-        confidence::above(lost, confidence::COMPLAINED_OF),
+        confidence::above("beside discards, over otherwise", decisive.ratio, TIMES),
+        confidence::above("the same, matched", effect.single.matched.unwrap_or(MATCHED), MATCHED),
+        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     let trace = analysis.trace(requests.listing, requests.device);
     let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
     finding.explained_share = effect.single.excess_ns / own.max(effect.single.excess_ns).max(1.0);
@@ -325,9 +325,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    let clauses =
-        [confidence::above(effect.ratio, TIMES), confidence::above(share(row), BUSY_SHARE)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above("beside discards, over otherwise", effect.ratio, TIMES),
+        confidence::above("share of the busy time in discards", share(row), BUSY_SHARE),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -162,10 +162,15 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         source,
     ));
     // The two clauses of the rule speak of the same thing: the stronger one counts.
-    let share = confidence::above(found.busy_share, BUSY_SHARE);
-    let times = found.ratio.map_or(share, |ratio| confidence::above(ratio, TIMES_PLAIN));
-    let clauses = [share.max(times), confidence::above(lost, confidence::COMPLAINED_OF)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let share = confidence::above("busy share of flushes", found.busy_share, BUSY_SHARE);
+    let times =
+        found.ratio.map(|ratio| confidence::above("over a plain write", ratio, TIMES_PLAIN));
+    let stronger = match times {
+        Some(times) if times.nats > share.nats => times,
+        _ => share,
+    };
+    let lost = confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF);
+    confidence::believe(&mut finding, PRIOR, [stronger, lost]);
     finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     finding.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
@@ -253,9 +258,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
-    let clauses =
-        [confidence::above(share, BUSY_SHARE), confidence::above(ms, TIMES_PLAIN * plain_ms)];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    let clauses = [
+        confidence::above("busy share of flushes", share, BUSY_SHARE),
+        confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());
     advise(&mut finding, &row.disk);

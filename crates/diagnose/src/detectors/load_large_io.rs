@@ -213,10 +213,11 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             Bound::Above(TRANSFER),
         ),
     ];
-    finding.confidence = confidence::believe(
-        PRIOR,
-        &[confidence::below(over, WITHIN), confidence::above(large.bytes, LARGE)],
-    );
+    let clauses = [
+        confidence::below("service over the transfer's own time", over, WITHIN),
+        confidence::above("mean size, bytes", large.bytes, LARGE),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KiB on the same device are as slow"]);
     finding.next_step = vec![

@@ -174,7 +174,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
         estimated("a revolution", revolution_ms, Unit::Ms, n, source),
     ];
-    finding.confidence = SHAPE_ALONE;
+    finding.assume(SHAPE_ALONE, "averages at one revolution per write");
     finding.explained_share = 0.9;
     finding.refuted_by = lines(&[
         "a log of single writes (`iowhy record`, biosnoop) shows no whole revolutions",
@@ -327,7 +327,8 @@ fn finding(
         phrase::rpm(missed.rpm)
     );
     finding.evidence = evidence;
-    finding.confidence = if missed.n >= 100 { AT_100 } else { AT_20 };
+    let worth = if missed.n >= 100 { AT_100 } else { AT_20 };
+    finding.assume(worth, format!("{} writes on whole revolutions", missed.n));
     finding.explained_share =
         (missed.mean_revolutions * missed.revolution_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[

@@ -89,7 +89,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                 "{array} runs background work ({said}): it reads or writes all of its members beside the I/O of \
                  programs",
             );
-            finding.confidence = STATED;
+            finding.assume(STATED, "reported by the array");
             (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
             finding.refuted_by = lines(&["it was as slow before that began"]);
             finding.next_step = lines(&[

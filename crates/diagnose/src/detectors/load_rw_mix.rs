@@ -132,10 +132,10 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         ),
     ];
     let clauses = [
-        confidence::above(effect.fair, MATCHED),
-        confidence::above(lost, confidence::COMPLAINED_OF),
+        confidence::above("beside the others, over alone, matched", effect.fair, MATCHED),
+        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
     finding.forecast = alone(trace, &effect);
     advise(&mut finding, &trace.disk, effect.victim);
@@ -245,8 +245,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
     ];
-    finding.confidence =
-        confidence::believe(PRIOR_OF_ROWS, &[confidence::above(found.ratio, TIMES)]);
+    let clause = confidence::above("beside the others, over alone", found.ratio, TIMES);
+    confidence::believe(&mut finding, PRIOR_OF_ROWS, [clause]);
     finding.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
     advise(&mut finding, &row.disk, victim);
     Some(finding)

@@ -28,7 +28,7 @@
 //! ## Next step
 //! Name the process that asks most; fewer or larger I/Os, a cache, more spindles.
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
+use iowhy_model::{Bound, Clause, Finding, Level, Unit, Verdict};
 
 use crate::analysis::device_trace::{DeviceTrace, SEVERAL, WAITS};
 use crate::analysis::samples::{self, IntervalSample};
@@ -88,7 +88,7 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         return None;
     }
     let found = [by_replay(analysis, trace), by_throughput(analysis, trace)].into_iter().flatten();
-    let mut finding = found.max_by(|a, b| a.confidence.total_cmp(&b.confidence))?;
+    let mut finding = found.max_by(|a, b| a.confidence().total_cmp(&b.confidence()))?;
     finding.forecast = unqueued(trace);
     advise(&mut finding, &trace.disk);
     if let Some((program, share)) = requesters::main_program(analysis, trace.listing, trace.device)
@@ -117,7 +117,10 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::ns(middle.healthy_mean_ns),
         phrase::ms(trace.s0.median_ms())
     );
-    finding.confidence = (f64::from(vote.workload) + 0.5) / 10.5;
+    finding.assume(
+        (f64::from(vote.workload) + 0.5) / 10.5,
+        format!("{} of 9 baseline variants put the time on the workload", vote.workload),
+    );
     finding.explained_share = middle.workload_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
     Some(finding)
@@ -146,8 +149,8 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::iops(1e3 / pace_ms),
         trace.s0.range()
     );
-    let clause = confidence::above(known.in_flight, QUEUE).max(0.0);
-    finding.confidence = confidence::believe(believed, &[clause]);
+    finding.assume(believed, format!("{votes} of 9 baseline variants fit a throughput plateau"));
+    finding.weigh([confidence::above("in flight", known.in_flight, QUEUE).at_least(0.0)]);
     finding.explained_share = (1.0 - s0.max(pace_ms) / wait_ms).max(0.0) * known.even;
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     finding.evidence = vec![
@@ -177,7 +180,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         .filter(|row| row.lost() >= confidence::COMPLAINED_OF)?;
     let (effective, wait) = (row.effective_ms()?, row.await_ms()?);
     let full = fullness::is_full(analysis, row);
-    let (votes, confidence) =
+    let (votes, believed) =
         row.s0.votes(|s0| (full || wait > WAITS * s0) && effective <= SERVED_WELL * s0);
     let (against, _) = row.s0.votes(|s0| effective > SERVED_WELL * s0);
     let contradicted = analysis.traced_side(row).is_some_and(|side| side != Side::Workload);
@@ -193,15 +196,18 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ms(wait),
         phrase::ms(effective)
     );
-    finding.confidence = confidence;
+    finding.assume(believed, format!("{votes} of 9 baseline variants put the wait in the queue"));
     if let Some(queue) = row.interval.queue_len
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
     {
-        let by_queue = confidence::above(queue, QUEUE).max(0.0);
-        let by_pause = if full { WITHOUT_PAUSE } else { 0.0 };
-        let by_another = if another_waits_alike(analysis, row) { ALIKE } else { 0.0 };
-        finding.confidence = confidence::believe(confidence, &[by_queue, by_pause, by_another]);
+        let full = if full { WITHOUT_PAUSE } else { 0.0 };
+        let alike = if another_waits_alike(analysis, row) { ALIKE } else { 0.0 };
+        finding.weigh([
+            confidence::above("mean queue", queue, QUEUE).at_least(0.0),
+            Clause::fixed("busy without a pause", full),
+            Clause::fixed("another disk waits alike", alike),
+        ]);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
@@ -236,7 +242,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             .evidence
             .push(held(computed(what, eps, Unit::Count, n, source), Bound::Below(STILL_GROWS)));
         if eps > STILL_GROWS {
-            finding.confidence *= DOUBT;
+            finding.scale("throughput still grows with the queue", DOUBT);
         }
     }
     advise(&mut finding, &row.disk);

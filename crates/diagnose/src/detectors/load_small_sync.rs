@@ -26,7 +26,7 @@
 //! ## Next step
 //! Drop the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
@@ -244,13 +244,13 @@ fn from_stream(
     }
     finding.evidence.extend(rows_evidence(analysis, rows));
     let clauses = [
-        confidence::above(bad.contiguous, CONTIGUOUS),
-        confidence::below(bad.mean_bytes, SMALL),
-        confidence::below(alone, IN_FLIGHT).min(1.0),
-        if rows.is_empty() { 0.0 } else { 1.0 },
-        add_option(analysis, &mut finding),
+        confidence::above("contiguous writes", bad.contiguous, CONTIGUOUS),
+        confidence::below("mean size, bytes", bad.mean_bytes, SMALL),
+        confidence::below("in flight", alone, IN_FLIGHT).at_most(1.0),
+        Clause::fixed("averages that agree", if rows.is_empty() { 0.0 } else { 1.0 }),
+        Clause::fixed("a mount option", add_option(analysis, &mut finding)),
     ];
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     close(analysis, &mut finding, bad.mean_bytes, bad.listing, bad.n as u64);
     finding
 }
@@ -363,8 +363,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     finding.evidence = rows_evidence(analysis, rows);
     let clause = add_option(analysis, &mut finding);
-    finding.confidence =
-        if clause > 0.0 { confidence::believe(PRIOR, &[clause]) } else { SUSPICION };
+    match clause > 0.0 {
+        true => confidence::believe(&mut finding, PRIOR, [Clause::fixed("a mount option", clause)]),
+        false => finding.assume(SUSPICION, "averages of small writes"),
+    }
     close(analysis, &mut finding, bytes, row.listing, 1);
     Some(finding)
 }

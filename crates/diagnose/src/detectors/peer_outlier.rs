@@ -129,19 +129,25 @@ fn finding(
     finding.evidence.splice(1..1, histograms);
     finding.subject.listings.append(&mut places);
     let clauses = [
-        confidence::above(standing.z, standing.threshold),
-        confidence::above(standing.ratio, RATIO),
+        confidence::above("robust z", standing.z, standing.threshold),
+        confidence::above("times slower than its peers", standing.ratio, RATIO),
     ];
-    let believed = confidence::believe(PRIOR, &clauses);
+    confidence::believe(&mut finding, PRIOR, clauses);
     // Rotations of 5400 and 7200 per minute and the seeks of two models differ by as much.
     let may_be_model = standing.ratio < ANOTHER_MODEL;
     // Where the others are slow as well, and it is not far beyond them, they share what is slow.
     let far = standing.ratio >= FAR_BEYOND && member.mean_ns >= FAR_BEYOND * typical;
     let all_slow = !far && peers_are_slow(analysis, listing, &others);
-    let doubted = may_be_model || all_slow || may_be_well(analysis, listing, member);
-    finding.confidence = if doubted { believed.min(SHAPE_ALONE) } else { believed };
+    let may_be_well = may_be_well(analysis, listing, member);
+    for (stands, why) in [
+        (may_be_model, "models differ by as much: another rotation speed, other seeks"),
+        (all_slow, "its peers are slow as well: what they share comes first"),
+        (may_be_well, "it is as fast as a healthy disk of its class"),
+    ] {
+        finding.doubt_if(stands, why, SHAPE_ALONE);
+    }
     if !peer_families::is_group(family) {
-        finding.confidence = finding.confidence.min(OF_TWINS);
+        finding.bound("few peers, no group that shares a load", OF_TWINS);
     }
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.forecast = like_its_peers(member, &others, typical);

@@ -27,7 +27,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key};
+use iowhy_model::{
+    Bound, Clause, DeviceId, Evidence, Finding, Level, MessageKind, Unit, Verdict, key,
+};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -224,13 +226,10 @@ fn finding(
         ),
     ];
     let mut clauses = vec![
-        confidence::above(share, SHARE),
-        confidence::above(r, TOGETHER),
-        confidence::above(slow.len() as f64, DISKS as f64 - 0.5).max(if stood_still {
-            2.0
-        } else {
-            -3.0
-        }),
+        confidence::above("share of the disks", share, SHARE),
+        confidence::above("correlation of their waits", r, TOGETHER),
+        confidence::above("slow disks", slow.len() as f64, DISKS as f64 - 0.5)
+            .at_least(if stood_still { 2.0 } else { -3.0 }),
     ];
     let (culprit, nats, cited) = culprit(analysis, listing, &slow);
     finding.evidence.extend(cited.into_iter().map(|(evidence, place)| {
@@ -239,8 +238,8 @@ fn finding(
         }
         evidence
     }));
-    clauses.push(nats);
-    finding.confidence = confidence::believe(PRIOR, &clauses);
+    clauses.push(Clause::fixed("what they share", nats));
+    confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
         "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a single disk",

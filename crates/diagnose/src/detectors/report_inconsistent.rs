@@ -143,7 +143,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
             held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
             computed("lines that could", source.records as f64, Unit::Count, source.skipped, source),
         ];
-        finding.confidence = UNUSABLE;
+        finding.assume(UNUSABLE, "lines that cannot be right");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the same tool on another kernel prints sane lines"]);
         finding.next_step =
@@ -174,7 +174,7 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         let times_of = (times, Unit::Ratio);
         finding.evidence =
             vec![builder::cited_held(analysis.recording, &reading, what, times_of, bound)];
-        finding.confidence = CERTAIN;
+        finding.assume(CERTAIN, "a contradiction within the report");
         finding.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut finding, &candidate.disk);
         findings.push(finding);
@@ -228,7 +228,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 && product.max(queue_len) < CUT * product.min(queue_len)
                 && one();
             let faint = cut || product.max(queue_len) < MATTERS;
-            finding.confidence = if faint { FAINT } else { CERTAIN };
+            let worth = if faint { FAINT } else { CERTAIN };
+            finding.assume(worth, "a contradiction within the report");
             // The share of the larger figure that the other denies.
             finding.explained_share = (product - queue_len).abs() / product.max(queue_len);
             advise(&mut finding, &disk);
@@ -295,7 +296,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                     Bound::Above(0.0),
                 ),
             ];
-            finding.confidence = CERTAIN;
+            finding.assume(CERTAIN, "a contradiction within the report");
             finding.explained_share = all as f64 / rows.max(1) as f64;
             advise(&mut finding, &disk);
             Some(finding)
@@ -326,7 +327,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                     Bound::Above(LINK_BYTES_PER_S),
                 ),
             ];
-            finding.confidence = CERTAIN;
+            finding.assume(CERTAIN, "a contradiction within the report");
             finding.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
             advise(&mut finding, &disk);
             Some(finding)
@@ -377,7 +378,7 @@ fn overrun(
             source,
         ));
     }
-    finding.confidence = CERTAIN;
+    finding.assume(CERTAIN, "a contradiction within the report");
     // The share of the summed waits that cannot have happened within the run.
     finding.explained_share = 1.0 - at_once * took_s / sum_s;
     advise(&mut finding, &disk);
@@ -412,7 +413,7 @@ fn phantom(
         computed("in flight beyond what completes", queue_len, Unit::Requests, n, source),
         computed("rate times latency, most", needed, Unit::Requests, n, source),
     ];
-    finding.confidence = PHANTOM;
+    finding.assume(PHANTOM, "a queue that no completion empties");
     finding.explained_share = 1.0 - needed / (queue_len + needed);
     finding.refuted_by =
         lines(&["flushes follow each other without a pause: newer iostat shows them as f/s"]);
@@ -518,7 +519,7 @@ fn listings_apart(
         read_off("the same in the other listing", other, Unit::Ms, m, beside),
         held(computed("apart by", times, Unit::Ratio, n + m, of), Bound::Above(MEANS_APART)),
     ];
-    finding.confidence = TWO_WINDOWS;
+    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &first.disk);
     Some(finding)
@@ -577,7 +578,7 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
         held(computed("apart by", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
     ];
-    finding.confidence = TWO_WINDOWS;
+    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &row.disk);
     Some(finding)
@@ -615,7 +616,7 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
             Bound::Above(MEANS_APART),
         ),
     ];
-    finding.confidence = TWO_WINDOWS;
+    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &row.disk);
     Some(finding)

@@ -25,7 +25,7 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
+use iowhy_model::{Bound, Clause, Finding, Level, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
@@ -130,11 +130,11 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
     let clauses = [
-        confidence::above(eps, GROWS),
-        confidence::above(growth, GREW),
-        if falls { 1.5 } else { 0.0 },
+        confidence::above("growth of throughput with the queue", eps, GROWS),
+        confidence::above("growth of throughput", growth, GREW),
+        Clause::fixed("svctm falls meanwhile", if falls { 1.5 } else { 0.0 }),
     ];
-    finding.confidence = confidence::believe(0.5, &clauses);
+    confidence::believe(&mut finding, 0.5, clauses);
     // What the figure hid: the share of the proven throughput that was idle at "full".
     finding.explained_share = 1.0 - 1.0 / growth;
     finding.refuted_by = lines(&[

@@ -1,8 +1,8 @@
 //! Findings and evidence, put together piece by piece.
 
 use iowhy_model::{
-    Basis, Bound, DeviceId, Evidence, Finding, How, Origin, Quantity, Recording, Sampling, Source,
-    Subject, Unit, Verdict,
+    Basis, Bound, Clause, DeviceId, Evidence, Finding, How, Origin, Quantity, Recording, Sampling,
+    Source, Subject, Unit, Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -13,22 +13,7 @@ use crate::facts::reading::FactReading;
 
 /// An empty finding to be filled: sure of nothing, explaining nothing.
 pub fn new_finding(verdict: Verdict, device: Option<DeviceId>, listings: Vec<usize>) -> Finding {
-    Finding {
-        verdict,
-        subject: Subject { device, listings, group: None, devices: Vec::new() },
-        sentence: String::new(),
-        evidence: Vec::new(),
-        confidence: 0.0,
-        explained_share: 0.0,
-        share_is_assumed: false,
-        refuted_by: Vec::new(),
-        next_step: Vec::new(),
-        forecast: None,
-        explained_by: None,
-        impact: None,
-        seen: Vec::new(),
-        requesters: Vec::new(),
-    }
+    Finding::new(verdict, Subject { device, listings, group: None, devices: Vec::new() })
 }
 
 /// A number that was read off a source as it stands there.
@@ -114,8 +99,8 @@ pub struct EvidenceBuilder {
     pub evidence: Vec<Evidence>,
     /// Where it was found.
     pub listings: Vec<usize>,
-    /// What the clauses add, in nats.
-    pub clauses: Vec<f64>,
+    /// The clauses of the rule.
+    pub clauses: Vec<Clause>,
     /// Words for the sentence, strongest first.
     pub words: Vec<String>,
 }
@@ -180,9 +165,9 @@ impl EvidenceBuilder {
         }
     }
 
-    /// The probability they make of a prior.
-    pub fn believe(&self, prior: f64) -> f64 {
-        confidence::believe(prior, &self.clauses)
+    /// Adds the clauses to a prior, in the ledger of a finding.
+    pub fn believe(&self, finding: &mut Finding, prior: f64) {
+        confidence::believe(finding, prior, self.clauses.iter().cloned());
     }
 
     /// The candidate's listing first, then where the evidence stands.

@@ -180,16 +180,15 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Confidence of a finding, no more than the guess of the class is worth that it hangs on: a clean verdict
-/// is just said, an accusation is not. In the laboratory a clean verdict is worth more: slow flash is rare there.
-pub fn bounded(analysis: &Analysis, finding: &Finding) -> f64 {
+/// Keeps a finding at most at what the guess of the class is worth that it hangs on: a clean verdict just
+/// stands, an accusation does not. In the laboratory a clean verdict is worth more: slow flash is rare there.
+pub fn bound(analysis: &Analysis, finding: &mut Finding) {
     let most = match finding.verdict {
         Verdict::Healthy if analysis.options.calibration == Calibration::Field => STANDS,
         Verdict::DeviceSlow => SHAPE_ALONE,
-        _ => return finding.confidence,
+        _ => return,
     };
-    if finding.confidence <= most || !is_open(analysis, finding) {
-        return finding.confidence;
+    if finding.confidence() > most && is_open(analysis, finding) {
+        finding.bound("the class of the device is a guess that decides it", most);
     }
-    most
 }

@@ -651,7 +651,7 @@ fn suspicions(
     let here = ranked.findings.iter().filter(|known| {
         known.subject.listings.iter().any(|place| analysis.input(*place) == input)
             && disk_of(known).is_none_or(|disk| disks.contains(&disk))
-            && (SUSPECTED..STANDS).contains(&known.confidence)
+            && (SUSPECTED..STANDS).contains(&known.confidence())
             && known.explained_by.is_none()
     });
     let mut by_verdict: Vec<Vec<&Finding>> = Vec::new();

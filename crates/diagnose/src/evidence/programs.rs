@@ -154,7 +154,7 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             read_off("write caches that are off", 1.0, Unit::Count, 1, source),
             Bound::Above(0.0),
         )];
-        finding.confidence = CACHE_OFF;
+        finding.assume(CACHE_OFF, "a write cache reported as off");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["writes are as quick as before the cache went off"]);
         finding.next_step = vec![
@@ -218,11 +218,12 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
             Bound::Above(TIMES_PLAIN),
         ));
     }
-    finding.confidence = match plain {
-        _ if waits.n < FEW => ONCE,
-        Some(_) => BESIDE_WRITES,
-        None => ALONE,
+    let (worth, why) = match plain {
+        _ if waits.n < FEW => (ONCE, "few waits for durability"),
+        Some(_) => (BESIDE_WRITES, "waits for durability beside plain writes"),
+        None => (ALONE, "waits for durability, no plain writes beside them"),
     };
+    finding.assume(worth, why);
     finding.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
     finding.refuted_by = lines(&[
         "the same program without flushes is as slow",
@@ -284,7 +285,7 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 Bound::Above(FAR),
             ),
         ];
-        finding.confidence = LAGS;
+        finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
         finding.refuted_by = lines(&["it holds hotter data, or is rebuilt or scrubbed meanwhile"]);
         finding.next_step = vec![
@@ -338,7 +339,8 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
             Bound::Between(OF_LIMIT.0, OF_LIMIT.1),
         ),
     ];
-    finding.confidence = if held_back.len() > 1 { RUNS } else { ONE_RUN };
+    let worth = if held_back.len() > 1 { RUNS } else { ONE_RUN };
+    finding.assume(worth, "runs at the limit of their group");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["the same run outside the control group is as slow"]);
     finding.next_step = vec![

@@ -5,7 +5,7 @@
 //! the generator's depth, and never that a disk is ill.
 
 use iowhy_model::{
-    Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Rates, Stage, Unit, Verdict, key,
+    Bound, Clause, DeviceId, Fact, Finding, Layer, Listing, Op, Rates, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -258,7 +258,11 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
                 estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
             ];
-            finding.confidence = if run.at_once.is_some() { STATED } else { INFERRED };
+            let (worth, why) = match run.at_once {
+                Some(_) => (STATED, "the run reports its depth"),
+                None => (INFERRED, "the depth is inferred"),
+            };
+            finding.assume(worth, why);
             finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[
                 "the same run at depth 1 is as slow",
@@ -316,7 +320,11 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 ),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
-            finding.confidence = confidence::believe(prior, &[3.0, confidence::below(off.abs(), NEAR).max(1.0)]);
+            let clauses = [
+                Clause::fixed("throughput at a round limit", 3.0),
+                confidence::below("distance from the limit", off.abs(), NEAR).at_least(1.0),
+            ];
+            confidence::believe(&mut finding, prior, clauses);
             finding.explained_share = 0.8;
             finding.refuted_by = lines(&[
                 "throughput goes higher in any second of the same load",
@@ -356,7 +364,7 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 ),
                 read_off("completions", run.per_s, Unit::PerSecond, 1, source),
             ];
-            finding.confidence = STATED;
+            finding.assume(STATED, "faster than any device");
             finding.explained_share = 1.0;
             finding.refuted_by = lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
             finding.next_step = vec![

@@ -1,6 +1,6 @@
 //! What the machine lacks beside disks: facts of processors and memory, each compared with a bound.
 
-use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
+use iowhy_model::{Bound, Clause, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{EvidenceBuilder, new_finding};
@@ -72,7 +72,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         inputs.push(input);
         let about = analysis.facts.about(Some(input), "");
         let mut builder = EvidenceBuilder::default();
-        let (mut strongest, mut only_lately) = (0.0f64, true);
+        let mut strongest = Clause::fixed("no symptom", 0.0);
+        let mut only_lately = true;
         for symptom in symptoms {
             let Some((value, reading)) = about.machine_number(symptom.key.clone()) else {
                 continue;
@@ -81,7 +82,10 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
                 let bound = Some(Bound::Above(symptom.above));
                 let number = (value, symptom.unit);
                 builder.fact(analysis, &reading, symptom.quantity, number, bound);
-                strongest = strongest.max(confidence::above(value, symptom.above));
+                let clause = confidence::above(symptom.quantity, value, symptom.above);
+                if clause.nats > strongest.nats {
+                    strongest = clause;
+                }
                 only_lately &= symptom.key.is_under("pressure") && !lasts(analysis, input, symptom);
             }
         }
@@ -91,17 +95,16 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
             continue;
         }
         let mut finding = new_finding(verdict, None, builder.listings.clone());
-        finding.confidence = confidence::believe(PRIOR, &[strongest]);
+        confidence::believe(&mut finding, PRIOR, [strongest]);
         if has_suspect(analysis, input) {
-            finding.confidence *= BESIDE_A_SUSPECT;
-        }
-        if only_lately && !waits_for_io(analysis, input) {
-            finding.confidence = finding.confidence.min(SHAPE_ALONE);
+            finding.scale("a disk of the same input is suspected", BESIDE_A_SUSPECT);
         }
         // Who waits for a processor does not wait for I/O: beside disks that answer well it is a note.
         if complaint::all_answer_well(analysis, input) {
-            finding.confidence = finding.confidence.min(NOTE);
+            finding.bound("all disks answer well, so nobody waits longer for I/O", NOTE);
         }
+        let lately = only_lately && !waits_for_io(analysis, input);
+        finding.doubt_if(lately, "pressure of the last 10 s only", SHAPE_ALONE);
         finding.evidence = builder.evidence;
         (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
         found.push(finding);

@@ -67,17 +67,16 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     let harmless: Vec<Finding> = findings
         .iter()
         .filter(|f| f.verdict.family() != Family::Device && f.verdict != Verdict::PeerOutlier)
-        .filter(|f| f.confidence >= DOUBTS && f.explained_share >= EXPLAINS)
+        .filter(|f| f.confidence() >= DOUBTS && f.explained_share >= EXPLAINS)
         .cloned()
         .collect();
     let crowd = crowd(analysis, findings);
     spare_the_load_of_a_twin(analysis, findings);
-    for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
+    for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         if LATE.contains(&finding.verdict)
             && let Some(why) = served_late(analysis, finding)
         {
-            finding.confidence = SHAPE_ALONE;
-            finding.refuted_by.push(why);
+            finding.doubt(why, SHAPE_ALONE);
             continue;
         }
         if !GENERIC.contains(&finding.verdict) || finding.explained_by.is_some() {
@@ -85,13 +84,11 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         }
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
-            finding.confidence = SHAPE_ALONE;
-            finding.refuted_by.push(format!("`{}` explains it as well", rival.verdict));
+            finding.doubt(format!("`{}` explains it as well", rival.verdict), SHAPE_ALONE);
         } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &crowd) {
-            finding.confidence = SHAPE_ALONE;
             let why =
                 "most disks beside it are as slow: look at what they share, or at what they are";
-            finding.refuted_by.push(why.to_string());
+            finding.doubt(why, SHAPE_ALONE);
         }
     }
 }
@@ -135,7 +132,7 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
 /// A load is not to blame for what it does to one disk, if another carries the very same one many
 /// times quicker.
 fn spare_the_load_of_a_twin(analysis: &Analysis, findings: &mut [Finding]) {
-    for finding in findings.iter_mut().filter(|f| f.confidence >= STANDS) {
+    for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         let (Some(device), Some(place)) =
             (finding.subject.device, finding.subject.listings.first())
         else {
@@ -145,8 +142,7 @@ fn spare_the_load_of_a_twin(analysis: &Analysis, findings: &mut [Finding]) {
             continue;
         }
         if let Some(twin) = peer_families::quick_twin(analysis, *place, device) {
-            finding.confidence = SHAPE_ALONE;
-            finding.refuted_by.push(format!("{twin} does the same work many times quicker"));
+            finding.doubt(format!("{twin} does the same work many times faster"), SHAPE_ALONE);
         }
     }
 }
@@ -170,7 +166,7 @@ fn explains(
 fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
     let mut inputs: Vec<(&str, Vec<String>)> = Vec::new();
     let slow = || findings.iter().filter(|f| f.verdict == Verdict::DeviceSlow);
-    let accused = slow().filter(|f| f.confidence >= STANDS);
+    let accused = slow().filter(|f| f.confidence() >= STANDS);
     let least = accused.filter_map(|f| times_slower(analysis, f)).fold(f64::INFINITY, f64::min);
     for finding in slow() {
         let (Some(device), Some(place)) =
@@ -179,7 +175,7 @@ fn crowd<'a>(analysis: &Analysis<'a>, findings: &[Finding]) -> Vec<&'a str> {
             continue;
         };
         let as_slow = times_slower(analysis, finding).is_some_and(|t| t >= AS_SLOW * least);
-        if finding.confidence < DOUBTS && !as_slow {
+        if finding.confidence() < DOUBTS && !as_slow {
             continue;
         }
         let (input, disk) = (analysis.input(*place), analysis.disk(device));

@@ -90,7 +90,7 @@ mod tests {
     fn first(recording: &Recording) -> (Verdict, f64, String) {
         let findings = judge(recording, &Options::default());
         let first = findings.first().expect("a finding");
-        (first.verdict, first.confidence, first.sentence.clone())
+        (first.verdict, first.confidence(), first.sentence.clone())
     }
 
     fn ms(value: f64) -> FactValue {
@@ -159,7 +159,7 @@ mod tests {
         let findings = judge(&recording, &Options::default());
         let first = findings.first().unwrap();
         assert_eq!(first.verdict, Verdict::CapCgroup, "{findings:#?}");
-        assert!(first.confidence > 0.8 && first.explained_share > 0.9, "{first:?}");
+        assert!(first.confidence() > 0.8 && first.explained_share > 0.9, "{first:?}");
         let stands = |known: &&iowhy_model::Finding| known.stands();
         assert_eq!(findings.iter().filter(stands).count(), 1, "{findings:#?}");
     }

@@ -70,7 +70,7 @@ fn is_open(analysis: &Analysis, findings: &[Finding], listing: usize, disk: &str
 /// Whether a fault of the same device is suspected.
 fn is_held_by_device(analysis: &Analysis, known: &Finding, other: &Finding) -> bool {
     other.blames_a_disk()
-        && other.confidence > SUSPECTED
+        && other.confidence() > SUSPECTED
         && subjects::same_disk(analysis, known, other)
         && subjects::same_input(analysis, known, other)
 }

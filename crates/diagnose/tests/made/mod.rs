@@ -123,19 +123,19 @@ pub fn of<'a>(findings: &'a [Finding], verdict: &str) -> Vec<&'a Finding> {
 
 /// Confidence of a verdict, 0 if it is not among the findings.
 pub fn confidence(findings: &[Finding], verdict: &str) -> f64 {
-    of(findings, verdict).iter().map(|finding| finding.confidence).fold(0.0, f64::max)
+    of(findings, verdict).iter().map(|finding| finding.confidence()).fold(0.0, f64::max)
 }
 
 /// Whether some verdict stands: sure enough, explaining enough, and not explained away.
 pub fn accuses(findings: &[Finding], verdict: &str) -> bool {
     of(findings, verdict)
         .iter()
-        .any(|f| f.confidence >= 0.6 && f.explained_share >= 0.3 && f.explained_by.is_none())
+        .any(|f| f.confidence() >= 0.6 && f.explained_share >= 0.3 && f.explained_by.is_none())
 }
 
 /// Whether any device is blamed.
 pub fn blames_a_device(findings: &[Finding]) -> bool {
-    findings.iter().any(|f| f.blames_a_disk() && f.confidence >= 0.6)
+    findings.iter().any(|f| f.blames_a_disk() && f.confidence() >= 0.6)
 }
 
 pub fn brief(findings: &[Finding]) -> String {
@@ -144,7 +144,10 @@ pub fn brief(findings: &[Finding]) -> String {
         .map(|f| {
             format!(
                 "{} C={:.2} E={:.2}: {}",
-                f.verdict, f.confidence, f.explained_share, f.sentence
+                f.verdict,
+                f.confidence(),
+                f.explained_share,
+                f.sentence
             )
         })
         .collect::<Vec<_>>()

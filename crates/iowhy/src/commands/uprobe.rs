@@ -114,7 +114,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let (begun, progress) = (Instant::now(), Progress::new(!given.records));
     let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
     let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
-    let output = Output { verbose: given.verbose, ..Output::default() };
+    let output = Output { verbose: u8::from(given.verbose), ..Output::default() };
     let style = output.style(Filter::default());
     let (mut polled, mut new) = (begun, NewRecords::default());
     let mut out = sanitised::stdout();

@@ -209,7 +209,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     out.flush()?;
     let standing = report.findings.iter().filter(|finding| finding.explained_by.is_none());
-    let found = standing.map(|finding| (finding.verdict, finding.confidence));
+    let found = standing.map(|finding| (finding.verdict, finding.confidence()));
     Ok(why.fail_on.status(found, Status::incomplete(incomplete)))
 }
 

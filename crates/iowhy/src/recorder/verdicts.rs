@@ -152,7 +152,7 @@ fn others(findings: &[Finding], recording: &Recording) -> Vec<Brief> {
     let mut others = Vec::new();
     for finding in findings.iter().skip(1) {
         let device = finding.subject.device;
-        let stands = finding.confidence >= STANDS && !finding.verdict.accuses_nobody();
+        let stands = finding.confidence() >= STANDS && !finding.verdict.accuses_nobody();
         if stands && device.is_some() && !devices.contains(&device) && others.len() < OTHERS {
             devices.push(device);
             others.push(brief(finding, recording));
@@ -168,7 +168,7 @@ fn brief(finding: &Finding, recording: &Recording) -> Brief {
         blame: finding.verdict.blames().name(),
         accuses: !finding.verdict.accuses_nobody(),
         device: device.map_or(String::new(), |id| recording.device_of(id).name.clone()),
-        confidence: finding.confidence,
+        confidence: finding.confidence(),
         explained: finding.explained_share,
         sentence: finding.sentence.clone(),
         waited_per_s: finding.impact.and_then(|impact| impact.waited_per_s),

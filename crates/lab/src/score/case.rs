@@ -42,6 +42,8 @@ pub struct CaseVerdict {
     pub confidence: f64,
     /// What the laboratory alone makes of it, before it is bounded by what its input can carry in the field.
     pub unbounded: f64,
+    /// How that was reached: step, reason and weight of each entry of its ledger.
+    pub ledger: String,
     /// Whether it is right or as good.
     pub right: bool,
     /// Whether it is right by admitting that the input is not enough.
@@ -71,6 +73,15 @@ pub struct Opinion {
     pub right: bool,
     /// Whether it is said first.
     pub leads: bool,
+}
+
+/// The ledger of a finding on one line: `prior 0.200 prior of this verdict | clause +3.000 ...`.
+pub fn ledger(finding: &Finding) -> String {
+    let steps = finding.belief().entries().iter();
+    let steps = steps.map(|entry| {
+        format!("{} {:.3} {}", entry.step.name(), entry.step.weight(), entry.why.replace(',', ";"))
+    });
+    steps.collect::<Vec<String>>().join(" | ")
 }
 
 impl Case {
@@ -129,7 +140,7 @@ impl Case {
         let findings = judge(&recording, &Options::default());
         let answers = Answers { truth: &scenario.truth, scenario, level, recording: &recording };
         let first = findings.first();
-        let confidence = first.map_or(0.0, |first| first.confidence);
+        let confidence = first.map_or(0.0, |first| first.confidence());
         let laboratory = Options { calibration: Calibration::First, ..Options::default() };
         let before = judge(&recording, &laboratory);
         let same = before.first().filter(|same| {
@@ -156,7 +167,8 @@ impl Case {
             said,
             first: first.map_or("-", |first| first.verdict.name()),
             confidence,
-            unbounded: same.map_or(confidence, |same| same.confidence),
+            unbounded: same.map_or(confidence, |same| same.confidence()),
+            ledger: first.map(ledger).unwrap_or_default(),
             right,
             admitted: right
                 && owed != "insufficient"
@@ -194,7 +206,7 @@ impl Case {
                 level,
                 leads: rank == 0,
                 verdict: finding.verdict.name(),
-                confidence: finding.confidence,
+                confidence: finding.confidence(),
                 right: answers.right(finding),
             }));
         }
@@ -228,7 +240,7 @@ impl Case {
                 "{} {} confidence {:.2} explains {:.2} explained by {}: {}",
                 finding.verdict,
                 device.unwrap_or("-"),
-                finding.confidence,
+                finding.confidence(),
                 finding.explained_share,
                 finding.explained_by.map_or("-", |by| by.name()),
                 finding.sentence
@@ -294,7 +306,7 @@ impl Answers<'_> {
         findings.iter().any(|finding| {
             finding.blames_a_disk()
                 && finding.explained_by.is_none()
-                && finding.confidence >= SAID_ALOUD
+                && finding.confidence() >= SAID_ALOUD
                 && self.right(finding)
         })
     }
@@ -307,7 +319,7 @@ impl Answers<'_> {
                 && verdict != self.truth.verdict
                 && !self.truth.also.contains(&verdict)
                 && finding.explained_by.is_none()
-                && finding.confidence >= SAID_ALOUD
+                && finding.confidence() >= SAID_ALOUD
         };
         findings.iter().find(accuses).map(|finding| finding.verdict.name())
     }

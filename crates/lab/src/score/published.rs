@@ -134,7 +134,7 @@ impl PublishedCase {
         let accusing = findings.iter().find(|finding| {
             finding.blames_a_disk()
                 && finding.explained_by.is_none()
-                && finding.confidence >= SAID_ALOUD
+                && finding.confidence() >= SAID_ALOUD
                 && !is_sick(&device(finding))
                 && !self.owed(finding.verdict.name())
         });
@@ -157,7 +157,7 @@ impl PublishedCase {
         };
         Answer {
             verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
-            confidence: first.map_or(0.0, |first| first.confidence),
+            confidence: first.map_or(0.0, |first| first.confidence()),
             device: about,
             grade,
             read: (read, self.listings.len()),

@@ -131,12 +131,13 @@ fn poisson_bound(count: usize) -> f64 {
 
 /// One line per scenario and level.
 pub(super) fn answers(score: &Score) -> String {
-    let mut out = "case,level,confounds,owed,first,laboratory,confidence,right,admitted,accuses\n"
-        .to_string();
+    let mut out =
+        "case,level,confounds,owed,first,laboratory,confidence,right,admitted,accuses,ledger\n"
+            .to_string();
     for one in &score.judged {
         let _ = writeln!(
             out,
-            "{},{},{},{},{},{:.4},{:.4},{},{},{}",
+            "{},{},{},{},{},{:.4},{:.4},{},{},{},{}",
             one.case,
             one.level.letter(),
             one.confounds,
@@ -147,6 +148,7 @@ pub(super) fn answers(score: &Score) -> String {
             one.right,
             one.admitted,
             one.accuses.unwrap_or_default(),
+            one.ledger,
         );
     }
     out

@@ -43,7 +43,7 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
     let accuses = |finding: &&Finding| {
         finding.blames_a_disk()
             && finding.explained_by.is_none()
-            && finding.confidence >= SAID_ALOUD
+            && finding.confidence() >= SAID_ALOUD
     };
     let accused = findings.iter().filter(accuses).filter_map(|finding| {
         let name = recording.device_of(finding.subject.device?).name.clone();
@@ -51,7 +51,7 @@ pub fn answer(scenario: &WrittenScenario, seed: u64) -> Result<WrittenAnswer, St
     });
     Ok(WrittenAnswer {
         verdict: first.verdict.name().to_string(),
-        confidence: first.confidence,
+        confidence: first.confidence(),
         right: scenario.accepts(first.verdict.name()),
         accused: accused.collect(),
     })

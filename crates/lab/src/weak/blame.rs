@@ -350,7 +350,7 @@ pub fn blame(scenarios: usize) -> Result<Vec<BlameCase>, String> {
         let of = |shown: &Shown| {
             let findings = judge(&scenario.recording(*shown)?, &Options::default());
             let verdict = findings.first().map_or_else(String::new, |first| {
-                format!("{} {:.2}", first.verdict, first.confidence)
+                format!("{} {:.2}", first.verdict, first.confidence())
             });
             let Scenario { name, side, .. } = scenario;
             Ok(BlameCase {

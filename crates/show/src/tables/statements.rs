@@ -138,7 +138,7 @@ fn of_fact(fact: &Fact, device: Option<String>, zero: Option<i64>) -> Statement 
 /// A finding, a row for each device that it is about.
 pub fn of_finding(recording: &Recording, finding: &Finding) -> Vec<Statement> {
     let row = |device: Option<DeviceId>| Statement {
-        number: Some(finding.confidence),
+        number: Some(finding.confidence()),
         ..Statement::new(
             device.map(|id| recording.device_of(id).name.clone()),
             StatementKind::Finding,

@@ -6,7 +6,8 @@
 //! I/Os, p99 or mean); the confidence; the forecast for the fix; the numbers that decide, with their
 //! thresholds; what to do next; what would make the verdict wrong; other findings, a line each; what
 //! was not seen; the inputs and what was lost of them. With `-v` every finding in full: each number
-//! with its threshold, basis and source, everything that would refute it, all steps, all inputs. From
+//! with its threshold, basis and source, everything that would refute it, all steps, all inputs; with `-vv` also how each confidence was
+//! reached, step by step. From
 //! 150 columns on the numbers and the refutations stand in a column of their own.
 //!
 //! ## Units
@@ -31,6 +32,7 @@ use crate::words::{share, tone};
 use crate::{Style, View};
 
 mod evidence;
+mod ledger;
 mod screen;
 mod verdict;
 
@@ -103,7 +105,7 @@ fn section(canvas: &mut Canvas, title: &str, some: &[&Finding], report: &Report)
             }
             None => {
                 let sure = if finding.is_probability() {
-                    share(finding.confidence)
+                    share(finding.confidence())
                 } else {
                     String::new()
                 };

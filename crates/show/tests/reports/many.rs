@@ -18,7 +18,9 @@ pub fn many() -> Report {
     for (verdict, sentence) in verdicts {
         let (verdict, sentence) =
             (Verdict::named(verdict).expect("a verdict"), sentence.to_string());
-        report.findings.push(Finding { verdict, sentence, forecast: None, ..first.clone() });
+        let mut finding = first.clone();
+        (finding.verdict, finding.sentence, finding.forecast) = (verdict, sentence, None);
+        report.findings.push(finding);
     }
     report
 }

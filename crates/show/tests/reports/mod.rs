@@ -314,30 +314,20 @@ fn interval(
 }
 
 fn finding(verdict: &str, device: Option<DeviceId>, confidence: f64, share: f64) -> Finding {
-    Finding {
-        verdict: Verdict::named(verdict).expect("a verdict"),
-        subject: Subject { device, listings: vec![0], group: None, devices: Vec::new() },
-        sentence: String::new(),
-        evidence: Vec::new(),
-        confidence,
-        explained_share: share,
-        share_is_assumed: false,
-        refuted_by: Vec::new(),
-        next_step: Vec::new(),
-        forecast: None,
-        explained_by: None,
-        seen: Vec::new(),
-        requesters: Vec::new(),
-        impact: Some(Impact {
-            waited_per_s: Some(1.0),
-            mean: Some(Nanos::from_ms(154.6)),
-            median: Some(Nanos::from_ms(143.3)),
-            longest: Some(Nanos::from_ms(234.9)),
-            p99: None,
-            slow_share: Some(27.0 / 28.0),
-            ..Impact::default()
-        }),
-    }
+    let subject = Subject { device, listings: vec![0], group: None, devices: Vec::new() };
+    let mut finding = Finding::new(Verdict::named(verdict).expect("a verdict"), subject);
+    finding.assume(confidence, "prior of this verdict");
+    finding.explained_share = share;
+    finding.impact = Some(Impact {
+        waited_per_s: Some(1.0),
+        mean: Some(Nanos::from_ms(154.6)),
+        median: Some(Nanos::from_ms(143.3)),
+        longest: Some(Nanos::from_ms(234.9)),
+        p99: None,
+        slow_share: Some(27.0 / 28.0),
+        ..Impact::default()
+    });
+    finding
 }
 
 fn evidence(

@@ -162,7 +162,7 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
         })
     });
     let contested = leader.zip(rival).filter(|(a, b)| b.weight() >= a.weight() * NEAR);
-    if !closes(first) && first.confidence >= STANDS && contested.is_none() {
+    if !closes(first) && first.confidence() >= STANDS && contested.is_none() {
         return None;
     }
     let subject = leader.unwrap_or(first).subject.device.or(first.subject.device)?;
@@ -200,27 +200,16 @@ mod tests {
     use iowhy_model::{Sink, Subject};
 
     fn finding(recording: &mut Recording, verdict: Verdict, confidence: f64) -> Finding {
-        Finding {
-            verdict,
-            subject: Subject {
-                device: Some(recording.device("sdb")),
-                listings: Vec::new(),
-                group: None,
-                devices: Vec::new(),
-            },
-            sentence: String::new(),
-            evidence: Vec::new(),
-            confidence,
-            explained_share: 1.0,
-            share_is_assumed: false,
-            refuted_by: Vec::new(),
-            next_step: Vec::new(),
-            forecast: None,
-            explained_by: None,
-            seen: Vec::new(),
-            requesters: Vec::new(),
-            impact: None,
-        }
+        let subject = Subject {
+            device: Some(recording.device("sdb")),
+            listings: Vec::new(),
+            group: None,
+            devices: Vec::new(),
+        };
+        let mut finding = Finding::new(verdict, subject);
+        finding.assume(confidence, "prior of this verdict");
+        finding.explained_share = 1.0;
+        finding
     }
 
     #[test]

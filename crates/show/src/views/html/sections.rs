@@ -94,7 +94,7 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
                 "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td>{what}</tr>",
                 text(finding.verdict.name()),
                 text(device(report, finding).unwrap_or("")),
-                share(finding.confidence),
+                share(finding.confidence()),
             )?;
         }
         writeln!(out, "</table></div>")?;
@@ -458,7 +458,7 @@ fn class(tone: Tone) -> &'static str {
 fn confidence(finding: &Finding) -> String {
     match finding.verdict.blames() {
         Blame::Unknown => "none: the evidence carries no verdict".to_string(),
-        _ => format!("{}, {}", share(finding.confidence), sureness(finding.confidence)),
+        _ => format!("{}, {}", share(finding.confidence()), sureness(finding.confidence())),
     }
 }
 

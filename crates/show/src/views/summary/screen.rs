@@ -169,7 +169,7 @@ fn confidence(canvas: &Canvas, finding: &Finding) -> Block {
     if !finding.is_probability() {
         return Block::none();
     }
-    let mut text = format!("{}, {}", share(finding.confidence), sureness(finding.confidence));
+    let mut text = format!("{}, {}", share(finding.confidence()), sureness(finding.confidence()));
     if let Some(of) = explains(finding) {
         text += &format!("; explains {} of {of}", share(finding.explained_share));
     }
@@ -314,7 +314,7 @@ fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
         let mut line = label(if lines.is_empty() { "also" } else { "" });
         line.push(finding.verdict.name(), words::tone(finding));
         if finding.is_probability() {
-            line.push(&format!(" {}", share(finding.confidence)), Tone::Faint);
+            line.push(&format!(" {}", share(finding.confidence())), Tone::Faint);
         }
         let room = canvas.width().saturating_sub(line.width() + 2);
         let device = about(report, finding);

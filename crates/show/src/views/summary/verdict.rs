@@ -4,7 +4,7 @@ use std::io;
 
 use iowhy_model::{Finding, Forecast, Report};
 
-use super::evidence;
+use super::{evidence, ledger};
 use crate::paint::{Canvas, Line, TextStyle, Tone, gauge};
 use crate::words::{blame_headline, duration, explains, impact, share, sureness, tone};
 
@@ -56,6 +56,9 @@ pub fn write(
         Rank::Other => EVIDENCE.1,
     };
     evidence::write(canvas, finding, most, full)?;
+    if canvas.style.ledger {
+        ledger::write(canvas, finding)?;
+    }
     let steps = if full { usize::MAX } else { 1 };
     if full {
         list(canvas, "What would refute it", "  - ", &finding.refuted_by, usize::MAX)?;
@@ -130,7 +133,7 @@ fn sureness_bars(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     if !finding.is_probability() {
         return Ok(());
     }
-    let sure = ("confidence", finding.confidence, sureness(finding.confidence));
+    let sure = ("confidence", finding.confidence(), sureness(finding.confidence()));
     let of = explains(finding).map(|of| format!("of {of}"));
     let part = of.as_deref().map(|of| ("explains", finding.explained_share, of));
     for (label, value, words) in std::iter::once(sure).chain(part) {
@@ -154,9 +157,12 @@ fn sureness_line(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
     }
     let mark = Line::new()
         .with("  ", Tone::Plain)
-        .with(&format!("{} confidence", share(finding.confidence)), TextStyle::strong(Tone::Plain))
+        .with(
+            &format!("{} confidence", share(finding.confidence())),
+            TextStyle::strong(Tone::Plain),
+        )
         .with(" ", Tone::Plain);
-    let mut text = format!("({})", sureness(finding.confidence));
+    let mut text = format!("({})", sureness(finding.confidence()));
     if let Some(of) = explains(finding) {
         text += &format!(", explains {} of {of}", share(finding.explained_share));
     }

@@ -1,0 +1,53 @@
+//! How a finding came to its confidence, step by step.
+
+use std::io;
+
+use iowhy_model::{Finding, Step};
+
+use crate::paint::{Align, Canvas, Cell, Columns, TextStyle, Tone};
+use crate::words::share;
+
+/// Draws the ledger: each step, its reason, what it compared, its weight, the confidence after it.
+pub fn write(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
+    let belief = finding.belief();
+    if belief.entries().is_empty() {
+        return Ok(());
+    }
+    canvas.blank()?;
+    canvas.heading("How the confidence was reached")?;
+    let heads = [
+        ("", Align::Left),
+        ("why", Align::Left),
+        ("value", Align::Right),
+        ("weight", Align::Right),
+        ("after", Align::Right),
+    ];
+    let mut columns = Columns::new(&heads).flexible(1).droppable(&[2]).indent(2);
+    for (place, entry) in belief.entries().iter().enumerate() {
+        let value = match &entry.step {
+            Step::Clause(clause) => clause.compared.map(|(value, _)| format!("{value:.3}")),
+            _ => None,
+        };
+        let cells: Vec<Cell> = vec![
+            (entry.step.name().to_string(), Tone::Faint.into()),
+            (entry.why.to_string(), TextStyle::default()),
+            (value.unwrap_or_default(), Tone::Faint.into()),
+            (weight(&entry.step), TextStyle::default()),
+            (share(belief.after(place + 1)), TextStyle::strong(Tone::Plain)),
+        ];
+        columns.row(cells);
+    }
+    let lines = columns.lines(canvas.width());
+    canvas.lines(&lines)
+}
+
+/// The number of a step with its unit.
+fn weight(step: &Step) -> String {
+    match step {
+        Step::Prior(p) | Step::Curve(p) => share(*p),
+        Step::Clause(clause) => format!("{:+.2} nats", clause.nats),
+        Step::Doubt(most) | Step::Limit(most) => format!("at most {}", share(*most)),
+        Step::Floor(least) => format!("at least {}", share(*least)),
+        Step::Factor(times) => format!("x {times:.2}"),
+    }
+}
