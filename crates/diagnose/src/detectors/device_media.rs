@@ -237,7 +237,7 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
     finding.sentence = format!(
         "{} could not read some of its sectors once: {} in the kernel's log, all more than ten minutes before it was watched",
         phrase::disk(&candidate.disk),
-        phrase::count(reading.len() as f64, "medium error(s)")
+        phrase::count(LogLine::messages(&reading) as f64, "medium error(s)")
     );
     finding.refuted_by = lines(&["SMART 5, 187, 197 and 198 stand still"]);
     finding.next_step = next_step(&candidate.disk, true);
@@ -282,8 +282,10 @@ fn from_lines(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceB
         Err(_) if stamp.is_empty() => String::new(),
         Err(_) => format!(", the first at {stamp}"),
     };
-    let n = reading.len();
-    let lines = if n == 1 { "a medium error".to_string() } else { format!("{n} medium errors") };
+    let lines = match LogLine::messages(reading) {
+        1 => "a medium error".to_string(),
+        n => phrase::count(n as f64, "medium error(s)"),
+    };
     builder.words.push(format!("{lines} in the kernel's log{at}"));
     // A unit of a target reports in the target's name: what its media are like is not known here.
     if reading.iter().any(|line| line.unit_of_a_target().is_some()) {

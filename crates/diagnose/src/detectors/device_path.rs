@@ -290,7 +290,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let Some(first) = lines.first() else { continue };
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
         builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
-        let counted = phrase::count(lines.len() as f64, what);
+        let counted = phrase::count(LogLine::messages(lines) as f64, what);
         builder.words.push(format!("{counted} (`{}`)", short(&first.message.text)));
         most = most.max(nats);
     }

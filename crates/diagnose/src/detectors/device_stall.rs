@@ -113,7 +113,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         finding.sentence = format!(
             "{name} stopped answering: {} commands failed or timed out in the kernel's log, with no \
              medium or link error beside them: the drive, its firmware or the driver",
-            lines.len()
+            LogLine::messages(&lines)
         );
         builder.believe(&mut finding, PRIOR);
         finding.explained_share = 1.0;

@@ -158,10 +158,10 @@ impl EvidenceBuilder {
         bound: Option<Bound>,
     ) {
         let Some(first) = lines.first() else { return };
-        let count = (lines.len() as f64, Unit::Count);
-        self.fact(analysis, &first.reading, what, count, bound);
+        let messages = LogLine::messages(lines);
+        self.fact(analysis, &first.reading, what, (messages as f64, Unit::Count), bound);
         if let Some(cited) = self.evidence.last_mut() {
-            cited.n = lines.len() as u64;
+            cited.n = messages;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{DeviceId, Fact, Message, MessageKind, Recording, key};
+use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, key};
 
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -18,9 +18,16 @@ pub struct LogLine<'a> {
     pub message: &'a Message,
     /// The fact it was read from.
     pub reading: FactReading<'a>,
+    /// Messages of this kind and device that the log has after it: of many only the first are kept, and counted all.
+    pub further: u64,
 }
 
 impl LogLine<'_> {
+    /// How many messages so many lines stand for.
+    pub fn messages(lines: &[&LogLine]) -> u64 {
+        lines.iter().map(|line| 1 + line.further).sum()
+    }
+
     /// The logical unit of a target that it is about: a drive that is attached directly is unit 0. A unit of adapter 0,
     /// which was there when the machine started, is a volume of a RAID controller.
     pub fn unit_of_a_target(&self) -> Option<u32> {
@@ -96,14 +103,26 @@ pub fn lines<'a>(
     }
     let mut lines: Vec<(Option<String>, LogLine<'a>)> = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
+        let (mut last, mut kept) = (HashMap::new(), HashMap::<_, u64>::new());
         for fact in &known.facts {
+            let counted = fact.key.member_of(key::KERNEL_LOG_COUNT);
+            if let (Some(kind), FactValue::Count(count)) = (counted, &fact.value) {
+                let of = (fact.device, kind);
+                let line = last.get(&of).and_then(|place: &usize| lines.get_mut(*place));
+                if let Some((_, line)) = line {
+                    line.further = count.saturating_sub(kept.get(&of).copied().unwrap_or(0));
+                }
+                continue;
+            }
             let kind = fact.key.member_of(key::KERNEL_LOG).and_then(MessageKind::named);
             let Some(kind) = kind else { continue };
             let Some(message) = fact.value.message() else { continue };
             let reading = FactReading { fact, listing };
             let name = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
             let disk = disks.get(&std::ptr::from_ref(fact)).map(|disk| disk.to_string());
-            lines.push((name, LogLine { kind, disk, message, reading }));
+            last.insert((fact.device, kind.name()), lines.len());
+            *kept.entry((fact.device, kind.name())).or_default() += 1;
+            lines.push((name, LogLine { kind, disk, message, reading, further: 0 }));
         }
     }
     // Times of the messages of each port in each listing.
