@@ -1,7 +1,9 @@
 //! Whose latency is told beside a verdict. The judge sees all that a device did: of a part of its
 //! requests the waits for the others would look like its own slowness.
 
-use iowhy_model::{Event, Filter, Note, Recording, Stage, numbers};
+use std::collections::{BTreeMap, BTreeSet};
+
+use iowhy_model::{Event, Fact, FactKey, Filter, Note, Recording, Stage, key, numbers};
 
 use crate::arguments::Selection;
 
@@ -11,6 +13,9 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let part = *filter != devices;
     let mut asked_for = 0;
+    let asked: Vec<String> =
+        devices.devices.iter().map(|id| recording.device_of(*id).name.clone()).collect();
+    about(recording, &asked);
     for listing in &mut recording.listings {
         listing.events.retain(|event| devices.device(event.device));
         listing.intervals.retain(|interval| devices.device(interval.device));
@@ -32,6 +37,91 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
         listing.source.notes.push(Note { line: 0, text: String::new(), reason });
     }
     part.then_some(asked_for)
+}
+
+/// Leaves out what is stated of disks that were not asked for, as their messages in the kernel's log: nobody asked
+/// what ails them. What a device is made of, what is made of it and what is no disk (a port, a pool) stays.
+pub fn about(recording: &mut Recording, asked: &[String]) {
+    if asked.is_empty() {
+        return;
+    }
+    let near = near(recording, asked);
+    let is_near = |name: &str| near.iter().any(|known| is_one(known, name));
+    // Which disk is behind a port.
+    let mut ports: BTreeMap<String, bool> = BTreeMap::new();
+    for (name, fact) in stated(recording, &key::DEVICE_PORT) {
+        *ports.entry(fact.value.to_string()).or_default() |= is_near(&name);
+    }
+    let names: Vec<bool> = recording
+        .devices()
+        .iter()
+        .map(|device| {
+            let name = &device.name;
+            ports.get(name).copied().unwrap_or_else(|| is_near(name) || !is_disk(name))
+        })
+        .collect();
+    let stays =
+        |fact: &Fact| fact.device.is_none_or(|id| names.get(id.index()).copied().unwrap_or(true));
+    recording.listings.iter_mut().for_each(|listing| listing.facts.retain(stays));
+}
+
+/// The devices asked for, all that they are made of, and all that is made of them.
+fn near(recording: &Recording, asked: &[String]) -> BTreeSet<String> {
+    let mut near: BTreeSet<String> = asked.iter().cloned().collect();
+    for (below, above) in
+        [(key::DEVICE_SLAVES, key::DEVICE_HOLDERS), (key::DEVICE_HOLDERS, key::DEVICE_SLAVES)]
+    {
+        let mut known: BTreeSet<String> = asked.iter().cloned().collect();
+        loop {
+            let words = |fact: &Fact| -> Vec<String> {
+                fact.value.to_string().split([' ', ',']).map(str::to_string).collect()
+            };
+            let down = stated(recording, &below).filter(|(name, _)| known.contains(name));
+            let down = down.flat_map(|(_, fact)| words(fact));
+            let up = stated(recording, &above);
+            let up = up.filter(|(_, fact)| words(fact).iter().any(|word| known.contains(word)));
+            let more: Vec<String> = down.chain(up.map(|(name, _)| name)).collect();
+            let before = known.len();
+            known.extend(more.into_iter().filter(|name| !name.is_empty()));
+            if known.len() == before {
+                break;
+            }
+        }
+        near.extend(known);
+    }
+    near
+}
+
+/// The facts of a key, each with the name of its device.
+fn stated<'a>(
+    recording: &'a Recording,
+    key: &'a FactKey,
+) -> impl Iterator<Item = (String, &'a Fact)> {
+    let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+    facts
+        .filter(move |fact| fact.key == *key)
+        .filter_map(|fact| fact.device.map(|id| (recording.device_of(id).name.clone(), fact)))
+}
+
+/// Whether two names are of one disk: itself, a partition, the controller of a namespace.
+fn is_one(one: &str, other: &str) -> bool {
+    let part = |whole: &str, part: &str| {
+        let rest = part.strip_prefix(whole)?;
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let ends_in_digit = whole.ends_with(|c: char| c.is_ascii_digit());
+        let numbered = rest.strip_prefix(['p', 'n']).is_some_and(|rest| {
+            rest.bytes().all(|b| b.is_ascii_digit() || b == b'p') && !rest.is_empty()
+        });
+        Some(numbered && ends_in_digit || digits(rest) && !ends_in_digit)
+    };
+    one == other || part(one, other) == Some(true) || part(other, one) == Some(true)
+}
+
+/// Whether a name is one that the kernel gives to disks.
+fn is_disk(name: &str) -> bool {
+    const DISKS: [&str; 13] =
+        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "loop", "dm-", "md", "nbd", "rbd", "zd", "sr"];
+    DISKS.iter().any(|kind| name.starts_with(kind) && name.len() <= kind.len() + 12)
 }
 
 fn words(filter: &Filter, selection: &Selection) -> String {
@@ -58,4 +148,40 @@ fn latencies(of: &[&Event]) -> String {
         numbers::duration(mean * 1e6),
         numbers::duration(most * 1e6)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stated_of_other_disks_is_left_out() {
+        let text = "[1.0] critical medium error, dev sda, sector 8 op 0x0:(READ)\n\
+                    [2.0] critical medium error, dev sdb, sector 8 op 0x0:(READ)\n\
+                    [3.0] critical medium error, dev nvme1n1, sector 8 op 0x0:(READ)\n";
+        let of = |asked: &str| {
+            let mut recording = Recording::new();
+            iowhy_read::scan("log", &mut text.as_bytes(), None, &mut recording).unwrap();
+            about(&mut recording, &[asked.to_string()]);
+            let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+            let ids: BTreeSet<_> = facts.filter_map(|fact| fact.device).collect();
+            ids.into_iter().map(|id| recording.device_of(id).name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("sdb"), ["sdb"]);
+        assert_eq!(of("sdb1"), ["sdb"]);
+        assert_eq!(of("sdc"), [""; 0]);
+        assert_eq!(of("nvme1n1"), ["nvme1n1"]);
+    }
+
+    #[test]
+    fn names_of_one_disk() {
+        for (one, other) in [("sda", "sda1"), ("nvme0", "nvme0n1"), ("nvme0n1", "nvme0n1p2")] {
+            assert!(is_one(one, other) && is_one(other, one), "{one} {other}");
+        }
+        for (one, other) in
+            [("sda", "sdaa"), ("nvme0n1", "nvme0n11"), ("sd", "sda"), ("md1", "md12")]
+        {
+            assert!(!is_one(one, other) && !is_one(other, one), "{one} {other}");
+        }
+    }
 }

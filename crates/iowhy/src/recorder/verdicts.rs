@@ -10,6 +10,8 @@ use iowhy_model::{Finding, Recording, Report, STANDS, Sink};
 use iowhy_show::{Style, views};
 use serde_json::Value;
 
+use crate::scope;
+
 /// Judgements that wait.
 const WAITING: usize = 4;
 /// I/Os that are judged one by one: 3 MB, and one and a half times what a replay looks at (docs/METHOD.md, 1 Replay).
@@ -76,15 +78,15 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Starts it.
+    /// Starts it; of other devices than these, if there are any, it is told nothing.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start() -> io::Result<Judge> {
+    pub fn start(devices: Vec<String>) -> io::Result<Judge> {
         let (cases, to_judge) = sync_channel(WAITING);
         let (to_tell, judged) = channel();
         let thread = std::thread::Builder::new().name("judge".to_string());
-        thread.spawn(move || run(&to_judge, &to_tell))?;
+        thread.spawn(move || run(&to_judge, &to_tell, &devices))?;
         Ok(Judge { cases, judged, given_up: 0, waiting: 0 })
     }
 
@@ -104,12 +106,12 @@ impl Judge {
     }
 }
 
-fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>) {
+fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>, devices: &[String]) {
     // Nobody is to wait for this thread; where it may not step back it does not.
     let _ = rustix::process::nice(10);
     while let Ok(case) = cases.recv() {
         let before = cpu_ns();
-        let mut outcome = outcome(case);
+        let mut outcome = outcome(case, devices);
         outcome.cpu_ns = cpu_ns() - before;
         if judged.send(outcome).is_err() {
             break;
@@ -117,13 +119,14 @@ fn run(cases: &Receiver<Case>, judged: &Sender<CaseVerdict>) {
     }
 }
 
-fn outcome(case: Case) -> CaseVerdict {
+fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
     let mut recording = Recording::new();
     recording.keep_stretches(EVENTS);
     let input = case.incident.clone().unwrap_or_else(|| "the last seconds".to_string());
     let mut bytes = Blocks { blocks: case.capture.into_iter().rev().collect(), at: 0 };
     // What cannot be read of it is counted in it.
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
+    scope::about(&mut recording, devices);
     let findings = judge(&recording, &Options::default());
     let first = findings.first().map(|first| brief(first, &recording));
     let others = others(&findings, &recording);
