@@ -31,7 +31,8 @@ pub const FORMAT: Format = Format {
     manual: iowhy_model::manual!("dbench.rs"),
     level: Level::B,
     sniff: |lines| {
-        Sniff::from(lines.first().is_some_and(|line| is_heading(line) || is_total(line)))
+        let begins = |line: &&str| is_heading(line) || is_total(line) || is_progress(line);
+        Sniff::from(lines.first().is_some_and(begins))
     },
     reader: || Box::new(Dbench),
 };
@@ -50,12 +51,26 @@ fn is_total(line: &str) -> bool {
     matches!(words[..], ["Throughput", _, "MB/sec", ..]) && words.contains(&"procs")
 }
 
+/// `128 18384 14924.44 MB/sec  warmup   1 sec  latency 45.920 ms`, `0  cleanup 30 sec`.
+fn is_progress(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |word: &str| decimal(word).is_some();
+    match words[..] {
+        [clients, done, rate, "MB/sec", "warmup" | "execute", _, "sec", "latency", _, "ms"] => {
+            [clients, done, rate].into_iter().all(number)
+        }
+        [clients, "cleanup", seconds, "sec"] => number(clients) && number(seconds),
+        _ => false,
+    }
+}
+
 struct Dbench;
 
 impl Reader for Dbench {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let text = line.trim();
-        if text.is_empty() || is_heading(text) || text.bytes().all(|byte| byte == b'-') {
+        let is_ruler = text.bytes().all(|byte| byte == b'-');
+        if text.is_empty() || is_ruler || is_heading(text) || is_progress(text) {
             return Step::Took;
         }
         let words: Vec<&str> = text.split_whitespace().collect();

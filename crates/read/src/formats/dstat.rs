@@ -380,7 +380,17 @@ impl Dstat {
     fn take(&mut self, parts: &[Vec<&str>], sink: &mut dyn Sink) -> Step {
         let (mut disks, mut now) = (BTreeMap::<String, Work>::new(), None);
         let mut share = None;
+        // PCP prints blanks, or `N/A`, where it has no value yet: nothing of that group is stated.
+        let is_blank = |words: &Vec<&str>| words.iter().all(|word| *word == "N/A");
+        let of_time = |(group, _): &(Group, usize)| *group == Group::When;
+        let mut stated = self.groups.iter().zip(parts).filter(|(group, _)| !of_time(group));
+        if stated.all(|(_, words)| is_blank(words)) {
+            return Step::Took;
+        }
         for ((group, width), words) in self.groups.iter().zip(parts) {
+            if is_blank(words) && *group != Group::When {
+                continue;
+            }
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {
                 return Step::Skipped(UNLIKE.to_string());
             }

@@ -55,10 +55,11 @@ pub const FORMAT: Format = Format {
 };
 
 /// Beginnings of lines of fio that carry nothing for us.
-const PASSED_OVER: [&str; 16] = [
+const PASSED_OVER: [&str; 17] = [
     "fio-",
     "Starting ",
     "Jobs: ",
+    "Description ",
     "bw (",
     "fsync/fdatasync/sync_file_range:",
     "iops ",
@@ -107,6 +108,8 @@ struct Fio {
     job: String,
     /// Options already stated, so that a job's heading does not repeat the command line.
     stated: BTreeSet<String>,
+    /// Below the heading of a job.
+    in_group: bool,
     /// Inside a command line that goes on.
     in_command: bool,
     /// Output has begun: another command line or job heading is another run.
@@ -135,6 +138,12 @@ struct Fio {
 const SUM: &str = "All clients";
 
 impl Reader for Fio {
+    /// Below the heading of a job, whatever was put between them, the first rates are that job's.
+    fn owns(&self, line: &str) -> bool {
+        let (_, line) = spoken(line);
+        self.in_group && self.directions.is_empty() && lines::direction(line).is_some()
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let (server, line) = spoken(line);
         if lines::group(line).is_some_and(|(name, _)| name == SUM) {
@@ -213,6 +222,7 @@ impl Fio {
             self.close_group(sink);
             self.job = name.to_string();
             self.jobs = jobs;
+            self.in_group = true;
         } else if let Some(rates) = lines::direction(line) {
             self.runtime = self.runtime.max(Some(rates.runtime));
             self.directions.push(Latencies::of(rates));

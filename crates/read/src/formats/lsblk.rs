@@ -208,7 +208,9 @@ struct Lsblk {
 
 impl Reader for Lsblk {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if self.document.is_none() && line.trim_start().starts_with(['{', '[']) {
+        // Below a heading a bracket begins a prompt: `[root@host ~]#`.
+        let listed = !self.titles.is_empty() || !self.said.is_empty();
+        if self.document.is_none() && !listed && line.trim_start().starts_with(['{', '[']) {
             self.document = Some(Document::default());
         }
         if let Some(document) = &mut self.document {

@@ -26,7 +26,7 @@ use iowhy_model::{Level, Sink};
 use crate::counters::processes::Processes;
 use crate::counters::stated::state;
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Step, WallTime, decimal, integer};
+use crate::{Format, Reader, Step, WallTime, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -56,6 +56,14 @@ fn heading(line: &str) -> Option<Heading> {
         && columns.last() == Some(&"Command")
         && stamped;
     known.then(|| Heading::from_words(columns))
+}
+
+/// Bytes per second: KiB, or with the unit that `--human` prints (`17.5k`, `140.9B`).
+fn rate(word: &str) -> Option<f64> {
+    match word.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        true => bytes(word),
+        false => decimal(word).map(|kib| kib * 1024.0),
+    }
 }
 
 #[derive(Default)]
@@ -134,12 +142,14 @@ impl Pidstat {
         let Some(pid) = pid.filter(|pid| integer(pid).is_some() || *pid == "-") else {
             return Step::Skipped("the row has no process".to_string());
         };
-        if self.heading.word("kB_rd/s", values).is_none_or(|word| decimal(word).is_none()) {
+        if self.heading.word("kB_rd/s", values).is_none_or(|word| rate(word).is_none()) {
             return Step::Skipped("the values do not fit the heading".to_string());
         }
         let command = values.get(self.heading.width() - 1..).unwrap_or_default().join(" ");
         let who = format!("{command} ({pid})");
-        let bytes = |name: &str| of(name).map(|kib| kib * 1024.0);
+        // Who may not read a process's counts is told -1.
+        let known = |value: &f64| *value >= 0.0;
+        let bytes = |name: &str| self.heading.word(name, values).and_then(rate).filter(known);
         if let Some(ticks) = of("iodelay").filter(|ticks| *ticks > 0.0)
             && self.delay.as_ref().is_none_or(|(most, _)| ticks > *most)
         {
@@ -178,6 +188,19 @@ mod tests {
             ]
         );
         assert_eq!(listing.source.skipped, 1);
+    }
+
+    #[test]
+    fn values_with_units_are_read() {
+        let recording = read(
+            "# Time        UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n\
+             14:23:42        0         1     17.5k     21.3k    140.9B       0  systemd\n\
+             14:23:42        0       500     17.5M     21.3k    140.9B      80  mysqld\n",
+        );
+        let listing = &recording.listings[0];
+        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
+        assert_eq!(facts[0], "17920.0 KiB/s mysqld (500)");
+        assert_eq!(listing.source.skipped, 0);
     }
 
     #[test]

@@ -25,8 +25,15 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`.
+/// The end of a block of code, as chat programs glue it to the last line.
+const FENCE: &str = "```";
+
+/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`, or the end of a block of code.
 pub(crate) fn without_remark(line: &str) -> &str {
+    let line = match line.strip_suffix(FENCE) {
+        Some(row) if !row.contains('`') && !row.trim().is_empty() => row,
+        _ => line,
+    };
     let arrow = |at: &usize| {
         let rest = line.get(at + 1..).unwrap_or_default();
         let shaft = rest.strip_prefix("<--").or_else(|| rest.strip_prefix("<=="));
@@ -135,6 +142,9 @@ mod tests {
         ] {
             assert_eq!(without_remark(line), row);
         }
+        assert_eq!(without_remark("sdb 1.0 48.60```"), "sdb 1.0 48.60");
+        assert_eq!(without_remark("```"), "```");
+        assert_eq!(without_remark("```sdb 1.0```"), "```sdb 1.0```");
     }
 
     #[test]

@@ -37,15 +37,27 @@ pub(crate) struct RowCutter {
     pending: Vec<String>,
     /// Nothing has stood between the table and now: a part of a row may begin.
     close: bool,
+    /// Words that may be the heading of another table have stood between it and now: what is no whole row
+    /// belongs to that one.
+    other_table: bool,
 }
 
+/// Least words of a heading of another table.
+const HEADING_WORDS: usize = 3;
 /// Words that a name may have (dm and LVM names with blanks are rare; sentences are not).
 const NAME_WORDS: usize = 3;
 
 impl RowCutter {
     /// A table of `width` values beside the name.
     pub(crate) fn new(width: usize, name_first: bool, is_cell: fn(&str) -> bool) -> Self {
-        RowCutter { width, name_first, is_cell, pending: Vec::new(), close: true }
+        RowCutter {
+            width,
+            name_first,
+            is_cell,
+            pending: Vec::new(),
+            close: true,
+            other_table: false,
+        }
     }
 
     /// Values of a row.
@@ -75,6 +87,17 @@ impl RowCutter {
         if !held.is_empty() && !fits {
             given_up = held.iter().any(|word| (self.is_cell)(word));
             found = self.cut(words);
+        }
+        let is_heading =
+            words.len() >= HEADING_WORDS && !words.iter().any(|word| (self.is_cell)(word));
+        self.other_table = match &found {
+            RowState::Rows(_) => false,
+            RowState::Other if is_heading && !self.close => true,
+            _ => self.other_table,
+        };
+        if self.other_table {
+            self.pending.clear();
+            found = RowState::Other;
         }
         self.close = found != RowState::Other;
         (found, given_up)
@@ -268,6 +291,13 @@ mod tests {
         assert_eq!(names(&mut rows, "1"), ["Other"], "no row begins after prose");
         assert_eq!(names(&mut rows, "1 2 3 4"), ["Other"], "nor one of numbers alone");
         assert_eq!(names(&mut rows, "in 2 of 3"), ["Other"]);
+        let mut rows = table(true);
+        rows.interrupt();
+        assert_eq!(names(&mut rows, "all used free"), ["Other"]);
+        for foreign in ["Mem: 1 2 3 4", "/dev/zram0 partition 127648 512 5", "Swap: 1 2"] {
+            assert_eq!(names(&mut rows, foreign), ["Other"], "a row of the other table");
+        }
+        assert_eq!(names(&mut rows, "sda 1 2 3"), ["sda"], "the table goes on");
         let mut last = table(false);
         last.interrupt();
         assert_eq!(names(&mut last, "1 2 3 4"), ["Other"]);
