@@ -171,8 +171,8 @@ impl Reader for ZpoolStatus {
             self.label = "config";
             return Step::Took;
         }
-        if self.row(text, sink) {
-            return Step::Took;
+        if let Some(step) = self.row(text, sink) {
+            return step;
         }
         if let Some((label, value)) = text.split_once(':')
             && let Some(label) = LABELS.iter().find(|known| **known == label.trim())
@@ -272,29 +272,39 @@ impl ZpoolStatus {
                 .any(|w| text.contains(w))
     }
 
-    /// A row of the table.
-    fn row(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+    /// A row of the table. Of one whose counts are no numbers the state is known all the same.
+    fn row(&mut self, text: &str, sink: &mut dyn Sink) -> Option<Step> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let [name, member_state, rest @ ..] = words.as_slice() else { return false };
+        let [name, member_state, rest @ ..] = words.as_slice() else { return None };
         if !STATES.contains(member_state) || name.ends_with(':') {
-            return false;
+            return None;
         }
         let counts: Option<Vec<u64>> = rest.iter().take(3).map(|word| count(word)).collect();
         let counts = counts.filter(|counts| counts.len() == 3);
-        if counts.is_none() && !matches!(*member_state, "AVAIL" | "INUSE") {
-            return false;
+        let without = matches!(*member_state, "AVAIL" | "INUSE");
+        if counts.is_none() && !without && rest.is_empty() {
+            return None;
         }
+        let is_bad = counts.is_none() && !without;
+        let step = match is_bad {
+            true => Step::Skipped("an error count is not a number".to_string()),
+            false => Step::Took,
+        };
         let group = GROUPS.iter().any(|group| {
             name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.contains('-'))
         });
         if group || *name == self.pool {
-            return true;
+            return Some(step);
         }
         // `1234567890  UNAVAIL  0 0 0  was /dev/sdb1`
         let was = words.iter().position(|word| *word == "was").and_then(|at| words.get(at + 1));
         let name = was.unwrap_or(name);
         let name = name.strip_prefix("/dev/").unwrap_or(name);
         self.members.push(name.to_string());
+        if is_bad {
+            let device = sink.device(name);
+            sink.skipped_of(device);
+        }
         if *member_state != "ONLINE" {
             let value = member_state.to_ascii_lowercase();
             state(sink, name, "member.state", value, &self.place);
@@ -307,7 +317,7 @@ impl ZpoolStatus {
         if let Some(slow) = rest.get(3).and_then(|word| count(word)) {
             state(sink, name, "member.errors.slow", slow.to_string(), &self.place);
         }
-        true
+        Some(step)
     }
 
     /// A line of an event: `vpath: /dev/sde1` or `vdev_path = "/dev/sde1"`.
