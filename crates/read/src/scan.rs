@@ -9,10 +9,12 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::BufRead;
 
-use iowhy_model::{Note, Sink, Source, Unread};
+use iowhy_model::{Note, Recording, Sink, Source, Unread};
 
 use crate::foreign::{Foreign, foreign};
-use crate::text::damage::{BEFORE, BROKEN, CUT, is_broken, is_half};
+use crate::text::damage::{
+    BEFORE, BROKEN, CUT, begins_row, is_broken, is_half, is_prompt, lacks_decimals,
+};
 use crate::text::encoding::{DecodedInput, fill};
 use crate::text::letters::script_of_digits;
 use crate::text::lines::{LINE_LIMIT, Line, Lines};
@@ -26,6 +28,10 @@ const HEAD_LIMIT: usize = 16;
 /// Lines of prose above a listing that its reader is shown, and how much of each.
 const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
+/// Lines of a listing, from its beginning, and bytes of each, that a reader is shown that is to say whether it
+/// would take another.
+const HEAD_KEPT: usize = 24;
+const HEAD_TEXT: usize = 1024;
 /// Characters of a bad line that are kept for the note.
 pub(crate) const NOTE_TEXT: usize = 80;
 /// What it costs to ask of a line, in bytes.
@@ -80,6 +86,8 @@ pub fn scan(
         rows: Rows::default(),
         half: None,
         above: Vec::new(),
+        head: Vec::new(),
+        blank: false,
         shapes: Shapes::default(),
         first: Vec::new(),
         asked: 0,
@@ -130,6 +138,10 @@ struct Scanner<'a> {
     half: Option<Note>,
     /// The last lines of prose since the last listing.
     above: Vec<String>,
+    /// The first lines that the open listing took.
+    head: Vec<String>,
+    /// A blank line has stood between the last line of the open listing and now.
+    blank: bool,
     /// What the rows of the open listing look like.
     shapes: Shapes,
     /// Lines that would begin a listing of that format if they had a number where they have none.
@@ -279,10 +291,36 @@ impl Scanner<'_> {
         {
             lost = Some(note);
         }
+        if lost.is_none() && self.takes_mended(&text) {
+            let odd = odd::mended(&text).first().map(|(odd, _)| odd::reason(odd));
+            lost = Some(self.whole_note(line, odd.unwrap_or_default()));
+            self.shapes.forget(line.number);
+        }
         let Some(note) = lost else { return Ok(false) };
         extend(sink, line.number);
         odd::skip(note, sink);
         Ok(true)
+    }
+
+    /// Whether a reader that was shown the first lines of the listing would take a line if it had numbers where it
+    /// has something else, and does not take it as it is.
+    fn takes_mended(&mut self, text: &str) -> bool {
+        let Some(open) = &self.open else { return false };
+        let mended = odd::all_mended(text);
+        let bytes = self.head.iter().map(String::len).sum::<usize>() + text.len() + ASKING;
+        if !odd::has_odd(text) || self.asked > odd::ASKED {
+            return false;
+        }
+        self.asked += (mended.len() + 1) * bytes;
+        let takes = |last: &str| {
+            let (mut reader, mut sink) = ((open.format.reader)(), Recording::new());
+            sink.begin(Source::new(open.format.name, self.input, open.format.level));
+            for line in &self.head {
+                reader.line(line, &mut sink);
+            }
+            reader.line(last, &mut sink) == Step::Took
+        };
+        !takes(text) && mended.iter().any(|text| takes(text))
     }
 
     /// The listing that begins at a line if the lines behind it, of which some were looked at, have
@@ -387,6 +425,7 @@ impl Scanner<'_> {
         self.unbegun(sink);
         own.into_iter().for_each(|(_, note)| odd::skip(note, sink));
         self.shapes = Shapes::default();
+        self.head.clear();
         let mut reader = (format.reader)();
         self.above.drain(..).for_each(|line| reader.above(&line));
         let open = self.open.insert(OpenListing { format, reader, wrapping, prose_since: false });
@@ -409,22 +448,30 @@ impl Scanner<'_> {
     /// Looks for damage in a line that was understood.
     fn took(&mut self, line: Line, sink: &mut dyn Sink) {
         let text = self.lines.text(line);
-        match &self.open {
-            Some(open) => self.shapes.took(&open.wrapping.off(text), sink),
-            None => self.shapes.took(&text, sink),
+        let text = match &self.open {
+            Some(open) => open.wrapping.off(text),
+            None => text,
+        };
+        let above = self.shapes.last();
+        let half =
+            is_half(&text, line) && (!self.shapes.knows(&text) || lacks_decimals(&text, above));
+        self.blank = false;
+        self.shapes.took(&text, sink);
+        if self.head.len() < HEAD_KEPT && text.len() <= HEAD_TEXT {
+            self.head.push(text.into_owned());
+        }
+        if half {
+            self.ends(line);
         }
         if is_broken(&self.lines.text(line)) {
             sink.lost(BROKEN, 1);
             sink.note(self.note(line, "bytes that no tool prints: damaged".to_string()));
         }
-        self.ends(line);
     }
 
-    /// Remembers the last line of the input, if it may be half of one.
+    /// Remembers the last line of the input, which is half of one.
     fn ends(&mut self, line: Line) {
-        if is_half(&self.lines.text(line), line) {
-            self.half = Some(self.note(line, "the input ends without a line end".to_string()));
-        }
+        self.half = Some(self.note(line, "the input ends within a row".to_string()));
     }
 
     fn note(&self, line: Line, reason: String) -> Note {
@@ -468,6 +515,7 @@ impl Scanner<'_> {
         };
         let text = text.trim();
         if text.is_empty() {
+            self.blank = true;
             return;
         }
         self.rows.take(text, line.number, self.input, sink);
@@ -483,7 +531,13 @@ impl Scanner<'_> {
         self.broken += u64::from(broken);
         self.scan.prose += 1;
         let filler = matches!(text, "[...]" | "[…]" | "…") || text.bytes().all(|b| b == b'.');
-        if self.open.as_ref().is_some_and(|open| !open.prose_since) {
+        // Right below its rows something cut off was one of them; behind a blank line it must look like one.
+        let row = match self.blank {
+            true => begins_row(text, self.shapes.last()),
+            false => !is_prompt(text),
+        };
+        let follows = self.open.as_ref().is_some_and(|open| !open.prose_since);
+        if row && follows && is_half(text, line) {
             self.ends(line);
         }
         if let Some(open) = &mut self.open
@@ -781,7 +835,7 @@ pub(crate) fn recorded(text: &str) -> iowhy_model::Recording {
 mod tests {
     use std::cell::Cell;
 
-    use iowhy_model::{Level, Recording};
+    use iowhy_model::Level;
 
     use super::*;
 

@@ -22,6 +22,8 @@ const TEXT: usize = 4096;
 const PLACES: usize = 6;
 /// What is put in their place: a whole number, and numbers as latencies and times are printed.
 const NUMBERS: [&str; 3] = ["1", "1.00", "1.000000"];
+/// Digits that no number of 64 bits has more of: a counter that ran over, or was printed so.
+const DIGITS: usize = 20;
 /// Numbers of a shape of which the words need not be the same.
 const ENOUGH: usize = 3;
 /// Bytes of the lines of an input that are asked whether a listing would begin there.
@@ -64,6 +66,22 @@ impl Shapes {
                 self.waiting.push(waiting);
             }
         }
+    }
+
+    /// The line is said to be lost already.
+    pub(crate) fn forget(&mut self, line: u64) {
+        self.waiting.retain(|waiting| waiting.note.line != line);
+    }
+
+    /// Whether the listing has taken a line of that shape.
+    pub(crate) fn knows(&self, text: &str) -> bool {
+        let shape = shape(text);
+        self.first.contains(&shape) || !self.last.is_empty() && self::shape(&self.last) == shape
+    }
+
+    /// The last line that the listing took.
+    pub(crate) fn last(&self) -> &str {
+        &self.last
     }
 
     /// Whether a line that the listing did not take is a row of it that was harmed; if that shows
@@ -145,7 +163,7 @@ pub(crate) fn has_odd(text: &str) -> bool {
 }
 
 /// Where something odd stands: a word for no number that is no part of a longer word of letters,
-/// stars, a sign before a number, a sign or question mark alone.
+/// stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
 fn places(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut places = Vec::new();
@@ -154,6 +172,10 @@ fn places(text: &str) -> Vec<(usize, usize)> {
         let before = at.checked_sub(1).and_then(|before| bytes.get(before));
         let length = match byte {
             b'*' => bytes[at..].iter().take_while(|byte| **byte == b'*').count(),
+            b'0'..=b'9' if !before.is_some_and(u8::is_ascii_alphanumeric) => {
+                let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+                if digits > DIGITS { digits } else { 0 }
+            }
             b'-' | b'?'
                 if !before
                     .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'?')) =>
@@ -261,6 +283,7 @@ mod tests {
         };
         assert_eq!(odd("sda 1 nan -inf ***** N/A"), ["nan", "-inf", "*****", "N/A"]);
         assert_eq!(odd("nanms -1 --, -0.5s"), ["nan", "-1", "--", "-0.5"]);
+        assert_eq!(odd("1 18446744073709551615 184467440737095516150"), ["184467440737095516150"]);
         assert!(odd("------ ---------- -----").is_empty(), "a ruler");
         assert!(odd("dm-0 information about the nanny 1-2 sda-b").is_empty());
     }
