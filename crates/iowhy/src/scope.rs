@@ -156,9 +156,9 @@ mod tests {
 
     #[test]
     fn what_is_stated_of_other_disks_is_left_out() {
-        let text = "[1.0] critical medium error, dev sda, sector 8 op 0x0:(READ)\n\
-                    [2.0] critical medium error, dev sdb, sector 8 op 0x0:(READ)\n\
-                    [3.0] critical medium error, dev nvme1n1, sector 8 op 0x0:(READ)\n";
+        let text = "[1.000000] blk_update_request: critical medium error, dev sda, sector 8 op 0x0:(READ)\n\
+                    [2.000000] blk_update_request: critical medium error, dev sdb, sector 8 op 0x0:(READ)\n\
+                    [3.000000] blk_update_request: critical medium error, dev nvme1n1, sector 8 op 0x0:(READ)\n";
         let of = |asked: &str| {
             let mut recording = Recording::new();
             iowhy_read::scan("log", &mut text.as_bytes(), None, &mut recording).unwrap();

@@ -104,9 +104,7 @@ mod tests {
         for less in 2..6 {
             assert_eq!(lost(&GOOD[..GOOD.len() - less]), cut, "{less}");
         }
-        for part in ["0.2", "and so on"] {
-            assert_eq!(lost(&format!("{GOOD}{part}")), cut, "{part}");
-        }
+        assert_eq!(lost(&format!("{GOOD}and so on")), cut);
         for prompt in ["[root@host ~]# ", "$ ", "host% ", "\nthanks, Bob"] {
             assert_eq!(lost(&format!("{GOOD}{prompt}")), [], "{prompt}");
         }
