@@ -16,6 +16,8 @@ mod kill;
 mod names;
 #[path = "attack/packed.rs"]
 mod packed;
+#[path = "attack/recorder.rs"]
+mod recorder;
 #[path = "attack/stores.rs"]
 mod stores;
 #[path = "attack/texts.rs"]

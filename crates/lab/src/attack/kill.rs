@@ -17,16 +17,17 @@ const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 /// Requests that are sent while the tracer is stopped.
 const SENT: u64 = 2000;
 /// How long something may take to begin or to end, on a machine however busy.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Field<'_> {
-    /// All three; of those that cannot run here nothing was tried.
+    /// All of them; of those that cannot run here nothing was tried.
     pub(super) fn ended(&mut self, count: u64, random: &mut Random) -> io::Result<Vec<AttackRow>> {
         let mut rows = vec![self.probed(count, random)?];
         match Loop::new(&self.at("disk"))? {
             Some(disk) => {
                 rows.push(self.recorded(&disk, count, random)?);
                 rows.push(self.stopped(&disk, count.div_ceil(4))?);
+                rows.extend(self.recorders(&disk, count.div_ceil(2), random)?);
             }
             None => rows.extend([AttackRow::of(ENDED), AttackRow::of(STOPPED)]),
         }
@@ -173,13 +174,13 @@ fn rights(process: &str) -> Option<String> {
     status.lines().find(|line| line.starts_with("CapEff")).map(str::to_string)
 }
 
-fn send(child: &Child, signal: &str) -> io::Result<()> {
+pub(super) fn send(child: &Child, signal: &str) -> io::Result<()> {
     let id = child.id().to_string();
     Command::new("kill").args([&format!("-{signal}"), &id]).status().map(|_| ())
 }
 
 /// The status it ended with; it is ended if it does not.
-fn end_of(child: &mut Child) -> io::Result<Option<i32>> {
+pub(super) fn end_of(child: &mut Child) -> io::Result<Option<i32>> {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -195,7 +196,7 @@ fn end_of(child: &mut Child) -> io::Result<Option<i32>> {
 }
 
 /// A loop device over a file, for as long as this lives.
-struct Loop {
+pub(super) struct Loop {
     device: String,
     file: PathBuf,
 }
@@ -211,12 +212,12 @@ impl Loop {
         Ok(Some(Loop { device, file: file.to_path_buf() }))
     }
 
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
     }
 
     /// So many reads, one at a time, past the page cache.
-    fn reads(&self, count: u64) -> io::Result<Child> {
+    pub(super) fn reads(&self, count: u64) -> io::Result<Child> {
         let rounds = "while [ $left -gt 0 ]; do n=$left; [ $n -gt 2000 ] && n=2000; dd if=$0 \
                       of=/dev/null bs=4k count=$n iflag=direct status=none; left=$((left - n)); done";
         let script = format!("left={count}; {rounds}");
