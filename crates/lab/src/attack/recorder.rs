@@ -90,7 +90,7 @@ impl Field<'_> {
             let _ = load.wait();
             // Of a killed one the second that was about to be written may be missing.
             let owed = counts.iter().rev().nth(usize::from(kills)).copied().unwrap_or(0);
-            let names = self.names()?;
+            let names = self.kept_names()?;
             let gone = kept.difference(&names).count();
             kept.extend(names);
             let stored = self.stored()?.zip(before.or(Some(0)));
@@ -170,7 +170,7 @@ impl Field<'_> {
     }
 
     /// The names of what was recorded, however coarse it is by now.
-    fn names(&self) -> io::Result<BTreeSet<String>> {
+    fn kept_names(&self) -> io::Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for folder in ["segments", "incidents"] {
             for entry in fs::read_dir(self.at("recorded").join(folder))? {
