@@ -78,6 +78,14 @@ const DIFFER: &[(&str, &str)] = &[
     ("quantize", "indented"),
 ];
 
+/// The same of single samples.
+const DIFFER_HERE: &[(&str, &str)] = &[
+    // The fields of a record begin with a blank, which every line has then.
+    ("linux-6.1--dev-kmsg-fields", "indented"),
+    // A line of the mail counts by its begin, and the bar stands before it.
+    ("smartd-7.3--mail", "barred"),
+];
+
 #[test]
 fn a_wrapped_sample_reads_like_a_bare_one() {
     let mut wrong = Vec::new();
@@ -87,7 +95,9 @@ fn a_wrapped_sample_reads_like_a_bare_one() {
         let bare = counts(text.as_bytes());
         let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
         for (name, wrap) in WRAPS {
-            if DIFFER.contains(&(folder.replace('_', "-").as_str(), name)) {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let here = DIFFER_HERE.contains(&(&*stem, name));
+            if here || DIFFER.contains(&(folder.replace('_', "-").as_str(), name)) {
                 continue;
             }
             let lines = text.lines().enumerate();

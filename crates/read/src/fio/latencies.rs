@@ -18,6 +18,9 @@ pub(crate) struct Latencies {
     percentiles_of: Option<(LatencyKind, u64)>,
 }
 
+/// Where fio's table of latencies ends, ns: its last bucket is that of 17.11 s (stat.h, FIO_IO_U_PLAT_GROUP_NR).
+const TABLE_ENDS_NS: u64 = 17_000_000_000;
+
 impl Latencies {
     pub(crate) fn of(rates: Direction) -> Latencies {
         Latencies {
@@ -100,13 +103,13 @@ impl Latencies {
         }
     }
 
-    /// The highest percentile and the mean, ns, if that is beyond it: fio counts latencies over 17
-    /// s as 17 s.
+    /// The highest percentile and the mean, ns, if that is beyond it and the percentile is where fio's
+    /// table ends: latencies over 17 s are counted as 17 s.
     fn clipped(&self) -> Option<(u64, f64)> {
         let (of, step) = self.percentiles_of?;
         let end = self.percentiles.iter().map(|(_, value)| *value).max()?;
         let mean = self.summary(of)?.mean_ns;
-        (mean > end.saturating_add(step) as f64).then_some((end, mean))
+        (end >= TABLE_ENDS_NS && mean > end.saturating_add(step) as f64).then_some((end, mean))
     }
 
     /// Says once of a listing that the percentiles end below the mean, if they do.

@@ -315,7 +315,8 @@ impl Reader for Dstat {
 impl Dstat {
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         // A time has colons of its own: split at bars first, then as often as there are groups.
-        let line = line.trim_end_matches(['>', ' ', '|']);
+        let whole = line;
+        let line = whole.trim_end_matches(['>', ' ', '|']);
         let mut parts: Vec<&str> = Vec::new();
         for part in line.split('|') {
             match WallTime::read(&dated(part)) {
@@ -323,6 +324,10 @@ impl Dstat {
                 None => parts.extend(part.split(':')),
             }
         }
+        // A group of blanks at the end was trimmed with the bar before it.
+        let bars = whole.get(line.len()..).map_or(0, |end| end.matches('|').count());
+        let lacking = self.groups.len().saturating_sub(parts.len());
+        parts.extend(std::iter::repeat_n("", lacking.min(bars)));
         if parts.len() != self.groups.len() {
             if let Some(parts) = self.by_width(line) {
                 return self.take(&parts, sink);
