@@ -223,7 +223,8 @@ fn counted(maps: &str) -> u64 {
 
 /// Every cell has the I/Os that completed in its stretch after a time within its row.
 fn cells(ios: &[Io], maps: &str) {
-    let mut of: HashMap<(&str, &str), Vec<(i64, i64, u64, u64, u64)>> = HashMap::new();
+    type Folded = (i64, i64, u64, u64, u64);
+    let mut of: HashMap<(&str, &str), Vec<Folded>> = HashMap::new();
     for (device, stage, start, end, low, high, n) in rows(maps) {
         of.entry((device, stage)).or_default().push((start, end, low, high, n));
     }

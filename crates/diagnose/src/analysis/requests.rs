@@ -39,7 +39,7 @@ pub fn counted<'a>(histograms: impl Iterator<Item = (usize, &'a Distribution)>) 
     let mut ops: HashMap<(Place, Option<Op>), u64> = HashMap::new();
     for ((place, op, _), ios) in stages {
         let most = ops.entry((place, op)).or_default();
-        *most = numbers::total(ios.into_iter()).max(*most);
+        *most = numbers::total(ios).max(*most);
     }
     let mut places: HashMap<Place, (u64, u64)> = HashMap::new();
     for ((place, op), ios) in ops {

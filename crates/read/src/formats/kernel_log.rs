@@ -329,7 +329,7 @@ enum Form {
     /// Messages without a time.
     Bare,
     /// Entries of the journal.
-    Journal(Journal),
+    Journal(Box<Journal>),
 }
 
 impl Reader for KernelLog {
@@ -359,7 +359,7 @@ impl KernelLog {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,
                 _ if is_bare(line) => Form::Bare,
-                _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Journal::default()),
+                _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Box::default()),
                 _ => Form::Unknown,
             };
         }
