@@ -39,10 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn make(folder: &Path, hours: i64, devices: u32) -> Result<()> {
-    let store = Store::record(folder)?;
+    let mut store = Store::record(folder)?;
     let mut dice = Random::seeded(19);
     for hour in 0..hours {
-        let mut segment = store.segment(BEGAN_S + hour * 3600)?;
+        let mut segment = store.segment(BEGAN_S + hour * 3600, hour * 3600)?;
         let mut writer = Writer::new(Vec::new(), hour as u64);
         let source = Source::new("block-trace", "live", Level::B);
         writer.begin(Source { sampling: Sampling::Traced, ..source });
