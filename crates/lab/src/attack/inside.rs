@@ -2,6 +2,7 @@
 //! named, changes the mode of one, opens a socket, makes a ring, and types into the terminal. Of the calls of each role
 //! `crates/live/src/confine/walk.rs` tries all.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -62,7 +63,7 @@ impl Field<'_> {
         for (command, sockets) in STAYING {
             let mut child = self.staying(command)?;
             row.inputs += 1;
-            let run = Command::new("gdb")
+            let run = without_a_core("gdb")
                 .args(["-batch", "-nx", "-p", &child.id().to_string(), "-x"])
                 .arg(self.at("tries.py"))
                 .stdin(Stdio::null())
@@ -94,7 +95,7 @@ impl Field<'_> {
         let shown = |name: &str| self.at(name).display().to_string();
         let words = command.replace("{out}", &shown("made/output"));
         let words = words.replace("{dir}", &shown("kept"));
-        let child = Command::new(self.iowhy)
+        let child = without_a_core(self.iowhy)
             .args(words.split(' '))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -113,4 +114,11 @@ impl Field<'_> {
         }
         Ok(child)
     }
+}
+
+/// A program that leaves no core file of hundreds of megabytes where it was started, however it ends.
+fn without_a_core(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -c 0; exec \"$0\" \"$@\""]).arg(program);
+    command
 }
