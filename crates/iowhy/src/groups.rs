@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Fact, Filter, Flags, Histogram, Interval, Layer, Loss,
-    Medium, Name, Nanos, Op, Recording, Sink, Source, Stage, Tally, Time, Unread, numbers,
+    DeviceId, Distribution, Edges, Event, Filter, Flags, Histogram, Layer, Loss, Name, Nanos, Op,
+    Recording, Sink, Stage, Tally, Time, numbers,
 };
 
 /// What latencies are counted apart by.
@@ -287,29 +287,7 @@ impl GroupSink {
 }
 
 impl Sink for GroupSink {
-    fn begin(&mut self, source: Source) -> usize {
-        self.tally.begin(source)
-    }
-
-    fn resume(&mut self, listing: usize) {
-        self.tally.resume(listing);
-    }
-
-    fn source(&mut self) -> &mut Source {
-        self.tally.source()
-    }
-
-    fn device(&mut self, name: &str) -> DeviceId {
-        self.tally.device(name)
-    }
-
-    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
-        self.tally.set_medium(device, medium);
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.tally.name(text)
-    }
+    iowhy_model::forward!(tally: begin resume source device set_medium name interval unread fact end);
 
     fn event(&mut self, event: Event) {
         self.tally.source().records += 1;
@@ -319,10 +297,6 @@ impl Sink for GroupSink {
         }
     }
 
-    fn interval(&mut self, interval: Interval) {
-        self.tally.interval(interval);
-    }
-
     fn distribution(&mut self, distribution: Distribution) {
         let needs_events = self.groups.keys.iter().any(|key| key.needs_events());
         if needs_events || self.filter.distribution(&distribution) != Some(true) {
@@ -330,18 +304,6 @@ impl Sink for GroupSink {
             return;
         }
         self.tally.distribution(distribution);
-    }
-
-    fn unread(&mut self, unread: Unread) {
-        self.tally.unread(unread);
-    }
-
-    fn fact(&mut self, fact: Fact) {
-        self.tally.fact(fact);
-    }
-
-    fn end(&mut self) {
-        self.tally.end();
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_model::{
-    DeviceId, Distribution, EVENT_FIELDS, Event, Fact, Field, Interval, Level, Listing, Medium,
-    Name, Recording, Report, Sink, Source, Time, key,
+    DeviceId, EVENT_FIELDS, Event, Field, Level, Listing, Recording, Report, Sink, Source, Time,
+    key,
 };
 use iowhy_show::{Style, View, views};
 
@@ -319,6 +319,8 @@ fn shift(event: &mut Event, zero: Time) {
 }
 
 impl Sink for Rows<'_> {
+    iowhy_model::forward!(recording: source device set_medium name interval distribution fact);
+
     fn begin(&mut self, source: Source) -> usize {
         self.current = self.recording.begin(source);
         self.current
@@ -328,22 +330,6 @@ impl Sink for Rows<'_> {
         self.recording.resume(listing);
         self.current = listing;
         self.settled = self.settled.min(listing);
-    }
-
-    fn source(&mut self) -> &mut Source {
-        self.recording.source()
-    }
-
-    fn device(&mut self, name: &str) -> DeviceId {
-        self.recording.device(name)
-    }
-
-    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
-        self.recording.set_medium(device, medium);
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.recording.name(text)
     }
 
     fn event(&mut self, event: Event) {
@@ -359,18 +345,6 @@ impl Sink for Rows<'_> {
         if kept >= self.stretched {
             self.make_room(self.current);
         }
-    }
-
-    fn interval(&mut self, interval: Interval) {
-        self.recording.interval(interval);
-    }
-
-    fn distribution(&mut self, distribution: Distribution) {
-        self.recording.distribution(distribution);
-    }
-
-    fn fact(&mut self, fact: Fact) {
-        self.recording.fact(fact);
     }
 
     fn end(&mut self) {

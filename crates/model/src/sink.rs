@@ -106,6 +106,72 @@ pub trait Sink {
     }
 }
 
+/// Writes methods of a [`Sink`] that hand over to the sink in a field: `forward!(tally: source device)`.
+#[macro_export]
+macro_rules! forward {
+    ($within:tt: $($method:ident)+) => { $($crate::forward!(@ $method $within);)+ };
+    (@ begin $within:tt) => {
+        fn begin(&mut self, source: $crate::Source) -> usize {
+            self.$within.begin(source)
+        }
+    };
+    (@ resume $within:tt) => {
+        fn resume(&mut self, listing: usize) {
+            self.$within.resume(listing);
+        }
+    };
+    (@ source $within:tt) => {
+        fn source(&mut self) -> &mut $crate::Source {
+            self.$within.source()
+        }
+    };
+    (@ device $within:tt) => {
+        fn device(&mut self, name: &str) -> $crate::DeviceId {
+            self.$within.device(name)
+        }
+    };
+    (@ set_medium $within:tt) => {
+        fn set_medium(&mut self, device: $crate::DeviceId, medium: $crate::Medium) {
+            self.$within.set_medium(device, medium);
+        }
+    };
+    (@ name $within:tt) => {
+        fn name(&mut self, text: &str) -> $crate::Name {
+            self.$within.name(text)
+        }
+    };
+    (@ event $within:tt) => {
+        fn event(&mut self, event: $crate::Event) {
+            self.$within.event(event);
+        }
+    };
+    (@ interval $within:tt) => {
+        fn interval(&mut self, interval: $crate::Interval) {
+            self.$within.interval(interval);
+        }
+    };
+    (@ distribution $within:tt) => {
+        fn distribution(&mut self, distribution: $crate::Distribution) {
+            self.$within.distribution(distribution);
+        }
+    };
+    (@ unread $within:tt) => {
+        fn unread(&mut self, unread: $crate::Unread) {
+            self.$within.unread(unread);
+        }
+    };
+    (@ fact $within:tt) => {
+        fn fact(&mut self, fact: $crate::Fact) {
+            self.$within.fact(fact);
+        }
+    };
+    (@ end $within:tt) => {
+        fn end(&mut self) {
+            self.$within.end();
+        }
+    };
+}
+
 /// Devices with skipped lines kept per listing.
 const DEVICES_KEPT: usize = 100;
 /// Reasons of losses kept per listing.

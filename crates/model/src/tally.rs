@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Note, Recording,
-    Sink, Source, Unread,
-};
+use crate::{Distribution, Event, Filter, Listing, Note, Recording, Sink, Source};
 
 mod neighbours;
 
@@ -108,6 +105,8 @@ impl Tally {
 }
 
 impl Sink for Tally {
+    crate::forward!(recording: source device set_medium name interval unread fact);
+
     fn begin(&mut self, source: Source) -> usize {
         self.current = self.recording.begin(source);
         self.current
@@ -118,36 +117,12 @@ impl Sink for Tally {
         self.current = listing;
     }
 
-    fn source(&mut self) -> &mut Source {
-        self.recording.source()
-    }
-
-    fn device(&mut self, name: &str) -> DeviceId {
-        self.recording.device(name)
-    }
-
-    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
-        self.recording.set_medium(device, medium);
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.recording.name(text)
-    }
-
     fn event(&mut self, event: Event) {
         if !self.filter.event(&event) {
             self.recording.source().records += 1;
             return;
         }
         self.recording.event(event);
-    }
-
-    fn interval(&mut self, interval: Interval) {
-        self.recording.interval(interval);
-    }
-
-    fn unread(&mut self, unread: Unread) {
-        self.recording.unread(unread);
     }
 
     fn distribution(&mut self, distribution: Distribution) {
@@ -182,10 +157,6 @@ impl Sink for Tally {
         if !said {
             self.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
-    }
-
-    fn fact(&mut self, fact: Fact) {
-        self.recording.fact(fact);
     }
 
     fn end(&mut self) {

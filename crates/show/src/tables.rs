@@ -14,8 +14,8 @@ mod statements;
 use std::io;
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Finding, Interval, Layer, Medium, Name, Recording, Sink,
-    Source, Tally, Time, key,
+    DeviceId, Distribution, Event, Fact, Finding, Interval, Layer, Recording, Sink, Source, Tally,
+    Time, key,
 };
 
 use cells::Cells;
@@ -287,6 +287,8 @@ fn began(recording: &Recording) -> Option<i64> {
 }
 
 impl Sink for TableSink<'_> {
+    iowhy_model::forward!(inner: device set_medium name unread end);
+
     fn begin(&mut self, source: Source) -> usize {
         self.listing = self.inner.begin(source);
         self.clocks.resize(self.listing + 1, ListingClock::default());
@@ -305,18 +307,6 @@ impl Sink for TableSink<'_> {
             self.clocks.push(ListingClock::default());
         }
         source
-    }
-
-    fn device(&mut self, name: &str) -> DeviceId {
-        self.inner.device(name)
-    }
-
-    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
-        self.inner.set_medium(device, medium);
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.inner.name(text)
     }
 
     fn event(&mut self, event: Event) {
@@ -365,10 +355,6 @@ impl Sink for TableSink<'_> {
         }
     }
 
-    fn unread(&mut self, unread: iowhy_model::Unread) {
-        self.inner.unread(unread);
-    }
-
     fn fact(&mut self, fact: Fact) {
         if fact.key == key::CLOCK_OFFSET
             && let Some(zero) = fact.value.duration()
@@ -380,10 +366,6 @@ impl Sink for TableSink<'_> {
             }
         }
         self.inner.fact(fact);
-    }
-
-    fn end(&mut self) {
-        self.inner.end();
     }
 }
 

@@ -27,8 +27,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, compare};
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Filter, Interval, Listing, Medium, Name, Nanos, Note,
-    Recording, Sink, Source, Tally, Time,
+    DeviceId, Event, Filter, Listing, Nanos, Note, Recording, Sink, Source, Tally, Time,
 };
 
 use crate::arguments::{Files, Output, duration};
@@ -304,6 +303,8 @@ impl CutSink {
 }
 
 impl Sink for CutSink {
+    iowhy_model::forward!(tally: source device set_medium name interval distribution fact);
+
     fn begin(&mut self, source: Source) -> usize {
         self.settle();
         self.open = self.tally.begin(source);
@@ -320,22 +321,6 @@ impl Sink for CutSink {
         self.tally.resume(listing);
     }
 
-    fn source(&mut self) -> &mut Source {
-        self.tally.source()
-    }
-
-    fn device(&mut self, name: &str) -> DeviceId {
-        self.tally.device(name)
-    }
-
-    fn set_medium(&mut self, device: DeviceId, medium: Medium) {
-        self.tally.set_medium(device, medium);
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.tally.name(text)
-    }
-
     fn event(&mut self, event: Event) {
         let clear = self.zeros.get(self.open).is_some_and(Option::is_some);
         if self.stretch.is_none() || clear {
@@ -345,18 +330,6 @@ impl Sink for CutSink {
         if self.held.len() >= LOOKED_AT {
             self.settle();
         }
-    }
-
-    fn interval(&mut self, interval: Interval) {
-        self.tally.interval(interval);
-    }
-
-    fn distribution(&mut self, distribution: Distribution) {
-        self.tally.distribution(distribution);
-    }
-
-    fn fact(&mut self, fact: Fact) {
-        self.tally.fact(fact);
     }
 
     fn end(&mut self) {

@@ -26,9 +26,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Level, Name, Note, Sampling, Sink, Source, Time,
-};
+use iowhy_model::{DeviceId, Level, Note, Sampling, Sink, Source, Time};
 use iowhy_read::{LINE_LIMIT, Reader};
 
 use crate::{Collector, Error, clock};
@@ -300,17 +298,7 @@ fn filter(devices: &[(u32, u32)]) -> String {
 struct NamingSink<'a>(&'a mut dyn Sink);
 
 impl Sink for NamingSink<'_> {
-    fn begin(&mut self, source: Source) -> usize {
-        self.0.begin(source)
-    }
-
-    fn resume(&mut self, listing: usize) {
-        self.0.resume(listing);
-    }
-
-    fn source(&mut self) -> &mut Source {
-        self.0.source()
-    }
+    iowhy_model::forward!(0: begin resume source name event interval distribution fact end);
 
     fn device(&mut self, name: &str) -> DeviceId {
         let link = name.contains(':').then(|| format!("/sys/dev/block/{name}"));
@@ -319,30 +307,6 @@ impl Sink for NamingSink<'_> {
             Some(known) => self.0.device(&known.to_string_lossy().replace('!', "/")),
             None => self.0.device(name),
         }
-    }
-
-    fn name(&mut self, text: &str) -> Name {
-        self.0.name(text)
-    }
-
-    fn event(&mut self, event: Event) {
-        self.0.event(event);
-    }
-
-    fn interval(&mut self, interval: Interval) {
-        self.0.interval(interval);
-    }
-
-    fn distribution(&mut self, distribution: Distribution) {
-        self.0.distribution(distribution);
-    }
-
-    fn fact(&mut self, fact: Fact) {
-        self.0.fact(fact);
-    }
-
-    fn end(&mut self) {
-        self.0.end();
     }
 }
 
