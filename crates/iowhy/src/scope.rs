@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Event, Fact, FactKey, Filter, Note, Recording, Stage, key, numbers};
+use iowhy_model::{
+    Event, Fact, FactKey, Filter, Note, Recording, Stage, is_kernel_name, key, numbers,
+};
 
 use crate::arguments::Selection;
 
@@ -57,7 +59,7 @@ pub fn about(recording: &mut Recording, asked: &[String]) {
         .iter()
         .map(|device| {
             let name = &device.name;
-            ports.get(name).copied().unwrap_or_else(|| is_near(name) || !is_disk(name))
+            ports.get(name).copied().unwrap_or_else(|| is_near(name) || !is_kernel_name(name))
         })
         .collect();
     let stays =
@@ -115,13 +117,6 @@ fn is_one(one: &str, other: &str) -> bool {
         Some(numbered && ends_in_digit || digits(rest) && !ends_in_digit)
     };
     one == other || part(one, other) == Some(true) || part(other, one) == Some(true)
-}
-
-/// Whether a name is one that the kernel gives to disks.
-fn is_disk(name: &str) -> bool {
-    const DISKS: [&str; 13] =
-        ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "loop", "dm-", "md", "nbd", "rbd", "zd", "sr"];
-    DISKS.iter().any(|kind| name.starts_with(kind) && name.len() <= kind.len() + 12)
 }
 
 fn words(filter: &Filter, selection: &Selection) -> String {
