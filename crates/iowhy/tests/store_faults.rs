@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use iowhy_model::{Recording, Stage};
 use iowhy_store::{Span, Store};
-use rig::{Loop, Running, can_run};
+use rig::{Loop, Running, can_run, until};
 
 /// What the load reads a second.
 const RATE: u64 = 200;
@@ -122,17 +122,6 @@ impl Drop for Recorder {
 
 fn iowhy() -> Command {
     Command::new(env!("CARGO_BIN_EXE_iowhy"))
-}
-
-fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(seconds);
-    loop {
-        match done() {
-            Some(known) => return known,
-            None => assert!(Instant::now() < end, "in vain for {seconds} s: {what}"),
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 fn load(disk: &Loop) -> Running {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run};
+use rig::{Loop, can_run, until};
 use serde_json::Value;
 
 /// A folder that goes when the test ends.
@@ -82,18 +82,6 @@ fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (ChildGuard, S
         names.filter_map(|name| name.metadata().ok()).any(|about| about.len() > 0).then_some(())
     });
     (recorder, said)
-}
-
-/// Waits for something; fails after so many seconds.
-fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(seconds);
-    loop {
-        match done() {
-            Some(known) => return known,
-            None => assert!(Instant::now() < end, "in vain for {seconds} s: {what}"),
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 fn mark(store: &Path, text: &str) {

@@ -213,6 +213,18 @@ pub fn copy_program(from: &str, to: &std::path::Path) {
     run("cp", &[from, &to.display().to_string()]);
 }
 
+/// Waits for something; fails after so many seconds.
+pub fn until<T>(seconds: u64, what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    loop {
+        match done() {
+            Some(known) => return known,
+            None => assert!(std::time::Instant::now() < end, "in vain for {seconds} s: {what}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 /// Waits until the child watches: once its programs are attached it gives up its rights.
 pub fn until_attached(child: &std::process::Child) {
     let rights = |pid: &str| {
@@ -221,11 +233,7 @@ pub fn until_attached(child: &std::process::Child) {
     };
     let pid = child.id().to_string();
     let ours = rights("self");
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while rights(&pid) == ours {
-        assert!(std::time::Instant::now() < end, "in vain for 30 s: it watches");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(30, "it watches", || (rights(&pid) != ours).then_some(()));
 }
 
 /// Whether the kernel tests can run here; says aloud what is missing if not.
