@@ -111,10 +111,26 @@ const BY_CLASS: f64 = 0.85;
 /// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12 Explaining away).
 const EXPLAINS_ALL: f64 = 0.7;
 
+/// Probability that a device is healthy, and what it rests on.
+#[derive(Clone, Copy)]
+struct Worth {
+    sure: f64,
+    why: &'static str,
+}
+
+impl Worth {
+    /// What speaks against it.
+    const NOTHING: Worth = Worth { sure: 0.0, why: "" };
+
+    fn max(self, other: Worth) -> Worth {
+        if other.sure > self.sure { other } else { self }
+    }
+}
+
 /// What one listing says in favour of a device.
 struct Clearance {
     listing: usize,
-    confidence: f64,
+    worth: Worth,
     evidence: Vec<Evidence>,
     /// How quick it was, beside what a healthy device needs.
     told: String,
@@ -139,12 +155,13 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
             if is_remark(analysis, ranked, input, &disk) {
                 for clearance in &mut clearances {
-                    clearance.confidence = clearance.confidence.max(BY_CLASS);
+                    let why = "all that was found is a delay that nobody notices";
+                    clearance.worth = clearance.worth.max(Worth { sure: BY_CLASS, why });
                 }
             }
-            let best = clearances.iter().map(|known| known.confidence).fold(0.0, f64::max);
+            let best = clearances.iter().map(|known| known.worth.sure).fold(0.0, f64::max);
             known += usize::from(!clearances.is_empty());
-            let clears = clearances.iter().all(|known| known.confidence >= CLEARS);
+            let clears = clearances.iter().all(|known| known.worth.sure >= CLEARS);
             if !clearances.is_empty() && clears && (best > BY_CLASS || !ranked.surely) {
                 healthy.push((disk, clearances));
             }
@@ -211,7 +228,7 @@ fn denied(
             .collect();
         for disk in disks {
             let found = clearances(analysis, known, input, disk);
-            if found.iter().any(|known| known.confidence < CLEARS) {
+            if found.iter().any(|known| known.worth.sure < CLEARS) {
                 denied.insert(disk.clone());
             }
         }
@@ -308,7 +325,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let is_tailed = tail > tail_of_chance(n) || holds_most;
     let judged = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
     let in_flight = trace.plateau.map_or(0.0, |known| known.in_flight);
-    let confidence = if is_queue(in_flight, mean_ms, &trace.s0) { 0.0 } else { judged };
+    let queued = is_queue(in_flight, mean_ms, &trace.s0);
+    let worth = if queued { Worth::NOTHING } else { judged };
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
@@ -331,7 +349,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
     let told = told("mean", mean_ms, &trace.s0);
-    Some(Clearance { listing: trace.listing, confidence, evidence, told, assumption, readings })
+    Some(Clearance { listing: trace.listing, worth, evidence, told, assumption, readings })
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
@@ -354,7 +372,9 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let gone = !samples::after_silence(rows).is_empty();
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = !gone && row.may_be_durable();
-    let confidence = if durable { judged.max(BY_CLASS) } else { judged };
+    let why = "its slow writes may have had to be durable, which takes as long";
+    let allowed = if durable { BY_CLASS } else { 0.0 };
+    let worth = judged.max(Worth { sure: allowed, why });
     // One write per revolution may be a healthy disk that is made to wait.
     let turning = waits.iter().filter(|(_, row)| row.revolution_per_write().is_some()).count();
     // And a disk that one writer keeps busy all the time is waited for, however well it does.
@@ -366,7 +386,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let queue = row.interval.queue_len.unwrap_or(row.per_s() * wait / 1e3);
     let queued = is_queue(queue / row.interval.busy.unwrap_or(1.0).clamp(0.01, 1.0), wait, &row.s0);
     let denied = waits_revolutions || queued || 2 * full >= waits.len();
-    let confidence = if denied { 0.0 } else { confidence };
+    let worth = if denied { Worth::NOTHING } else { worth };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
@@ -383,7 +403,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let readings = medium_readings::of_row(analysis, row);
     let told =
         told(if n == 1 { "mean" } else { "in 95 % of rows a mean of at most" }, wait, &row.s0);
-    Some(Clearance { listing: row.listing, confidence, evidence, told, assumption, readings })
+    Some(Clearance { listing: row.listing, worth, evidence, told, assumption, readings })
 }
 
 fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
@@ -425,7 +445,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let holds = tail::slow_part(histogram, near_ns)
         .is_some_and(|part| part.mean_ns > near_ns && part.of_time > TAIL_HOLDS);
     let is_tailed = heavy || waits_revolutions || tail > tail_of_chance(n) || holds || slow;
-    let confidence = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
+    let worth = judged(mean_ms, by_votes, sample.s0.slowest_ms(), is_tailed);
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
     let evidence = vec![
@@ -443,7 +463,7 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let told = told("mean", mean_ms, &sample.s0);
     let readings = medium_readings::of_counts(analysis, sample);
     let listing = sample.listing;
-    Some(Clearance { listing, confidence, evidence, told, assumption, readings })
+    Some(Clearance { listing, worth, evidence, told, assumption, readings })
 }
 
 /// The share beyond that `n` requests of a healthy device show in all but one of twenty captures: with a hundred
@@ -467,12 +487,14 @@ fn told(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
     format!("{what} {}, a healthy one needs {}", phrase::ms(latency_ms), s0.range())
 }
 
-fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, is_tailed: bool) -> f64 {
+fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, is_tailed: bool) -> Worth {
     if is_tailed {
-        return 0.0;
+        return Worth::NOTHING;
     }
+    let within = "the baseline variants that find the mean of the least certain disk healthy";
     let by_class = if mean_ms < WITHIN_SLOWEST * slowest_ms { BY_CLASS } else { 0.0 };
-    by_votes.max(by_class)
+    let class = "the mean of the least certain disk is healthy for the slowest class it may be of";
+    Worth { sure: by_votes, why: within }.max(Worth { sure: by_class, why: class })
 }
 
 fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Option<Finding> {
@@ -484,7 +506,7 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
     };
     let mut listings: Vec<usize> = Vec::new();
     let mut finding = new_finding(DETECTOR.verdict, device, Vec::new());
-    let mut least = f64::INFINITY;
+    let mut least: Option<Worth> = None;
     let taken_for = healthy
         .iter()
         .flat_map(|(_, clearances)| clearances)
@@ -497,8 +519,8 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         .flat_map(|(_, clearances)| clearances)
         .find_map(|clearance| clearance.readings);
     for (disk, clearances) in healthy {
-        let best = clearances.iter().map(|clearance| clearance.confidence).fold(0.0, f64::max);
-        least = least.min(best);
+        let best = clearances.iter().map(|known| known.worth).fold(Worth::NOTHING, Worth::max);
+        least = Some(least.filter(|least| least.sure <= best.sure).unwrap_or(best));
         for clearance in clearances {
             if !listings.contains(&clearance.listing) {
                 listings.push(clearance.listing);
@@ -509,7 +531,8 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
             finding.evidence.extend(kept.map(|evidence| of_disk(evidence, &disk)));
         }
     }
-    finding.assume(least.min(1.0), "how close the least certain disk is to a healthy one");
+    let least = least?;
+    finding.assume(least.sure, least.why);
     finding.subject.listings = listings;
     finding.sentence = match disks.as_slice() {
         [one] => format!(
