@@ -7,7 +7,7 @@
 //! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
 //! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
 //! STORE/baseline                                       what each device does at each hour
-//! STORE/ledger                                         how much had been recorded when each file began
+//! STORE/ages                                           how much had been recorded when each file began
 //! ```
 //!
 //! A segment is a capture: blocks with two checksums each, readable without the others. So a
@@ -19,10 +19,10 @@
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 
+mod ages;
 mod baseline;
 mod blocks;
 mod coverage;
-mod ledger;
 mod name;
 mod pour;
 mod segment;

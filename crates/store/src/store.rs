@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use crate::ages::Ages;
 use crate::coverage::Coverage;
-use crate::ledger::Ledger;
 use crate::{
     Blocks, Damage, Grain, PourCounts, SECOND_NS, Segment, SegmentName, SegmentPour, Span, stamp,
     thin, unstamp,
@@ -21,15 +21,15 @@ use iowhy_model::Sink;
 /// The file that makes a folder a store, and its first line.
 const MARK: &str = "iowhy-store";
 const FIRST_LINE: &str = "iowhy flight recorder, store 1\n";
-/// How much was recorded before each of its files ([`Ledger`]).
-const LEDGER: &str = "ledger";
+/// How much was recorded before each of its files ([`Ages`]).
+const AGES: &str = "ages";
 /// Its folders.
 const SEGMENTS: &str = "segments";
 const INCIDENTS: &str = "incidents";
 /// A larger segment is none of ours.
 const LARGEST: u64 = 1 << 28;
-/// A ledger of a hundred thousand files.
-const LONGEST_LEDGER: u64 = 8 << 20;
+/// The ages of a hundred thousand files.
+const LONGEST_AGES: u64 = 8 << 20;
 /// Incidents may take this share of the store.
 const INCIDENTS_SHARE: f64 = 0.5;
 /// Around an incident seconds stay seconds, ns.
@@ -90,7 +90,7 @@ pub struct Store {
     /// Held by the recorder as long as it runs.
     lock: Option<File>,
     /// Empty in a store that is only read.
-    ledger: Ledger,
+    ages: Ages,
 }
 
 impl Store {
@@ -110,7 +110,7 @@ impl Store {
             let what = "its mark is that of another version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
-        Ok(Store { folder: folder.to_path_buf(), lock: None, ledger: Ledger::default() })
+        Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default() })
     }
 
     /// Opens one to write, made if the folder is empty or not there.
@@ -143,13 +143,13 @@ impl Store {
         store.lock = Some(mark);
         store.settle();
         let mut text = String::new();
-        if let Ok(file) = open_plain(&folder.join(LEDGER)) {
+        if let Ok(file) = open_plain(&folder.join(AGES)) {
             // What is damaged or missing of it is estimated.
-            let _ = file.take(LONGEST_LEDGER).read_to_string(&mut text);
+            let _ = file.take(LONGEST_AGES).read_to_string(&mut text);
         }
         let incidents = store.incidents()?;
         let incidents = incidents.iter().map(|one| (one.id.clone(), one.at_s));
-        store.ledger = Ledger::read(&text, &store.segments()?, incidents);
+        store.ages = Ages::read(&text, &store.segments()?, incidents);
         Ok(store)
     }
 
@@ -210,13 +210,13 @@ impl Store {
 
     /// Writes down after how much recorded time a file began.
     fn began(&mut self, name: &str, ran_s: i64) {
-        self.ledger.began(name, ran_s);
-        self.keep_ledger();
+        self.ages.began(name, ran_s);
+        self.keep_ages();
     }
 
-    /// A ledger that cannot be written costs nothing now: what it lacks is estimated. It is not forced to the disk.
-    fn keep_ledger(&self) {
-        let _ = self.renewed(Path::new(LEDGER), self.ledger.text().as_bytes(), false);
+    /// Ages that cannot be written cost nothing now: what it lacks is estimated. It is not forced to the disk.
+    fn keep_ages(&self) {
+        let _ = self.renewed(Path::new(AGES), self.ages.text().as_bytes(), false);
     }
 
     /// Writes a file of the store anew, and forces it to the disk: whole, or not at all.
@@ -369,9 +369,9 @@ impl Store {
     /// If the folder cannot be read or a thinned segment not be written.
     pub fn tend(&mut self, ran_s: i64, writing_s: i64, bounds: &Bounds) -> io::Result<TendReport> {
         let mut tended = TendReport::default();
-        self.ledger.advance(ran_s);
+        self.ages.advance(ran_s);
         let age = |name: &SegmentName| {
-            self.ledger.age_s(&stamp(name.began_s)).saturating_sub(SegmentName::LENGTH_S)
+            self.ages.age_s(&stamp(name.began_s)).saturating_sub(SegmentName::LENGTH_S)
         };
         let seconds = |length: Duration| i64::try_from(length.as_secs()).unwrap_or(i64::MAX);
         let keep: Vec<Range<i64>> = self.incidents()?.iter().map(around).collect();
@@ -392,7 +392,7 @@ impl Store {
             }
         }
         for incident in self.incidents()? {
-            if self.ledger.age_s(&incident.id) > seconds(bounds.keep) {
+            if self.ages.age_s(&incident.id) > seconds(bounds.keep) {
                 tended.incidents += 1;
                 incident.capture.iter().chain(&incident.verdict).for_each(|path| {
                     let _ = fs::remove_file(path);
@@ -404,8 +404,8 @@ impl Store {
         let segments = self.segments()?.into_iter().map(|name| stamp(name.began_s));
         let kept: HashSet<String> =
             segments.chain(self.incidents()?.into_iter().map(|one| one.id)).collect();
-        self.ledger.retain(&kept);
-        self.keep_ledger();
+        self.ages.retain(&kept);
+        self.keep_ages();
         Ok(tended)
     }
 
@@ -413,7 +413,7 @@ impl Store {
     fn shrink(&self, writing_s: i64, size: u64, tended: &mut TendReport) -> io::Result<()> {
         let share = (size as f64 * INCIDENTS_SHARE) as u64;
         let mut incidents = self.incidents()?;
-        incidents.sort_by_key(|one| -self.ledger.age_s(&one.id));
+        incidents.sort_by_key(|one| -self.ages.age_s(&one.id));
         let captures: Vec<&PathBuf> =
             incidents.iter().filter_map(|one| one.capture.as_ref()).collect();
         let mut taken: u64 = captures.iter().map(|path| length(path)).sum();
@@ -427,7 +427,7 @@ impl Store {
         }
         let mut all = self.bytes()?;
         let mut segments = self.segments()?;
-        segments.sort_by_key(|name| -self.ledger.age_s(&stamp(name.began_s)));
+        segments.sort_by_key(|name| -self.ages.age_s(&stamp(name.began_s)));
         for name in segments.into_iter().filter(|name| name.began_s != writing_s) {
             if all <= size {
                 break;
@@ -494,7 +494,7 @@ impl Store {
                 let _ = fs::remove_file(path);
             }
         }
-        let _ = fs::remove_file(self.folder.join(LEDGER).with_extension("new"));
+        let _ = fs::remove_file(self.folder.join(AGES).with_extension("new"));
         for file in names(&self.folder.join(INCIDENTS)).unwrap_or_default() {
             if file.ends_with(".new") {
                 let _ = fs::remove_file(self.folder.join(INCIDENTS).join(file));

@@ -7,7 +7,7 @@ use crate::{SegmentName, stamp};
 
 /// Seconds recorded so far, and when each file began by that clock.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Ledger {
+pub struct Ages {
     /// Recorded before this recorder began, s.
     before_s: i64,
     /// Recorded by this one, s.
@@ -16,48 +16,48 @@ pub struct Ledger {
     began_s: BTreeMap<String, i64>,
 }
 
-impl Ledger {
+impl Ages {
     /// From its text: `SECONDS NAME` a line, the last of them with the name `now`. What it lacks is
-    /// estimated: by the names, where there is none of it, else as recorded last. So a ledger that
+    /// estimated: by the names, where there is none of it, else as recorded last. So text that
     /// is damaged keeps a file for longer, not for less.
     pub fn read(
         text: &str,
         segments: &[SegmentName],
         incidents: impl Iterator<Item = (String, i64)>,
-    ) -> Ledger {
-        let mut ledger = Ledger::default();
+    ) -> Ages {
+        let mut ages = Ages::default();
         for line in text.lines() {
             let Some((seconds, name)) = line.split_once(' ') else { continue };
             let Ok(seconds) = seconds.parse::<i64>() else { continue };
-            ledger.before_s = ledger.before_s.max(seconds);
+            ages.before_s = ages.before_s.max(seconds);
             if name != "now" {
-                ledger.began_s.insert(name.to_string(), seconds);
+                ages.began_s.insert(name.to_string(), seconds);
             }
         }
-        let by_names = ledger.began_s.is_empty();
+        let by_names = ages.began_s.is_empty();
         let mut at_s = 0;
         for (place, name) in segments.iter().enumerate() {
             let next = segments.get(place + 1).map_or(i64::MAX, |next| next.began_s);
-            let began_s = if by_names { at_s } else { ledger.before_s };
-            ledger.began_s.entry(stamp(name.began_s)).or_insert(began_s);
+            let began_s = if by_names { at_s } else { ages.before_s };
+            ages.began_s.entry(stamp(name.began_s)).or_insert(began_s);
             at_s += next.saturating_sub(name.began_s).clamp(0, SegmentName::LENGTH_S);
         }
         if by_names {
-            ledger.before_s = at_s;
+            ages.before_s = at_s;
         }
         for (id, incident_s) in incidents {
             let within = segments.iter().rfind(|name| name.began_s <= incident_s);
             let estimated = match within {
-                _ if !by_names => ledger.before_s,
+                _ if !by_names => ages.before_s,
                 None => 0,
                 Some(name) => {
                     let after_s = (incident_s - name.began_s).min(SegmentName::LENGTH_S);
-                    ledger.began_s.get(&stamp(name.began_s)).copied().unwrap_or(0) + after_s
+                    ages.began_s.get(&stamp(name.began_s)).copied().unwrap_or(0) + after_s
                 }
             };
-            ledger.began_s.entry(id).or_insert(estimated);
+            ages.began_s.entry(id).or_insert(estimated);
         }
-        ledger
+        ages
     }
 
     /// The recorder runs for so long now, s.
@@ -102,33 +102,33 @@ mod tests {
 
     #[test]
     fn an_age_is_what_was_recorded_since_and_comes_back() {
-        let mut ledger = Ledger::read("", &[], std::iter::empty());
+        let mut ages = Ages::read("", &[], std::iter::empty());
         // 40 days ahead, then in 1970.
         for (name, ran_s) in [("a", 10), ("ahead", 20), ("1970", 30)] {
-            ledger.began(name, ran_s);
+            ages.began(name, ran_s);
         }
-        ledger.advance(100);
-        let again = Ledger::read(&ledger.text(), &[], std::iter::empty());
-        for ledger in [ledger, again] {
-            assert_eq!(["a", "ahead", "1970", "x"].map(|name| ledger.age_s(name)), [90, 80, 70, 0]);
+        ages.advance(100);
+        let again = Ages::read(&ages.text(), &[], std::iter::empty());
+        for ages in [ages, again] {
+            assert_eq!(["a", "ahead", "1970", "x"].map(|name| ages.age_s(name)), [90, 80, 70, 0]);
         }
     }
 
     #[test]
-    fn what_a_ledger_lacks_is_estimated() {
+    fn what_ages_lack_is_estimated() {
         let began = [0, 3600, 7200, 90_000];
         let incident = || std::iter::once(("7300-sda".to_string(), 7300));
-        let old = Ledger::read("", &names(&began), incident());
-        let ages = |ledger: &Ledger| began.map(|began_s| ledger.age_s(&stamp(began_s)));
+        let old = Ages::read("", &names(&began), incident());
+        let in_s = |ages: &Ages| began.map(|began_s| ages.age_s(&stamp(began_s)));
         // A store of before there was one: an hour each, however long nobody recorded in between.
-        assert_eq!(ages(&old), [14_400, 10_800, 7200, 3600]);
+        assert_eq!(in_s(&old), [14_400, 10_800, 7200, 3600]);
         assert_eq!(old.age_s("7300-sda"), 7100);
         let text = old.text().replace(&stamp(90_000), "lost");
-        let harmed = Ledger::read(&text, &names(&began), incident());
-        assert_eq!(ages(&harmed), [14_400, 10_800, 7200, 0]);
+        let harmed = Ages::read(&text, &names(&began), incident());
+        assert_eq!(in_s(&harmed), [14_400, 10_800, 7200, 0]);
         for text in ["x", "1", "99999999999999999999 a", "-5 now\n\0\n7 \n"] {
-            let ledger = Ledger::read(text, &names(&began), incident());
-            assert!(ages(&ledger).iter().all(|age| (0..=14_400).contains(age)), "{text}");
+            let ages = Ages::read(text, &names(&began), incident());
+            assert!(in_s(&ages).iter().all(|age| (0..=14_400).contains(age)), "{text}");
         }
     }
 }
