@@ -51,16 +51,24 @@ fn sniff(lines: &[&str]) -> Sniff {
     if is_for_people(first) && parse_line(first).is_some() {
         return Sniff::Yes;
     }
-    match (clock(first), rest) {
-        (None, _) | (Some(_), [_, _, ..]) => Sniff::No,
-        (Some(_), []) => Sniff::More,
-        (Some(_), [second]) => parse_line(second).is_some().into(),
+    match (states_time(first), rest) {
+        (false, _) | (true, [_, _, ..]) => Sniff::No,
+        (true, []) => Sniff::More,
+        (true, [second]) => parse_line(second).is_some().into(),
     }
 }
 
+/// Whether a line gives the time, or is the one of pt-stalk that should.
+fn states_time(line: &str) -> bool {
+    line.starts_with(PT_STALK) || clock(line).is_some()
+}
+
+/// How pt-stalk's and pt-diskstats' line of the time begins.
+const PT_STALK: &str = "TS ";
+
 fn clock(line: &str) -> Option<Clock> {
-    // pt-diskstats: `TS 1344561790.012145298 2012-08-09 21:23:10`, the same moment twice.
-    if let Some(words) = line.trim_start().strip_prefix("TS ") {
+    // `TS 1344561790.012145298 2012-08-09 21:23:10`, the same moment twice.
+    if let Some(words) = line.trim_start().strip_prefix(PT_STALK) {
         return WallTime::read(words.split_whitespace().next()?).map(Clock::Wall);
     }
     if let Some(moment) = WallTime::read(line) {
@@ -82,7 +90,7 @@ struct Diskstats(Copies);
 impl Reader for Diskstats {
     fn above(&mut self, line: &str) {
         // Of its other times none is told from prose.
-        if line.starts_with("TS ") {
+        if line.starts_with(PT_STALK) {
             self.0.begins_at(clock(line));
         }
     }
@@ -95,6 +103,9 @@ impl Reader for Diskstats {
         if let Some(now) = clock(line) {
             self.0.at(now, sink);
             return Step::Took;
+        }
+        if line.starts_with(PT_STALK) {
+            return Step::Skipped("its time is not a number".to_string());
         }
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
             [major, minor, name, _, ..] if is_cut(major, minor, name) => {
