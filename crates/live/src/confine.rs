@@ -7,6 +7,7 @@
 //! and `iowhy doctor` says so.
 
 mod calls;
+mod filter;
 #[cfg(test)]
 mod walk;
 
@@ -299,24 +300,19 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     })
 }
 
-/// Sets the filters of a role; whether the kernel filters at all.
+/// Sets the filter of a role; whether the kernel filters at all.
 fn filter_calls(role: Role) -> Result<bool, Error> {
-    let filters = calls::filters(role)?;
-    for filter in &filters {
-        match seccompiler::apply_filter(filter) {
-            Ok(()) => {}
-            // CONFIG_SECCOMP_FILTER is missing (seccomp(2): EINVAL).
-            Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause))
-                if matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
-            {
-                return Ok(false);
-            }
-            Err(error) => {
-                return Err(Error::Rights { cause: std::io::Error::other(error.to_string()) });
-            }
+    let Some(filter) = calls::filter(role) else { return Ok(false) };
+    match seccompiler::apply_filter(&filter) {
+        Ok(()) => Ok(true),
+        // CONFIG_SECCOMP_FILTER is missing (seccomp(2): EINVAL).
+        Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause))
+            if matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+        {
+            Ok(false)
         }
+        Err(error) => Err(Error::Rights { cause: std::io::Error::other(error.to_string()) }),
     }
-    Ok(!filters.is_empty())
 }
 
 #[cfg(test)]

@@ -6,12 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
-};
+use seccompiler::BpfProgram;
 
-use crate::Error;
+use super::filter::{ALLOWED, Case, Cases, ENDED, MISSING, Test, assembled};
 
 /// What a process is there for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -261,59 +258,52 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
     }
 }
 
-fn one(argument: u8, value: u32, how: SeccompCmpOp) -> Result<SeccompCondition, Error> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value.into()).map_err(refused)
-}
-
-fn refused(error: impl std::fmt::Display) -> Error {
-    Error::Rights { cause: std::io::Error::other(error.to_string()) }
-}
-
 impl When {
-    /// As alternatives.
-    fn rules(self) -> Result<Vec<SeccompRule>, Error> {
-        let is = |(argument, values): Values| -> Result<Vec<SeccompCondition>, Error> {
-            values.iter().map(|value| one(argument, *value, SeccompCmpOp::Eq)).collect()
-        };
-        let bits = |argument, mask: u32, value: u32| {
-            one(argument, value, SeccompCmpOp::MaskedEq(mask.into()))
-        };
-        let conditions: Vec<Vec<SeccompCondition>> = match self {
-            When::Is(values) => is(values)?.into_iter().map(|one| vec![one]).collect(),
+    /// As alternatives: in each, all tests hold.
+    fn alternatives(self) -> Vec<Vec<Test>> {
+        let one = |argument, value| Test { argument, upper: false, mask: u32::MAX, value };
+        let is = |(argument, values): Values| values.iter().map(move |value| one(argument, *value));
+        match self {
+            When::Is(values) => is(values).map(|one| vec![one]).collect(),
             When::Both(first, second) => {
-                let (first, second) = (is(first)?, is(second)?);
-                let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
-                pairs.map(|(a, b)| vec![a.clone(), b.clone()]).collect()
+                is(first).flat_map(|a| is(second).map(move |b| vec![a, b])).collect()
             }
-            When::Bits(argument, mask, value) => vec![vec![bits(argument, mask, value)?]],
-            When::IsWithBits(values, (argument, mask, value)) => is(values)?
-                .into_iter()
-                .map(|one| Ok(vec![one, bits(argument, mask, value)?]))
-                .collect::<Result<_, Error>>()?,
+            When::Bits(argument, mask, value) => {
+                vec![vec![Test { argument, upper: false, mask, value }]]
+            }
+            When::IsWithBits(values, (argument, mask, value)) => {
+                let bits = Test { argument, upper: false, mask, value };
+                is(values).map(|one| vec![one, bits]).collect()
+            }
             When::Zero(argument) => {
-                let zero = (SeccompCmpArgLen::Qword, SeccompCmpOp::Eq);
-                vec![vec![SeccompCondition::new(argument, zero.0, zero.1, 0).map_err(refused)?]]
+                vec![vec![one(argument, 0), Test { upper: true, ..one(argument, 0) }]]
             }
-            When::Itself(argument) => {
-                vec![vec![one(argument, std::process::id(), SeccompCmpOp::Eq)?]]
-            }
-        };
-        conditions.into_iter().map(|all| SeccompRule::new(all).map_err(refused)).collect()
+            When::Itself(argument) => vec![vec![one(argument, std::process::id())]],
+        }
+    }
+
+    fn cases(self, answer: u32) -> impl Iterator<Item = Case> {
+        self.alternatives().into_iter().map(move |tests| Case { tests, answer })
     }
 }
 
-/// What a role may call: by number, and if only with some arguments, which. Without rules: with all.
-fn allowed(role: Role) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
+/// What is answered to each call that a role may make, or that ends it.
+fn answers(role: Role) -> BTreeMap<u32, Cases> {
     let (calls, looked_at) = more(role);
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for (call, when) in LOOKED_AT.iter().chain(looked_at).copied() {
-        rules.entry(call).or_default().extend(when.rules()?);
+    let mut answers: BTreeMap<u32, Cases> = BTreeMap::new();
+    // The first case that holds counts, so what ends the process comes first.
+    let terminals = (libc::SYS_ioctl, When::Is((1, ATTACKS_ON_TERMINALS)));
+    answers.insert(terminals.0 as u32, terminals.1.cases(ENDED).collect());
+    for (call, when) in LOOKED_AT.iter().chain(looked_at) {
+        answers.entry(*call as u32).or_default().extend(when.cases(ALLOWED));
     }
-    let whole = [OWN, OWN_OLD, FILES, FILES_OLD].into_iter().chain(calls.iter().copied());
-    rules.extend(whole.flatten().map(|(_, call)| (*call, Vec::new())));
-    // Seen as missing by the filter below.
-    rules.insert(libc::SYS_clone3, Vec::new());
-    Ok(rules)
+    let whole = |answer| vec![Case { tests: Vec::new(), answer }];
+    let every_role = [OWN, OWN_OLD, FILES, FILES_OLD].into_iter();
+    let allowed = every_role.chain(calls.iter().copied()).flatten();
+    answers.extend(allowed.map(|(_, call)| (*call as u32, whole(ALLOWED))));
+    answers.extend(ATTACKS.iter().map(|(_, call)| (*call as u32, whole(ENDED))));
+    answers.insert(libc::SYS_clone3 as u32, whole(MISSING));
+    answers
 }
 
 /// Every call that is named here, for the table of what each role may do.
@@ -335,27 +325,7 @@ pub(super) const NAMED: &[&[Call]] = &[
     ],
 ];
 
-/// The filters of a role, in the order in which they are set: the most severe answer counts. None where the
-/// architecture is not known to the filter's compiler.
-///
-/// # Errors
-/// If a list is too long for a filter.
-pub(super) fn filters(role: Role) -> Result<Vec<BpfProgram>, Error> {
-    let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else {
-        return Ok(Vec::new());
-    };
-    let filter = |rules, otherwise, then| {
-        let filter = SeccompFilter::new(rules, otherwise, then, architecture);
-        filter.and_then(BpfProgram::try_from).map_err(refused)
-    };
-    let mut attacks: BTreeMap<i64, Vec<SeccompRule>> =
-        ATTACKS.iter().map(|(_, call)| (*call, Vec::new())).collect();
-    attacks.insert(libc::SYS_ioctl, When::Is((1, ATTACKS_ON_TERMINALS)).rules()?);
-    let missing = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    let (allow, errno) = (SeccompAction::Allow, SeccompAction::Errno);
-    Ok(vec![
-        filter(attacks, allow.clone(), SeccompAction::KillProcess)?,
-        filter(missing, allow.clone(), errno(libc::ENOSYS as u32))?,
-        filter(allowed(role)?, errno(libc::EPERM as u32), allow)?,
-    ])
+/// The filter of a role; none where the architecture is not known to [`assembled`].
+pub(super) fn filter(role: Role) -> Option<BpfProgram> {
+    assembled(&answers(role))
 }
