@@ -337,12 +337,13 @@ impl Scanner<'_> {
         }
         let behind: Vec<String> =
             self.lines.ahead().take(HEAD_LIMIT).map(Cow::into_owned).collect();
-        let mended: Vec<[String; 3]> = behind.iter().map(|text| odd::all_mended(text)).collect();
+        let mended: Vec<_> = behind.iter().map(|text| odd::all_mended(text)).collect();
         let text = self.lines.text(line).into_owned();
         let bytes = behind.iter().map(String::len).sum::<usize>() + text.len();
-        self.asked += 3 * mended.len() * bytes + ASKING;
-        for (ahead, number) in (1..=mended.len()).flat_map(|ahead| (0..3).map(move |n| (ahead, n)))
-        {
+        let numbers = odd::NUMBERS.len();
+        self.asked += numbers * mended.len() * bytes + ASKING;
+        let ways = (1..=mended.len()).flat_map(|ahead| (0..numbers).map(move |n| (ahead, n)));
+        for (ahead, number) in ways {
             let behind = mended.iter().take(ahead).map(|texts| texts[number].as_str());
             let head: Vec<&str> = std::iter::once(text.as_str()).chain(behind).collect();
             for format in FORMATS {

@@ -153,7 +153,7 @@ impl FioJson {
             }
         }
         for disk in list("disk_util") {
-            sink.lost("numbers below zero", below_zero(disk));
+            sink.lost(BELOW_ZERO, below_zero(disk));
             if let Some((name, disk)) = disk_of(disk)
                 && let Some(interval) = disk_interval(&disk, self.runtime, sink.device(name))
             {
@@ -192,7 +192,9 @@ impl FioJson {
         if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {
             fact(device, "error", &error.to_string(), sink);
         }
-        let run_ms = job.get("job_runtime").and_then(Value::as_u64);
+        let run = job.get("job_runtime");
+        sink.lost(BELOW_ZERO, run.map_or(0, below_zero));
+        let run_ms = run.and_then(Value::as_u64);
         for (key, op) in [
             ("read", Some(Op::Read)),
             ("write", Some(Op::Write)),
@@ -203,7 +205,7 @@ impl FioJson {
             if let Some(part) = job.get(key)
                 && {
                     // Where there should be a number of I/Os, of bytes or ns, fio prints none below zero.
-                    sink.lost("numbers below zero", below_zero(part));
+                    sink.lost(BELOW_ZERO, below_zero(part));
                     true
                 }
                 && let Some((rates, count)) = direction(part, op, run_ms)
@@ -277,6 +279,9 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
     let direction = Direction { op, ios_per_s, bytes_per_s, runtime, old: false };
     (count > 0 && count <= COUNT_LIMIT).then_some((direction, count))
 }
+
+/// What [`below_zero`] counts.
+const BELOW_ZERO: &str = "numbers below zero";
 
 /// Numbers below zero in a part of a document, which stands for something that fio did not know.
 fn below_zero(value: &Value) -> u64 {

@@ -155,7 +155,18 @@ impl RadosBench {
     fn total(&mut self, line: &str) -> Step {
         let Some((key, value)) = line.split_once(':') else { return Step::Passed };
         let number = decimal(value.trim());
-        match key.trim().trim_end_matches("(s)") {
+        let key = key.trim().trim_end_matches("(s)");
+        let sound = match key {
+            "Total writes made" | "Total reads made" => integer(value.trim()).is_some(),
+            "Average Latency" | "Average latency" | "Max latency" | "Min latency" => {
+                number.is_some_and(|latency| latency >= 0.0)
+            }
+            _ => true,
+        };
+        if !sound {
+            return Step::Skipped(format!("`{}` is not a number", value.trim()));
+        }
+        match key {
             "Total writes made" => (self.op, self.count) = (Some(Op::Write), integer(value.trim())),
             "Total reads made" => (self.op, self.count) = (Some(Op::Read), integer(value.trim())),
             "Average Latency" | "Average latency" => self.mean_s = number,

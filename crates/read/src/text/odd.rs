@@ -20,8 +20,9 @@ const PATIENCE: usize = 8;
 const TEXT: usize = 4096;
 /// Odd places of a line that are tried one by one.
 const PLACES: usize = 6;
-/// What is put in their place: a whole number, and numbers as latencies and times are printed.
-const NUMBERS: [&str; 3] = ["1", "1.00", "1.000000"];
+/// What is put in their place: a whole number, numbers as latencies and times are printed, and one that is whole sectors
+/// and a year.
+pub(crate) const NUMBERS: [&str; 4] = ["1", "1.00", "1.000000", "2048"];
 /// Digits that no number of 64 bits has more of: a counter that ran over, or was printed so.
 const DIGITS: usize = 20;
 /// Numbers of a shape of which the words need not be the same.
@@ -141,8 +142,8 @@ pub(crate) fn is_odd(word: &str) -> bool {
     places(word) == [(0, word.len())]
 }
 
-/// A line with a number in the place of everything odd: a whole one, and as latencies and times are printed.
-pub(crate) fn all_mended(text: &str) -> [String; 3] {
+/// A line with each of [`NUMBERS`] in turn in the place of everything odd.
+pub(crate) fn all_mended(text: &str) -> [String; NUMBERS.len()] {
     let places = places(text);
     NUMBERS.map(|number| with(text, &places, number))
 }
