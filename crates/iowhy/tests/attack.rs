@@ -27,3 +27,12 @@ fn hostile_inputs_and_places_break_nothing() {
     }
     assert!(idle.is_empty(), "not tried in the time there was: {idle:?}");
 }
+
+#[test]
+#[ignore = "long: every number of every sample"]
+fn no_number_of_any_sample_takes_a_record_with_it_unsaid() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
+    let row = attack::unsaid_all(Path::new(samples), Duration::from_secs(3600)).expect("it runs");
+    println!("{} texts, {} failures", row.runs, row.failures.len());
+    assert!(row.failures.is_empty(), "{}", row.failures.join("\n"));
+}

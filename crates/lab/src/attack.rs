@@ -181,6 +181,14 @@ pub fn attack(
     Ok(rows)
 }
 
+/// Makes each number of each sample none in turn, all of them.
+///
+/// # Errors
+/// If a sample cannot be read.
+pub fn unsaid_all(samples: &Path, time: Duration) -> io::Result<AttackRow> {
+    Ok(unsaid::unsaid(&read_samples(samples)?, 0, usize::MAX, time))
+}
+
 impl Field<'_> {
     fn at(&self, name: &str) -> PathBuf {
         self.folder.join(name)
