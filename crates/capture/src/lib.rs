@@ -9,6 +9,8 @@
 //!
 //! **Must never know:** any other crate but model; a clock, a file system, the environment.
 
+#![forbid(unsafe_code)]
+
 mod block;
 mod bytes;
 mod columns;

@@ -31,6 +31,8 @@
 //! **Must never know:** read, live, show; a clock, a file, a format's name beyond what a
 //! [`Source`](iowhy_model::Source) says.
 
+#![forbid(unsafe_code)]
+
 mod analysis;
 mod baseline;
 mod compare;

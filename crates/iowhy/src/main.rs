@@ -4,6 +4,8 @@
 //! command gathers a recording (from files or from this machine), has it judged if it wants to,
 //! and hands a report to one view.
 
+#![forbid(unsafe_code)]
+
 mod arguments;
 mod baselines;
 mod bounds;

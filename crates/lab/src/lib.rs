@@ -13,6 +13,8 @@
 //! - [`weak`] varies captures that earlier versions judged wrongly.
 //! - [`written`] are the scenarios that the tests, the score and the rig share, as data.
 
+#![forbid(unsafe_code)]
+
 pub mod attack;
 pub mod corpus;
 pub mod disk;

@@ -1,5 +1,7 @@
 //! `lab`: simulates disks with a known fault and scores the verdicts on them. Never shipped.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -21,6 +21,8 @@
 //! **Must never know:** any other crate of the project, a clock, a file, the environment, the
 //! network, a thread or a terminal.
 
+#![forbid(unsafe_code)]
+
 mod belief;
 mod cells;
 mod comparison;

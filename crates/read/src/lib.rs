@@ -22,6 +22,8 @@
 //! **Must never know:** live, probe, diagnose, show; a clock, a file system, the environment;
 //! one format never knows another.
 
+#![forbid(unsafe_code)]
+
 mod counters;
 mod drive;
 mod error;

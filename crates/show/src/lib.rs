@@ -3,6 +3,8 @@
 //! **Must never know:** read, live, diagnose; where the report came from; the terminal it is
 //! drawn on beyond its [`Style`].
 
+#![forbid(unsafe_code)]
+
 mod cells;
 pub mod clock;
 mod colour_scale;

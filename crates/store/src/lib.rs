@@ -19,6 +19,8 @@
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 
+#![forbid(unsafe_code)]
+
 mod ages;
 mod baseline;
 mod blocks;

@@ -6,6 +6,8 @@
 //! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 
+#![forbid(unsafe_code)]
+
 pub mod new;
 pub mod results;
 pub mod shipped;
