@@ -35,7 +35,7 @@ pub struct Output {
     pub json: bool,
     /// Everything, not only what matters most: of a verdict, the whole reasoning; twice (`-vv`), how
     /// each confidence was reached
-    #[arg(short, long, visible_alias = "explain", action = ArgAction::Count)]
+    #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
     /// Columns to draw on, instead of the terminal's
     #[arg(long, value_name = "N")]

@@ -91,7 +91,7 @@ fn before_and_after_stand_beside_each_other() {
     std::fs::write(&after, reads(&[4.1, 5.3, 4.7])).unwrap();
     let page = folder.0.join("report.html");
     let made = Command::new(env!("CARGO_BIN_EXE_iowhy"))
-        .args(["report", "--before"])
+        .args(["report", "--against"])
         .args([&before, &after])
         .arg("-o")
         .arg(&page)
@@ -109,7 +109,7 @@ fn before_and_after_stand_beside_each_other() {
     assert!(section.contains("<svg"), "no picture of the state before");
     // A capture that is not there fails, and nothing is written.
     let missing = Command::new(env!("CARGO_BIN_EXE_iowhy"))
-        .args(["report", "--before", "no-such-file"])
+        .args(["report", "--against", "no-such-file"])
         .args([&after, &"-o".into(), &folder.0.join("none.html")])
         .output()
         .unwrap();

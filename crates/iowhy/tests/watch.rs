@@ -66,7 +66,7 @@ fn recorder(mut command: Command, store: &Path, more: &[&str]) -> (ChildGuard, S
     command
         .args(["watch", "--store"])
         .arg(store)
-        .args(["--rate", "100", "--psi", "100"])
+        .args(["--per-hour", "100", "--psi", "100"])
         .args(more);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut recorder = ChildGuard(child.expect("it starts"));

@@ -153,18 +153,10 @@ verdicts! {
     ReportUtilTrap "report.util-trap" Report;
 }
 
-/// Names that verdicts had in version 0.1: scripts and stores of that time hold them.
-const FORMER_NAMES: [(&str, Verdict); 2] = [
-    ("device.comb-other", Verdict::DevicePeriodicDelay),
-    ("load.missed-turn", Verdict::LoadMissedRevolution),
-];
-
 impl Verdict {
-    /// The verdict of this name, present or former, for texts that come from outside.
+    /// The verdict of this name, for texts that come from outside.
     pub fn named(name: &str) -> Option<Verdict> {
-        let present = Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied();
-        let former = || FORMER_NAMES.iter().find(|(was, _)| *was == name).map(|(_, now)| *now);
-        present.or_else(former)
+        Verdict::ALL.iter().find(|verdict| verdict.name() == name).copied()
     }
 
     /// Whom it blames.
@@ -224,7 +216,6 @@ mod tests {
             assert_eq!(Verdict::named(verdict.name()), Some(*verdict));
         }
         assert_eq!(Verdict::named("device."), None);
-        assert_eq!(Verdict::named("load.missed-turn"), Some(Verdict::LoadMissedRevolution));
     }
 
     #[test]

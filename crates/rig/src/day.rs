@@ -180,7 +180,7 @@ impl Recorder {
         // It ends when this program does, however that is (setpriv(1)).
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]).arg(iowhy()?);
-        command.args(["watch", "--rate", "1000", "--judge", judge, "--store"]).arg(store);
+        command.args(["watch", "--per-hour", "1000", "--judge", judge, "--store"]).arg(store);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut recorder = Recorder(child);
         let patience = Instant::now() + Duration::from_secs(30);

@@ -43,7 +43,7 @@ fn iowhy() -> Command {
 
 fn recorder(store: &Folder, more: &[&str]) -> Child {
     let mut command = iowhy();
-    command.args(["watch", "--store"]).arg(&store.0).args(["--rate", "100"]).args(more);
+    command.args(["watch", "--store"]).arg(&store.0).args(["--per-hour", "100"]).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 

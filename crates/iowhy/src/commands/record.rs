@@ -73,7 +73,7 @@ struct Record {
     #[arg(long, value_name = "SIZE|TIME", value_parser = rotation)]
     rotate: Option<Rotation>,
     /// Remove the oldest of more than so many files
-    #[arg(long, alias = "keep", value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
     keep_files: Option<u32>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]

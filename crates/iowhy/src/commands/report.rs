@@ -51,7 +51,7 @@ struct ReportCommand {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// A capture of the state before a change (may be given several times): what differs is a section
-    #[arg(long, alias = "before", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
     /// The spindle speed of the disk in revolutions per minute, if you know it
     #[arg(long, value_name = "RPM", value_parser = why::spindle_speed)]

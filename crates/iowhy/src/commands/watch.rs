@@ -67,10 +67,10 @@ struct WatchCommand {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Remove what is older: `36h`, `7d`, `2w`
-    #[arg(long, alias = "keep", value_name = "TIME", default_value = "7d", value_parser = long_duration)]
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = long_duration)]
     keep_for: Duration,
     /// Keep no more bytes than these
-    #[arg(long, alias = "size", value_name = "SIZE", default_value = "1G", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     store_size: u64,
     /// How much of the past is kept in memory, I/O by I/O
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
@@ -89,7 +89,7 @@ struct WatchCommand {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     judge: Nanos,
     /// Incidents an hour at most
-    #[arg(long, alias = "rate", value_name = "N", default_value = "30")]
+    #[arg(long, value_name = "N", default_value = "30")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     per_hour: u32,
     /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
