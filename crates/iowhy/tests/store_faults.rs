@@ -71,7 +71,7 @@ struct Recorder {
 impl Recorder {
     fn start(store: &Path, disk: &Loop, more: &[&str]) -> Recorder {
         let mut command = iowhy();
-        command.args(["watch", "--rate", "100", "--psi", "100", "--device", &disk.name]);
+        command.args(["watch", "--per-hour", "100", "--psi", "100", "--device", &disk.name]);
         command.arg("--store").arg(store).args(more);
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("iowhy");
@@ -354,18 +354,23 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
     let store = folder.path.join("store");
     let disk = Loop::beside_others(16);
     let load = load(&disk);
-    let mut kept = BTreeSet::new();
+    let (mut kept, mut taken) = (BTreeSet::new(), 0);
     for turn in 0..times {
         let before = if store.exists() { ios(&store) } else { 0 };
         let mut recorder = Recorder::start(&store, &disk, &["--listen", "127.0.0.1:0"]);
         let port = recorder.port();
         // What the recorder has counted at the end of each of its seconds, however late it comes to them.
         let mut seconds: Vec<u64> = Vec::new();
+        // What it said, when it counted its last second, that the disk had taken, bytes.
+        let mut written = 0;
         let mut look = || {
             let text = get(port, "/metrics").1;
-            let lines = text.lines().filter(|line| line.starts_with("iowhy_ios_total{"));
-            let counts = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
-            let counted = counts.sum();
+            let sum = |of: &str| -> u64 {
+                let lines = text.lines().filter(|line| line.starts_with(of));
+                lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+            };
+            let counted = sum("iowhy_ios_total{");
+            written = sum("iowhy_store_written_bytes_total ");
             if counted > seconds.last().copied().unwrap_or(0) {
                 seconds.push(counted);
             }
@@ -386,8 +391,14 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
         // The second that was about to be written.
         let [.., last_but_one, last] = seconds[..] else { panic!("{seconds:?}") };
         println!("turn {turn}: counted {last_but_one}, then {last}; {stored} are stored");
-        assert!(stored >= last_but_one, "turn {turn}: {seconds:?}, {stored} are stored");
+        // A file that is made on a busy disk may take longer than a second: then nothing was written yet, and it said so.
+        taken += u64::from(written > 0);
+        assert!(
+            stored >= last_but_one || written == 0,
+            "turn {turn}: {seconds:?}, {stored} are stored, {written} B are said to be"
+        );
     }
+    assert!(taken * 2 > times, "of {times} recorders {taken} wrote anything within two seconds");
     drop(load);
     let hist = iowhy().args(["hist", "--store"]).arg(&store).output().expect("iowhy hist");
     let said = String::from_utf8_lossy(&hist.stderr).into_owned();

@@ -91,6 +91,8 @@ pub struct Store {
     lock: Option<File>,
     /// Empty in a store that is only read.
     ages: Ages,
+    /// They changed since they were written down.
+    aged: bool,
 }
 
 impl Store {
@@ -110,7 +112,7 @@ impl Store {
             let what = "its mark is that of another version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
-        Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default() })
+        Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default(), aged: false })
     }
 
     /// Opens one to write, made if the folder is empty or not there.
@@ -171,7 +173,7 @@ impl Store {
         &self.folder
     }
 
-    /// Makes a new segment that begins now, `ran_s` seconds after the recorder did.
+    /// Makes a new segment that begins now, `ran_s` seconds after the recorder did. See [`Store::keep_ages`].
     ///
     /// # Errors
     /// If none can be made.
@@ -188,7 +190,8 @@ impl Store {
         Ok(segment)
     }
 
-    /// Makes the file for the I/Os of an incident; its name without the ending is the incident's.
+    /// Makes the file for the I/Os of an incident; its name without the ending is the incident's. See
+    /// [`Store::keep_ages`].
     ///
     /// # Errors
     /// If it cannot be made.
@@ -198,7 +201,7 @@ impl Store {
         Ok(made)
     }
 
-    /// Writes what was made of an incident: whole, or not at all.
+    /// Writes what was made of an incident: whole, or not at all. See [`Store::keep_ages`].
     ///
     /// # Errors
     /// If it cannot be written.
@@ -208,15 +211,18 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down after how much recorded time a file began.
+    /// A file began after so much recorded time.
     fn began(&mut self, name: &str, ran_s: i64) {
         self.ages.began(name, ran_s);
-        self.keep_ages();
+        self.aged = true;
     }
 
-    /// Ages that cannot be written cost nothing now: what it lacks is estimated. It is not forced to the disk.
-    fn keep_ages(&self) {
-        let _ = self.renewed(Path::new(AGES), self.ages.text().as_bytes(), false);
+    /// Writes down after how much recorded time files began, if any did since. It is not forced to the disk; what
+    /// cannot be written costs nothing now, for what the file lacks is estimated.
+    pub fn keep_ages(&mut self) {
+        if std::mem::take(&mut self.aged) {
+            let _ = self.renewed(Path::new(AGES), self.ages.text().as_bytes(), false);
+        }
     }
 
     /// Writes a file of the store anew, and forces it to the disk: whole, or not at all.
@@ -405,6 +411,7 @@ impl Store {
         let kept: HashSet<String> =
             segments.chain(self.incidents()?.into_iter().map(|one| one.id)).collect();
         self.ages.retain(&kept);
+        self.aged = true;
         self.keep_ages();
         Ok(tended)
     }

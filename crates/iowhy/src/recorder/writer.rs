@@ -107,12 +107,13 @@ impl Queue {
     /// Hands something over, or gives it up.
     pub fn push(&self, what: Write) {
         let (bytes, second) = (what.bytes(), matches!(what, Write::Second(..)));
-        let full = self.written.waiting.load(Relaxed) + bytes > WAITING_BYTES && bytes > 0;
+        // Counted before the writer can have it and count it off again.
+        let waiting = self.written.waiting.fetch_add(bytes, Relaxed) + bytes;
+        let full = waiting > WAITING_BYTES && bytes > 0;
         if full || self.sender.try_send(what).is_err() {
+            self.written.waiting.fetch_sub(bytes, Relaxed);
             self.written.given_up.fetch_add(1, Relaxed);
             self.written.lost_seconds.fetch_add(second.into(), Relaxed);
-        } else {
-            self.written.waiting.fetch_add(bytes, Relaxed);
         }
     }
 }
@@ -239,7 +240,14 @@ impl Writer {
         self.tend();
     }
 
+    /// What was recorded comes first, then after how much time: that can be estimated.
     fn write(&mut self, what: &Write) -> io::Result<()> {
+        self.put(what)?;
+        self.store.keep_ages();
+        Ok(())
+    }
+
+    fn put(&mut self, what: &Write) -> io::Result<()> {
         match what {
             Write::Second(blocks, at) => self.second(blocks, *at),
             Write::NextSegment => {
