@@ -15,7 +15,9 @@
 //! Within a busy period at least five requests are issued in less than a tenth of the time it
 //! takes to drain them, latency grows by the time that passes (slope 0.8 to 1.2), completions are
 //! evenly spaced (variation below one half), and the spacing itself is what a healthy device needs
-//! (at most 2.5 healthy service times).
+//! (at most 2.5 healthy service times). Between batches the device rests: over all the time it completes at less
+//! than 0.8 of that pace, and for a fifth of the time less than half a batch is in flight. One whose queue is refilled
+//! as it drains has no pause into which the requests could be spread, and is saturated.
 //!
 //! ## Wrong if
 //! The spacing is slow itself: then a slow disk stands behind the burst.
@@ -65,6 +67,12 @@ const HOLDS: f64 = 0.2;
 const SLOPE: (f64, f64) = (0.8, 1.2);
 const VARIATION: f64 = 0.5;
 const SPACING: f64 = 2.5;
+/// Share of the pace within batches that the device keeps over all the time, beyond which they cannot be spread
+/// (choice: what a queue of random arrivals waits for four services at, M/M/1).
+const NO_ROOM: f64 = 0.8;
+/// Share of the time with less than half a batch in flight, below which the queue is refilled as it drains (choice: as
+/// much as that leaves).
+const RESTS: f64 = 0.2;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;
 /// Time lost below which nobody complains (docs/METHOD.md, 10 Rules).
@@ -82,8 +90,12 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     // The slowest class in question decides: a burst on a disk is not blamed on flash.
     let healthy_pace = spacing_ms <= SPACING * s0_ms.max(trace.s0.slowest_ms());
     let matters = trace.lost_ns() / trace.span_ns() > MATTERS;
-    if !steady || !healthy_pace || ramps.requests < REQUESTS || ramps.lost_share < HOLDS || !matters
-    {
+    let pace = ramps.spacing_ns * trace.spans.len() as f64 / trace.span_ns();
+    let batch = ramps.requests as f64 / ramps.count.max(1) as f64;
+    let rest = ramp::rest_share(&trace.spans, batch / 2.0);
+    let rests = pace < NO_ROOM && rest > RESTS;
+    let heavy = ramps.requests >= REQUESTS && ramps.lost_share >= HOLDS && matters;
+    if !steady || !healthy_pace || !rests || !heavy {
         return None;
     }
     let source = analysis.source(trace.listing);
@@ -94,7 +106,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
          last of each waits for all before it",
         phrase::disk(&trace.disk),
         ramps.count,
-        phrase::digits(n as f64 / ramps.count.max(1) as f64),
+        phrase::digits(batch),
         phrase::ms(spacing_ms)
     );
     finding.evidence = vec![
@@ -114,6 +126,20 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
                 source,
             ),
             Bound::Below(VARIATION),
+        ),
+        held(
+            computed(
+                "pace over all the time, of the pace in batches",
+                pace,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Below(NO_ROOM),
+        ),
+        held(
+            computed("time with less than half a batch in flight", rest, Unit::Share, n, source),
+            Bound::Above(RESTS),
         ),
         held(
             computed(

@@ -69,6 +69,25 @@ pub fn ramps(spans: &[ServiceSpan], s0_ns: f64) -> Option<Ramps> {
     })
 }
 
+/// Share of the time, from the first start to the last completion, with fewer in flight than so many.
+pub fn rest_share(spans: &[ServiceSpan], fewer_than: f64) -> f64 {
+    let starts = spans.iter().map(|span| (span.started_ns(), 1));
+    let mut changes: Vec<(i64, i64)> =
+        starts.chain(spans.iter().map(|span| (span.completed_ns, -1))).collect();
+    changes.sort_unstable();
+    let (mut in_flight, mut rest_ns, mut all_ns) = (0_i64, 0.0, 0.0);
+    for two in changes.windows(2) {
+        let [(from, change), (to, _)] = two else { continue };
+        in_flight += change;
+        let length = to.saturating_sub(*from) as f64;
+        all_ns += length;
+        if (in_flight as f64) < fewer_than {
+            rest_ns += length;
+        }
+    }
+    if all_ns > 0.0 { rest_ns / all_ns } else { 0.0 }
+}
+
 /// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some
 /// more of a large batch at once, and a log that begins at issue sees the rest come as places get
 /// free. A load that never lets the device rest has one period, which is no batch.
@@ -177,6 +196,16 @@ mod tests {
         assert!((found.slope - 1.0).abs() < 0.01, "{found:?}");
         assert!((found.spacing_ns - 5e6).abs() < 1e4 && found.spacing_cv < 0.01, "{found:?}");
         assert!((found.lost_share - 1.0).abs() < 1e-9, "{found:?}");
+        // Three pauses of 0.9 s, and the second half of four batches of 0.1 s.
+        assert!((rest_share(&batches(), 10.0) - 2.9 / 3.1).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_queue_that_is_refilled_never_rests() {
+        // 32 in flight, eight new ones whenever eight are done.
+        let refilled: Vec<ServiceSpan> =
+            (0..4000).map(|k| span((k / 8 - 4) * 800, (k / 8) * 800 + k % 8 * 100)).collect();
+        assert!(rest_share(&refilled, 4.0) < 0.05, "{}", rest_share(&refilled, 4.0));
     }
 
     #[test]
