@@ -1,6 +1,7 @@
 //! What findings are built from: candidates of a fault, groups of peers, runs of load generators,
 //! freezes, forecasts. Detectors share these; none of them states a verdict by itself.
 
+pub mod adapters;
 pub mod arrays;
 pub mod builder;
 pub mod candidates;

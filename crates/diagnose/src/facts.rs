@@ -104,6 +104,11 @@ impl<'a> Facts<'a> {
         About { facts: self, input, disk }
     }
 
+    /// All complaints.
+    pub fn log(&self) -> impl Iterator<Item = &LogLine<'a>> {
+        self.log.iter()
+    }
+
     /// Complaints about a port or controller whose disk nobody names.
     pub fn nameless(&self) -> impl Iterator<Item = &LogLine<'a>> {
         self.log.iter().filter(|line| line.disk.is_none() && line.reading.fact.device.is_some())
@@ -130,6 +135,14 @@ impl<'a> Facts<'a> {
                 && line.disk.as_deref().is_none_or(|meant| meant == disk)
                 && self.reaches(&line.reading, input)
         })
+    }
+
+    /// Under which hypervisor the machine runs that wrote these lines, if its log says so.
+    pub fn hypervisor(&self, lines: &[&LogLine]) -> Option<FactReading<'a>> {
+        let of_log = |reading: &&FactReading| {
+            lines.iter().any(|line| line.reading.listing == reading.listing)
+        };
+        self.machine.get(&key::HOST_HYPERVISOR)?.iter().rfind(of_log).copied()
     }
 
     /// The time of the last line of the kernel's log in a listing, on its own clock.
@@ -200,14 +213,36 @@ impl<'s, 'a> About<'s, 'a> {
         Some((reading.number()?, reading))
     }
 
-    /// How far a counter rose between its first and last reading; `None` below two readings.
+    /// How far a counter rose between its first and last reading in one format; `None` below two
+    /// readings. What two tools,
+    /// or two forms of one, print of a drive are two views and not two looks: they count in ways
+    /// of their own.
     pub fn rise(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
+        let format = |reading: &FactReading| {
+            self.facts.recording.listings[reading.listing].source.format.as_str()
+        };
         let readings: Vec<(f64, FactReading)> =
             self.all(key).filter_map(|reading| Some((reading.number()?, reading))).collect();
-        match readings.as_slice() {
-            [(first, _), .., (last, reading)] => Some((last - first, *reading)),
-            _ => None,
-        }
+        readings.iter().enumerate().rev().find_map(|(place, (last, reading))| {
+            let earlier = readings.get(..place).unwrap_or_default();
+            let (first, _) = earlier.iter().find(|(_, other)| format(other) == format(reading))?;
+            Some((last - first, *reading))
+        })
+    }
+
+    /// The array or pool that it is a member of, and what states it.
+    pub fn array(self) -> Option<(&'a str, FactReading<'a>)> {
+        let recording = self.facts.recording;
+        self.facts.by_disk.values().flatten().find_map(|(key, readings)| {
+            let lists = |reading: &&FactReading| {
+                let members = reading.fact.value.words().unwrap_or_default();
+                members.iter().any(|name| is_disk_or_its_part(&disk_names::disk(name), self.disk))
+            };
+            let of = (*key == key::DEVICE_SLAVES).then_some(readings)?;
+            let reading =
+                of.iter().filter(|reading| self.facts.reaches(reading, self.input)).find(lists)?;
+            Some((recording.device_of(reading.fact.device?).name.as_str(), *reading))
+        })
     }
 
     /// A fact about the machine, such as `pressure.io.some.avg10` or `vmstat.st.mean`: the last
@@ -396,6 +431,10 @@ fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
 /// Whether `name` is a port of a host adapter, whose disk has to be found out.
 fn is_port(name: &str) -> bool {
     ["ata", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
+}
+
+fn is_disk_or_its_part(name: &str, disk: &str) -> bool {
+    name == disk || is_partition(name, disk)
 }
 
 /// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.

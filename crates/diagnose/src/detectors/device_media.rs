@@ -19,7 +19,10 @@
 //! controller's count, or a controller that has given it up and does not say why; its own failed
 //! SMART check, or less spare than its own threshold; its NVMe warning that its media are unreliable, unless its
 //! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
-//! between two records; places that a scan (badblocks, ddrescue) could not read; or one 1-MiB range that was slow, more than ten medians, at each of two or
+//! between two records; places that a scan (badblocks, ddrescue) could not read; a pre-fail
+//! attribute that is FAILING_NOW or a
+//! hundred grown defects (suspected only); or one 1-MiB range that was slow, more than ten
+//! medians, at each of two or
 //! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
 //! suspicion. Of a machine that is watched, lines of the log that are ten minutes older than the watch are a
 //! remark: what was slow meanwhile is not explained by them.
@@ -112,6 +115,15 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
+/// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
+/// worth, nats: drives that
+/// are well have some (docs/METHOD.md, 17 Faults; both are choices). With the prior 0.38.
+const MANY_DEFECTS: f64 = 100.0;
+const DEFECTS: f64 = 0.9;
+/// What it is worth that an attribute whose threshold predicts a failure is below it, while the
+/// drive passes its check as a
+/// whole: with the prior 0.57.
+const PREFAIL_NOW: f64 = 1.7;
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
 /// Errors of a member from which on they are no single event (a choice).
@@ -476,6 +488,30 @@ fn from_own_word(
 ) -> f64 {
     let about = candidate.about();
     let mut most: f64 = 0.0;
+    if let Some(reading) = about.last(key::SMART_PREFAIL_NOW) {
+        let failing = reading.fact.value.words().unwrap_or_default();
+        let what = format!("pre-fail attributes that are FAILING_NOW ({})", failing.join(", "));
+        let n = failing.len() as f64;
+        builder.fact(analysis, &reading, &what, (n, Unit::Count), Some(Bound::Above(0.0)));
+        builder.words.push(format!(
+            "SMART attribute {} is FAILING_NOW, which predicts a failure within a day",
+            failing.join(", ")
+        ));
+        most = most.max(PREFAIL_NOW);
+    }
+    let defects = about.number(key::SMART_GROWN_DEFECTS).filter(|(n, _)| *n >= MANY_DEFECTS);
+    if let Some((defects, reading)) = defects {
+        let what = "grown defects, and no two looks to tell whether they grow";
+        let above = Some(Bound::Above(MANY_DEFECTS - 1.0));
+        builder.fact(analysis, &reading, what, (defects, Unit::Count), above);
+        builder.words.push(phrase::count(defects, "grown defect(s)"));
+        if let Some((again, reading)) = about.number(key::SMART_REREAD).filter(|(n, _)| *n > 0.0) {
+            let what = "reads that it corrected by reading again";
+            builder.fact(analysis, &reading, what, (again, Unit::Count), None);
+            builder.words.push(phrase::count(again, "read(s) that it had to read again"));
+        }
+        most = most.max(DEFECTS);
+    }
     if let Some((passed, reading)) = about.number(key::SMART_PASSED)
         && passed <= 0.0
     {

@@ -17,7 +17,14 @@
 //! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
 //! more beside none on a drive of the same model where no latency was measured;
 //! requests that failed with ENOLINK; transport errors that illumos counts (suspected only); reads, writes and flushes of one member that failed alike. A link
-//! slower than its limit supports it.
+//! slower than its limit supports it. Three disks of one adapter that stop answering within a
+//! minute are the adapter's. Suspected
+//! only: errors that a PCIe link corrected, if a storage driver owns the function, by their rate;
+//! a link that woke without a
+//! corrupted frame while commands failed; an NVMe controller that is lost though it is ready; a
+//! fibre that went down; a member
+//! that its pool lost. An NVMe controller that reports that it has failed, or that of a guest, is
+//! `device.stall`.
 //!
 //! ## Wrong if
 //! The CRC count is old and stands still. Resets follow a medium error or a plug that was pulled, or
@@ -27,12 +34,13 @@
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, Unit, Verdict,
-    key,
+    Bound, Clause, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, STANDS, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::adapters;
 use crate::evidence::arrays;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
@@ -78,6 +86,9 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::PHY.of("loss_of_dword_sync_count"), "loss(es) of synchronisation of the SAS phy"),
     (key::PHY.of("phy_reset_problem_count"), "failed reset(s) of the SAS phy"),
 ];
+/// States in which a pool does not use a member, whoever is at fault (zpoolconcepts(7)); OFFLINE
+/// was said by somebody.
+const NOT_USED: [&str; 3] = ["faulted", "unavail", "removed"];
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
@@ -94,6 +105,31 @@ const NEVER_BACK: f64 = 1.5;
 const MANY_FAILED: f64 = 10.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
+/// Errors of a PCIe link that the hardware corrected cost microseconds each: they are a suspicion,
+/// fainter while they are
+/// fewer than the kernel's own limit for printing them, 10 in 5 s (drivers/pci/pcie/aer.c); with
+/// the prior 0.29 and 0.55.
+const CORRECTED: f64 = 0.5;
+const CORRECTED_OFTEN: f64 = 1.6;
+const OFTEN_PER_S: f64 = 2.0;
+const OFTEN: usize = 10;
+/// A link that went and came back and corrupted no frame, beside commands that it cost; a
+/// controller that was lost though
+/// it reports that it is ready; the link of a host adapter to its network that went down: with the
+/// prior below an
+/// accusation (choices).
+const WOKE: f64 = 1.5;
+const UNRESPONSIVE: f64 = 1.4;
+const LINK_DOWN: f64 = 1.2;
+/// Disks of one adapter from which on, and the time, s, within which, commands that got no answer
+/// are the adapter's and not
+/// theirs (a choice: two disks may share a fault by chance).
+const SHARE_ADAPTER: usize = 3;
+const SHARE_S: f64 = 60.0;
+/// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
+/// died; with the prior below
+/// an accusation.
+const MEMBER_GONE: f64 = 1.6;
 /// Lines older than this against the log's last line say little of now, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
@@ -110,7 +146,45 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
     findings.extend(nameless_ports(analysis));
     findings.extend(shared_by_members(analysis));
+    findings.extend(shared_by_disks(analysis));
     findings
+}
+
+/// Adapters several of whose disks did not answer within a minute: what they share is at fault
+/// before each of them is.
+fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
+    let found = adapters::not_answering(analysis, SHARE_ADAPTER, SHARE_S).into_iter().map(|adapter| {
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(0.0));
+        let what = "commands that got no answer on disks of one adapter, in the kernel's log";
+        builder.log_lines(analysis, what, &adapter.lines, above);
+        builder.clauses = vec![Clause::fixed(what, WAS_RESET)];
+        let listings = builder.listings.clone();
+        let mut finding = accusation(adapter.devices[0], listings, &builder);
+        finding.subject.device = None;
+        finding.subject.devices = adapter.devices.iter().copied().chain(adapter.controller).collect();
+        let name = match adapter.controller {
+            Some(device) => analysis.recording.device_of(device).name.clone(),
+            None => format!("host adapter {}", adapter.number),
+        };
+        finding.sentence = format!(
+            "{} disks of {name} stopped answering within {}: what they share (adapter, cable, \
+             expander, backplane, \
+             power) has errors, not so many disks at once",
+            adapter.disks,
+            phrase::ms(adapter.seconds * 1e3)
+        );
+        finding.next_step = lines(&[
+            "which of them share a cable, a backplane or an expander? `lsscsi -t`, `ls -l \
+             /dev/disk/by-path`",
+            "firmware and driver of the adapter, its temperature, its seat; `dmesg | grep -e mpt \
+             -e reset`",
+            "reseat or swap the cable between adapter and backplane; do the lines stop?",
+        ]);
+        finding.evidence = builder.evidence;
+        finding
+    });
+    found.collect()
 }
 
 /// Arrays of which half the members count errors: what they hang on is at fault before each of them is.
@@ -129,7 +203,8 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
              power, a firmware) has errors, not so many disks at once",
             array.name
         );
-        finding.next_step = next_step(array.failing.first().map_or("DISK", String::as_str));
+        let first = array.failing.first().map_or("DISK", String::as_str);
+        finding.next_step = next_step(first, Way::of(first, &[]), false);
         finding.next_step.insert(
             0,
             "which of them share a cable, a backplane or an adapter? `lsscsi -t`, `ls -l /dev/disk/by-path`; \
@@ -158,6 +233,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         Clause::fixed("link counters", from_link_counters(analysis, candidate, &mut builder)),
         Clause::fixed("paths of multipath", from_paths(analysis, candidate, &mut builder)),
     ];
+    let gone = from_pool(analysis, candidate, &mut builder);
+    clauses.push(Clause::fixed("member that its pool lost", gone));
     if clauses.iter().all(|clause| clause.nats <= 0.0) {
         return None;
     }
@@ -165,16 +242,19 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
-    finding.sentence = format!(
-        "the path to {disk} ({}) has errors, not the disk itself: {}",
-        if disk_names::is_nvme(disk) {
-            "slot, link, bridge or driver"
-        } else {
-            "cable, link, port or adapter"
-        },
-        phrase::list(&builder.words)
-    );
-    finding.next_step = next_step(disk);
+    let way = Way::of(disk, &reading);
+    let words = phrase::list(&builder.words);
+    let is_open = finding.confidence() < STANDS;
+    finding.sentence = match () {
+        () if gone > 0.0 => words,
+        () if is_open => {
+            format!("the path to {disk} ({}) may have errors: {words}", way.parts())
+        }
+        () => {
+            format!("the path to {disk} ({}) has errors, not the disk itself: {words}", way.parts())
+        }
+    };
+    finding.next_step = next_step(disk, way, is_awake(&reading));
     finding.evidence = builder.evidence;
     Some(finding)
 }
@@ -191,22 +271,84 @@ fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder)
     finding
 }
 
-fn next_step(disk: &str) -> Vec<String> {
-    if disk_names::is_nvme(disk) {
-        return vec![
-            "reseat the drive, or move it to another slot; do the lines stop?".to_string(),
-            "power states and link power management off, for a trial: kernel parameters \
-             `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`"
-                .to_string(),
-            format!(
-                "`lspci -vv` (LnkSta against LnkCap, AER), and `nvme smart-log /dev/{disk}` now and tomorrow"
-            ),
-            "another kernel: time-outs and lost interrupts come from drivers and bridges, too"
-                .to_string(),
-        ];
+/// What lies between host and disk.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Cable,
+    Pcie,
+    Usb,
+    Fibre,
+}
+
+impl Way {
+    fn of(disk: &str, reading: &[&LogLine]) -> Way {
+        let says = |what| reading.iter().any(|line| line.message.complaint == Some(what));
+        match () {
+            () if disk_names::is_nvme(disk)
+                || disk_names::is_pci_function(disk) && !says(PathComplaint::LinkDown) =>
+            {
+                Way::Pcie
+            }
+            () if says(PathComplaint::UsbReset) => Way::Usb,
+            () if says(PathComplaint::LinkDown) => Way::Fibre,
+            () => Way::Cable,
+        }
     }
+
+    fn parts(self) -> &'static str {
+        match self {
+            Way::Cable => "cable, link, port or adapter",
+            Way::Pcie => "slot, link, bridge or driver",
+            Way::Usb => "USB bridge, cable, port or hub",
+            Way::Fibre => "fibre, transceiver, switch or adapter",
+        }
+    }
+}
+
+/// Whether the link went and came back and corrupted no frame.
+fn is_awake(reading: &[&LogLine]) -> bool {
+    let corrupt = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Corruption);
+    reading.iter().any(|line| line.kind == MessageKind::Phy)
+        && !reading.iter().any(|line| corrupt(line))
+}
+
+fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
     let node = phrase::node(disk);
-    vec![
+    let mut steps = match way {
+        Way::Pcie => {
+            let health = match disk_names::is_nvme(disk) {
+                true => format!(", and `nvme smart-log /dev/{disk}` now and tomorrow"),
+                false => String::new(),
+            };
+            return vec![
+                "reseat the drive, or move it to another slot; do the lines stop?".to_string(),
+                "power states and link power management off, for a trial: kernel parameters \
+                 `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`"
+                    .to_string(),
+                format!("`lspci -vv` (LnkSta against LnkCap, AER){health}"),
+                "another kernel: time-outs and lost interrupts come from drivers and bridges, too"
+                    .to_string(),
+            ];
+        }
+        Way::Usb => {
+            return lines(&[
+                "UAS off for this bridge: `lsusb` gives its ID, then kernel parameter \
+                 `usb-storage.quirks=VID:PID:u`",
+                "another cable, another port without a hub, or power of its own; do the resets \
+                 stop?",
+                "firmware of the bridge, or another enclosure",
+            ]);
+        }
+        Way::Fibre => {
+            return lines(&[
+                "`cat /sys/class/fc_host/host*/port_state \
+                 /sys/class/fc_host/host*/statistics/link_failure_count`",
+                "log and error counters of the switch port; transceiver and fibre: light levels, \
+                 seat, another port",
+                "`multipath -ll`: do other paths carry the I/O meanwhile?",
+            ]);
+        }
+        Way::Cable => vec![
         "reseat or swap the cable, then the port; do the lines stop?".to_string(),
         "link power management off: `echo max_performance | tee \
          /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
@@ -215,7 +357,13 @@ fn next_step(disk: &str) -> Vec<String> {
         "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe that falls \
          asleep: `nvme_core.default_ps_max_latency_us=0`"
             .to_string(),
-    ]
+        ],
+    };
+    if is_awake {
+        // Power management before the cable.
+        steps.swap(0, 1);
+    }
+    steps
 }
 
 /// Ports whose disk nobody names: the port itself is accused.
@@ -229,11 +377,15 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
         }
         let port = &analysis.recording.device_of(device).name;
         let mut finding = accusation(device, builder.listings.clone(), &builder);
+        let way = Way::of(port, &reading);
+        let has = if finding.confidence() < STANDS { "may have" } else { "has" };
         finding.sentence = format!(
-            "the path behind {port} (cable, link, port or adapter) has errors, whichever disk is attached: {}",
+            "the path behind {port} ({}) {has} errors, whichever disk is attached: {}",
+            way.parts(),
             phrase::list(&builder.words)
         );
-        finding.next_step = next_step("DISK");
+        let disk = if way == Way::Pcie { port } else { "DISK" };
+        finding.next_step = next_step(disk, way, is_awake(&reading));
         finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
         finding.evidence = builder.evidence;
         Some(finding)
@@ -255,24 +407,53 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
             .is_some_and(|at| media.iter().any(|error| (at - error).abs() < COLLATERAL_S))
     };
     let links = of(MessageKind::Link);
-    let corrupt: Vec<&LogLine> =
-        links.iter().filter(|l| is(l, PathComplaint::Corruption)).copied().collect();
+    let corrupt: Vec<&LogLine> = with(&links, PathComplaint::Corruption);
+    let corrected: Vec<&LogLine> = with(&links, PathComplaint::Corrected);
+    let down: Vec<&LogLine> = with(&links, PathComplaint::LinkDown);
+    let named = [PathComplaint::Corruption, PathComplaint::Corrected, PathComplaint::LinkDown];
     let resets: Vec<&LogLine> = links
         .iter()
-        .filter(|l| !is(l, PathComplaint::Corruption) && !follows(l))
+        .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l))
         .copied()
         .collect();
+    // What a guest sees of an NVMe drive is its host: there is no slot and no bridge
+    // (`device.stall`).
+    let is_guest = analysis.facts.hypervisor(reading).is_some();
     let controllers = of(MessageKind::Controller);
-    let polled = |line: &&&LogLine| is(line, PathComplaint::LostInterrupt);
-    let unheard: Vec<&LogLine> = controllers.iter().filter(polled).copied().collect();
-    let lost: Vec<&LogLine> =
-        controllers.iter().filter(|l| is(l, PathComplaint::Reset)).copied().collect();
-    let rest = controllers.iter().filter(|l| !is(l, PathComplaint::Reset) && !polled(l));
+    let controllers = if is_guest { Vec::new() } else { controllers };
+    let unheard: Vec<&LogLine> = with(&controllers, PathComplaint::LostInterrupt);
+    let unresponsive: Vec<&LogLine> = with(&controllers, PathComplaint::Unresponsive);
+    let was_reset =
+        |line: &&&LogLine| is(line, PathComplaint::Reset) || is(line, PathComplaint::UsbReset);
+    let lost: Vec<&LogLine> = controllers.iter().filter(was_reset).copied().collect();
+    let other = [PathComplaint::LostInterrupt, PathComplaint::Unresponsive, PathComplaint::Fatal];
+    let rest =
+        controllers.iter().filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
     let aborted: Vec<&LogLine> = rest.copied().collect();
     let gone = of(MessageKind::Offline);
     let wakes = of(MessageKind::Phy);
+    let cost = [MessageKind::Command, MessageKind::Timeout, MessageKind::IoError];
+    let hurt = reading.iter().any(|line| cost.contains(&line.kind));
+    let woke: &[&LogLine] = if hurt && corrupt.is_empty() { &wakes } else { &[] };
     let mut most: f64 = 0.0;
-    let kinds: [(&[&LogLine], &str, f64); 6] = [
+    let kinds: [(&[&LogLine], &str, f64); 10] = [
+        (
+            woke,
+            "time(s) the link went down or woke up without a corrupted frame, in the kernel's \
+             log, while commands failed",
+            WOKE,
+        ),
+        (
+            &corrected,
+            "error(s) that the hardware of the PCIe link corrected, in the kernel's log",
+            if is_often(&corrected) { CORRECTED_OFTEN } else { CORRECTED },
+        ),
+        (
+            &unresponsive,
+            "time(s) a controller that reports that it is ready did not answer",
+            UNRESPONSIVE,
+        ),
+        (&down, "time(s) the adapter lost its link, in the kernel's log", LINK_DOWN),
         (&unheard, "completion(s) whose interrupt was lost, in the kernel's log", WAS_RESET),
         (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
         (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
@@ -294,7 +475,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         builder.words.push(format!("{counted} (`{}`)", short(&first.message.text)));
         most = most.max(nats);
     }
-    if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0) {
+    if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0 && !hurt) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
         builder.log_lines(analysis, what, &wakes, None);
         builder.words.push(format!(
@@ -303,6 +484,53 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ));
     }
     most
+}
+
+/// Those of the lines that say this of the way to a disk.
+fn with<'s, 'a>(lines: &[&'s LogLine<'a>], what: PathComplaint) -> Vec<&'s LogLine<'a>> {
+    lines.iter().filter(|line| line.message.complaint == Some(what)).copied().collect()
+}
+
+/// Whether so many corrected errors came so fast that their cost adds up.
+fn is_often(lines: &[&LogLine]) -> bool {
+    let times = || lines.iter().filter_map(|line| line.message.at_s);
+    let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
+    lines.len() >= OFTEN && (lines.len() - 1) as f64 > OFTEN_PER_S * (last - first)
+}
+
+/// A member that its pool cannot open, no longer sees or gave up, however it came about: the pool
+/// is named first.
+fn from_pool(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
+    let state = about.last(key::MEMBER_STATE).filter(|state| NOT_USED.contains(&state.text()));
+    let Some((state, (pool, _))) = state.zip(about.array()) else { return 0.0 };
+    // Whose reads alone failed has a surface that cannot be read (`device.media`).
+    let count = |kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n);
+    let (reads, writes) = (count("read"), count("write"));
+    if reads > 0.0 && writes + count("checksum") <= 0.0 {
+        return 0.0;
+    }
+    let what = format!("member state: `{}`", state.text());
+    builder.fact(analysis, &state, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+    let counted = match reads + writes > 0.0 {
+        true => format!(
+            " after {} and {} failed",
+            phrase::count(reads, "read(s)"),
+            phrase::count(writes, "write(s)")
+        ),
+        false => String::new(),
+    };
+    builder.words.push(format!(
+        "{pool} works without {}, which is {}{counted}: its path and its power are looked at \
+         before the disk itself",
+        phrase::disk(&candidate.disk),
+        state.text().to_uppercase()
+    ));
+    MEMBER_GONE
 }
 
 /// Whether even the last of these lines is a day older than the log's end.

@@ -32,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, held, lines as lines_of, new_finding};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -96,11 +96,22 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let of = |kinds: &[MessageKind]| -> Vec<&LogLine> {
             logged.iter().filter(|line| kinds.contains(&line.kind)).copied().collect()
         };
-        let lines = of(&[MessageKind::Timeout, MessageKind::Command]);
-        let others = of(&[MessageKind::Medium, MessageKind::Link]);
-        // A reset of the link is how libata gets hold of a port again after any command it gave up.
-        let speak =
-            others.iter().any(|line| line.message.complaint != Some(PathComplaint::LinkReset));
+        let fatal = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Fatal);
+        // A guest has no way to its drives that it could see: a controller that does not answer is
+        // its host's.
+        let guest = analysis.facts.hypervisor(&logged);
+        let its_own = [MessageKind::Timeout, MessageKind::Command];
+        let counts = |line: &&LogLine| {
+            its_own.contains(&line.kind)
+                || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
+        };
+        let lines: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
+        let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
+        // A reset of the link is how libata gets hold of a port again after any command it gave
+        // up, and what the
+        // hardware of a link corrected cost no command.
+        let mild = [Some(PathComplaint::LinkReset), Some(PathComplaint::Corrected)];
+        let speak = others.iter().any(|line| !mild.contains(&line.message.complaint));
         if lines.is_empty() || speak || may_be_remote(analysis, device) {
             return None;
         }
@@ -110,12 +121,26 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let more = confidence::above("commands", lines.len() as f64, 1.0).at_most(1.0);
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more.nats)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        finding.sentence = format!(
-            "{name} stopped answering: {} commands failed or timed out in the kernel's log, with no \
-             medium or link error beside them: the drive, its firmware or the driver",
-            LogLine::messages(&lines)
-        );
+        let n = phrase::count(LogLine::messages(&lines) as f64, "command(s)");
+        finding.sentence = match guest {
+            _ if lines.iter().any(fatal) => format!(
+                "the controller of {name} reports that it has failed (CSTS, bit 1), over a link \
+                 that works: the drive or its firmware"
+            ),
+            Some(guest) => format!(
+                "{name} stopped answering: {n} failed, timed out or were followed by a reset in \
+                 the kernel's log of a guest of {}: the storage of its host, before any slot, \
+                 link or drive",
+                guest.text()
+            ),
+            None => format!(
+                "{name} stopped answering: {n} failed or timed out in the kernel's log, with no \
+                 medium or link error beside them: the drive, its firmware or the driver"
+            ),
+        };
         builder.believe(&mut finding, PRIOR);
+        let why = "a guest sees the storage of its host, and no drive";
+        finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = vec![
@@ -131,6 +156,17 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             "power states off: `nvme_core.default_ps_max_latency_us=0`, `max_performance` for SATA links"
                 .to_string(),
         ];
+        if guest.is_some() {
+            finding.refuted_by = lines_of(&[
+                "the drive is passed through to the guest: `lspci` shows a vendor's controller, \
+                 then look at its link",
+            ]);
+            finding.next_step = lines_of(&[
+                "on the host, or at its provider: log and latencies of the same minute",
+                "`cat /sys/module/nvme_core/parameters/io_timeout`: providers ask for more than \
+                 30 s",
+            ]);
+        }
         Some(finding)
     });
     findings.collect()
@@ -203,7 +239,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
     let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();
     finding.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
-    finding.refuted_by = lines(&[
+    finding.refuted_by = lines_of(&[
         "other devices of the host stall at the same moments: then the host paused",
         "a flush, discard or reset ran in each of the stalls",
     ]);

@@ -28,12 +28,16 @@
 //! ## Next step
 //! Drill into this one disk, then take it out of service if its data are redundant.
 
-use iowhy_model::{Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict};
+use iowhy_model::{
+    Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{
+    cited, cited_held, computed, estimated, held, lines, new_finding, read_off,
+};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -72,6 +76,11 @@ const PRIOR: f64 = 0.5;
 /// A minimum within this factor of the peers' says that the path is fine.
 const SAME_MINIMUM: f64 = 2.0;
 
+/// Slow I/Os of a member, and times as many as any other member has, from which on it is suspected
+/// (choices: one that took
+/// 30 s is no everyday matter, and a pool that was suspended gives some to all).
+const SLOW_IOS: f64 = 5.0;
+const SLOW_TIMES: f64 = 5.0;
 /// What an accusation among two or three disks with the very same work is worth at most (a choice).
 const OF_TWINS: f64 = 0.95;
 
@@ -82,7 +91,87 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         })
         .flat_map(|(listing, family)| judge_family(analysis, listing, &family))
         .chain(programs::laggard(analysis, DETECTOR.verdict))
+        .chain(slow_members(analysis))
         .collect()
+}
+
+/// Members whose pool counts slow I/Os, or degraded them for these, beside others of the same pool
+/// that have few.
+fn slow_members(analysis: &Analysis) -> Vec<Finding> {
+    let about = |disk: &str| {
+        let about = analysis.facts.about(None, disk);
+        let counted = about.number(key::MEMBER_ERRORS.of("slow"));
+        let judged = about.last(key::MEMBER_REASON);
+        (counted.map_or(0.0, |(n, _)| n), counted.map(|(_, reading)| reading), judged)
+    };
+    let found = analysis.facts.disks().filter_map(|disk| {
+        let (slow, counted, judged) = about(disk);
+        let reading = judged.or(counted.filter(|_| slow >= SLOW_IOS))?;
+        let (pool, members) = analysis.facts.about(None, disk).array()?;
+        let others = members.fact.value.words().unwrap_or_default();
+        let others: Vec<&String> = others.iter().filter(|other| other.as_str() != disk).collect();
+        let theirs = others.iter().map(|other| about(other));
+        let most = theirs.clone().map(|(slow, ..)| slow).fold(0.0, f64::max);
+        let alone = !others.is_empty()
+            && theirs.clone().all(|(.., judged)| judged.is_none())
+            && (judged.is_some() || slow >= SLOW_TIMES * most);
+        let device = reading.fact.device.filter(|_| alone)?;
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![reading.listing]);
+        let what = "slow I/Os, as its pool counts (zio_slow_io_ms, 30 s by default)";
+        let recording = analysis.recording;
+        finding.evidence = match judged {
+            Some(judged) => vec![cited_held(
+                recording,
+                &judged,
+                "members that their pool degraded for too many slow I/Os",
+                (1.0, Unit::Count),
+                Bound::Above(0.0),
+            )],
+            None => Vec::new(),
+        };
+        if let Some(counted) = counted {
+            let bound = Bound::Above(SLOW_IOS - 1.0);
+            finding.evidence.push(cited_held(
+                recording,
+                &counted,
+                what,
+                (slow, Unit::Count),
+                bound,
+            ));
+            let what = "slow I/Os of another member, most";
+            finding.evidence.push(cited(recording, &counted, what, most, Unit::Count));
+        }
+        let words = match judged {
+            Some(_) => "its pool degraded it for too many slow I/Os".to_string(),
+            None => format!("its pool counts {} slow I/Os", phrase::thousands(slow)),
+        };
+        let whom = match others.as_slice() {
+            [other] => format!("{} has {}", phrase::disk(other), phrase::thousands(most)),
+            _ => format!(
+                "none of the {} others has more than {}",
+                others.len(),
+                phrase::thousands(most)
+            ),
+        };
+        let whom = if counted.is_some() { whom } else { "the others of it work".to_string() };
+        finding.sentence = format!(
+            "{} of {pool} answers later than its peers: {words}, and {whom}",
+            phrase::disk(disk)
+        );
+        finding.assume(SHAPE_ALONE, "slow I/Os of one member that its pool counts");
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&[
+            "the disk holds hotter data, is of another model, or is being rebuilt",
+            "`zpool clear`, and the same load adds none to its count",
+        ]);
+        finding.next_step = vec![
+            format!("{}: retries, stalls or plain slowness?", phrase::capture(disk, 60)),
+            format!("`smartctl -x {}` beside a peer's", phrase::node(disk)),
+            format!("`zpool status -s {pool}` now and in an hour, `zpool iostat -vl {pool} 5`"),
+        ];
+        Some(finding)
+    });
+    found.collect()
 }
 
 fn judge_family(analysis: &Analysis, listing: usize, family: &[Member]) -> Vec<Finding> {

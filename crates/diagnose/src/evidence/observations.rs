@@ -224,6 +224,29 @@ fn of_drive() -> Vec<NotableNumber> {
             media,
         ),
         known(
+            key::SMART_GROWN_DEFECTS,
+            "grown defects",
+            0.0,
+            "the surface lost sectors at some time; only growth tells that it still does",
+            media,
+        ),
+        known(
+            key::SMART_REREAD,
+            "reads that the drive corrected by reading again",
+            0.0,
+            "each took a revolution or more: many of them between two looks are retries that \
+             programs feel",
+            Some(Verdict::DeviceRetry),
+        ),
+        known(
+            key::MEMBER_ERRORS.of("slow"),
+            "slow I/Os, as its pool counts (each took 30 s or more unless zio_slow_io_ms says \
+             otherwise)",
+            0.0,
+            "the member answers late: compare it with the others of its pool",
+            Some(Verdict::DeviceSlow),
+        ),
+        known(
             key::SMART_ERRORS,
             "errors in the drive's log",
             0.0,
@@ -574,6 +597,11 @@ fn meaning(kind: MessageKind) -> &'static str {
             "the drive did not answer, or refused: its firmware, its power, or the way to it"
         }
         MessageKind::Offline => "the disk went: its power, its plug, or the way to it",
+        MessageKind::Query => {
+            "a program asked the drive about itself (SMART, power mode) and got no answer, and no \
+             read or write failed: \
+             do not poll it so, or leave it out (`smartd`: `-d ignore`)"
+        }
         MessageKind::Link | MessageKind::Phy => {
             "the link was lost or woke up: a cable, a plug, or saving of power"
         }

@@ -14,6 +14,7 @@ use crate::baseline::healthy_time::Request;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::peer_families;
+use crate::facts::disk_names;
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
 
@@ -74,6 +75,26 @@ pub fn is_direct(listing: &Listing) -> bool {
     let direct = |fact: &Fact| fact.key.member_of(key::FIO) == Some("direct");
     let yes = |fact: &Fact| fact.value.to_string() == "1";
     listing.facts.iter().any(|fact| direct(fact) && yes(fact))
+}
+
+/// Whether the device of a run is memory itself, by its own name, by an option that names it
+/// (`filename=/dev/pmem0`), or
+/// because its listing counts the I/O of memory only. Engines of persistent memory reach nothing
+/// else.
+fn is_on_memory(analysis: &Analysis, run: &Run) -> bool {
+    let listing = &analysis.recording.listings[run.listing];
+    let name = |path: &str| disk_names::is_memory(&disk_names::disk(path));
+    let option = |fact: &Fact| match fact.key.member_of(key::FIO) {
+        Some("filename") => fact.value.to_string().split(':').all(name),
+        Some("ioengine") => {
+            matches!(fact.value.to_string().as_str(), "libpmem" | "dev-dax" | "libpmemblk")
+        }
+        _ => false,
+    };
+    let mut disks = listing.intervals.iter().filter(|row| row.layer == Layer::Block).peekable();
+    let counted = disks.peek().is_some()
+        && disks.all(|row| name(&analysis.recording.device_of(row.device).name));
+    name(&run.name) || counted || listing.facts.iter().any(option)
 }
 
 /// All runs that the listings report.
@@ -346,7 +367,7 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         .iter()
         .filter_map(|run| {
             let ns = run.await_ms? * 1e6;
-            if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 {
+            if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 || is_on_memory(analysis, run) {
                 return None;
             }
             let source = analysis.source(run.listing);

@@ -48,6 +48,21 @@ pub fn is_nvme(disk: &str) -> bool {
     disk.starts_with("nvme")
 }
 
+/// Whether it is a PCI function, `0000:43:00.0`, that storage drivers own and no log named.
+pub fn is_pci_function(name: &str) -> bool {
+    let hex = |part: &str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let Some((slot, function)) = name.split_once('.') else { return false };
+    let parts: Vec<&str> = slot.split(':').collect();
+    hex(function, 1)
+        && matches!(parts[..], [domain, bus, device] if hex(domain, 4) && hex(bus, 2) && hex(device, 2))
+}
+
+/// Whether the device is memory itself, and answers as memory does: persistent memory, RAM disks,
+/// null_blk.
+pub fn is_memory(disk: &str) -> bool {
+    matches!(kind(disk), "pmem" | "dax" | "ram" | "zram" | "brd" | "nullb" | "nd")
+}
+
 /// Whether the device is made of others, whose faults it shows.
 pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
@@ -105,6 +120,12 @@ mod tests {
         assert!(is_served_by_tasks("loop7") && is_served_by_tasks("dm-0"));
         assert!(!is_served_by_tasks("zram0") && !is_served_by_tasks("vda"));
         assert!(is_device_number("0:45") && !is_device_number("vda") && !is_device_number("c0:"));
+        assert!(is_pci_function("0000:43:00.0") && !is_pci_function("2:0:4:0"));
+        assert!(!is_pci_function("nvme0n1") && !is_pci_function("") && !is_pci_function("a.b"));
+        for memory in ["pmem0", "pmem0p1", "pmem1s", "dax0", "ram3", "zram0", "nullb0"] {
+            assert!(is_memory(memory), "{memory}");
+        }
+        assert!(!is_memory("nvme0n1") && !is_memory("sda") && !is_memory("nbd0"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();

@@ -108,6 +108,7 @@ keys {
     FLUSH_SLOWEST "flush.slowest" Microseconds "time of the slowest flush";
     FLUSH_SLOWEST_LEAST "flush.slowest.least" Microseconds "time that the slowest flush took at least";
     FLUSH_TIME "flush.time" Microseconds "mean time of a durable write";
+    HOST_HYPERVISOR "host.hypervisor" Text "hypervisor under which the machine runs";
     HOST_KERNEL "host.kernel" Text "release of the kernel";
     IO_SLOW "io.slow" Count "requests slower than a limit";
     IO_SLOWEST_LEAST "io.slowest.least" Seconds "time that the slowest request took at least";
@@ -116,6 +117,7 @@ keys {
     KERNEL_LOG_LINES "kernel.log.lines" Count "lines of the kernel's log";
     LVM_VOLUMES "lvm.volumes" Count "logical volumes that were listed";
     MD_STRIPE_CACHE_SIZE "md.stripe_cache_size" Count "stripes that an array keeps in memory";
+    MEMBER_REASON "member.reason" Text "why a pool does not use a member as it should, by its own words";
     MEMBER_STATE "member.state" Text "state of a member of an array, if it is not at work";
     MEMORY_AVAILABLE "memory.available.percent" Percent "memory that is available";
     MEMORY_DIRTY "memory.dirty" Bytes "memory that waits to be written";
@@ -203,7 +205,9 @@ keys {
     SMART_NVME_TEMPERATURE "smart.nvme.temperature" Celsius "temperature of the drive";
     SMART_PASSED "smart.passed" Flag "whether the drive says it is healthy";
     SMART_PENDING_DEFECTS "smart.pending-defects" Count "pending defects in the drive's log";
+    SMART_PREFAIL_NOW "smart.prefail-now" Words "SMART attributes that predict a failure now";
     SMART_PROTOCOL "smart.protocol" Text "protocol";
+    SMART_REREAD "smart.reread" Count "reads that the drive corrected by reading again";
     SMART_RPM "smart.rpm" Count "revolutions per minute";
     SMART_SCAN_REWRITTEN "smart.scan.rewritten" Count "places that the drive's background scan rewrote";
     SMART_SCTERC_READ "smart.scterc.read_ds" Deciseconds "time limit for recovering a read";

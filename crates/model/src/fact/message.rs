@@ -46,6 +46,8 @@ pub enum MessageKind {
     Offline,
     /// The link went down or woke up, nothing else.
     Phy,
+    /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
+    Query,
     /// A server or peer on the network did not answer.
     Remote,
     /// An answer that programs give in a drive's place: a write that failed with a read error.
@@ -56,7 +58,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 14] = [
+    pub const ALL: [MessageKind; 15] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -68,6 +70,7 @@ impl MessageKind {
         MessageKind::NoSpace,
         MessageKind::Offline,
         MessageKind::Phy,
+        MessageKind::Query,
         MessageKind::Remote,
         MessageKind::Target,
         MessageKind::Timeout,
@@ -87,6 +90,7 @@ impl MessageKind {
             MessageKind::NoSpace => "no-space",
             MessageKind::Offline => "offline",
             MessageKind::Phy => "phy",
+            MessageKind::Query => "query",
             MessageKind::Remote => "remote",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
@@ -104,6 +108,17 @@ impl MessageKind {
 pub enum PathComplaint {
     /// Frames were corrupted: only a link at fault writes that.
     Corruption,
+    /// Frames were corrupted and sent again by the hardware: nothing was lost but some
+    /// microseconds.
+    Corrected,
+    /// A controller reports that it has failed (CSTS, controller fatal status).
+    Fatal,
+    /// A controller was lost although it reports that it is ready.
+    Unresponsive,
+    /// The link of a host adapter to its network of storage is down.
+    LinkDown,
+    /// A device on USB was reset, or a command to it aborted.
+    UsbReset,
     /// A controller was lost and reset; a single command that was aborted is less.
     Reset,
     /// The command was done and its interrupt never came.
@@ -150,14 +165,13 @@ const CORRUPT: [&str; 14] = [
     "PCI bus parity error",
     "PCI Parity Error",
 ];
-/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas, uas).
-const RESET: [&str; 13] = [
+/// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
+const RESET: [&str; 12] = [
     "controller is down",
     "reset controller",
     "resetting controller",
     "Device not ready",
     "Power-on or device reset",
-    "uas_eh_",
     // drivers/usb/host/xhci.c, xhci-ring.c
     "host controller not responding",
     "HC died",
@@ -169,8 +183,19 @@ const RESET: [&str; 13] = [
     "resetting fusion adapter",
     "FW Fault, calling reset adapter",
 ];
-/// The same of a device on USB (drivers/usb/core/hub.c).
+/// The same of a device on USB (drivers/usb/core/hub.c, drivers/usb/storage/uas.c).
 const USB_RESET: &str = ": reset ";
+const UAS: &str = "uas_eh_";
+/// What a PCIe function says of an error that its link mended (drivers/pci/pcie/aer.c).
+const CORRECTED: &str = "PCIe Bus Error: severity=Correct";
+/// Bits of an NVMe controller's status, and what a function that left the bus reads as (NVM
+/// Express base specification,
+/// controller status).
+const READY: u32 = 1;
+const FATAL: u32 = 2;
+const GONE: u32 = u32::MAX;
+/// Words of a fibre channel adapter whose link is down (drivers/scsi/qla2xxx, lpfc, bfa).
+const LINK_DOWN: [&str; 3] = ["LOOP DOWN detected", "Link Down Event", "port offline"];
 /// And of an interrupt that never came (drivers/nvme/host/pci.c).
 const POLLED: &str = "completion polled";
 /// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset).
@@ -178,15 +203,36 @@ const LINK_RESET: &str = "hard resetting link";
 
 fn complaint(text: &str) -> Option<PathComplaint> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if says(&CORRUPT) {
+    if says(&[CORRECTED]) {
+        Some(PathComplaint::Corrected)
+    } else if says(&CORRUPT) {
         Some(PathComplaint::Corruption)
-    } else if says(&RESET) || (text.starts_with("usb ") && says(&[USB_RESET])) {
+    } else if says(&[UAS]) || (text.starts_with("usb ") && says(&[USB_RESET])) {
+        Some(PathComplaint::UsbReset)
+    } else if let Some(status) = controller_status(text) {
+        Some(match status {
+            GONE => PathComplaint::Reset,
+            _ if status & FATAL != 0 => PathComplaint::Fatal,
+            _ if status & READY != 0 => PathComplaint::Unresponsive,
+            _ => PathComplaint::Reset,
+        })
+    } else if says(&RESET) {
         Some(PathComplaint::Reset)
+    } else if says(&LINK_DOWN) {
+        Some(PathComplaint::LinkDown)
     } else if says(&[POLLED]) {
         Some(PathComplaint::LostInterrupt)
     } else {
         says(&[LINK_RESET]).then_some(PathComplaint::LinkReset)
     }
+}
+
+/// The status register of a controller that is down: `controller is down; will reset: CSTS=0x3,
+/// PCI_STATUS=0x10`.
+fn controller_status(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once("controller is down")?.1.split_once("CSTS=0x")?;
+    let end = rest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len());
+    u32::from_str_radix(rest.get(..end)?, 16).ok()
 }
 
 /// The four numbers of a SCSI address: host adapter, channel, target, logical unit.
@@ -255,6 +301,34 @@ mod tests {
         assert_eq!(apart("Sat Nov 21 23:59:59 2026", "Sun Nov 22 00:00:01 2026"), 2.0);
         assert_eq!(apart("2026-11-21T08:36:47+0000", "2026-11-21T08:36:49+0000"), 2.0);
         assert_eq!(seconds("yesterday"), None);
+    }
+
+    #[test]
+    fn the_status_of_a_lost_controller_says_what_it_is() {
+        let of = |csts: &str| {
+            complaint(&format!(
+                "nvme nvme2: controller is down; will reset: CSTS={csts}, PCI_STATUS=0x10"
+            ))
+        };
+        assert_eq!(of("0xffffffff"), Some(PathComplaint::Reset));
+        // Bit 1 is fatal whatever stands beside it.
+        for csts in ["0x2", "0x3", "0xb", "0x1f"] {
+            assert_eq!(of(csts), Some(PathComplaint::Fatal), "{csts}");
+        }
+        assert_eq!(of("0x1"), Some(PathComplaint::Unresponsive));
+        for csts in ["0x0", "", "0x", "what"] {
+            assert_eq!(of(csts), Some(PathComplaint::Reset), "{csts}");
+        }
+    }
+
+    #[test]
+    fn a_corrected_error_is_no_corruption() {
+        for severity in ["Corrected", "Correctable"] {
+            let text = format!("nvme 0000:03:00.0: PCIe Bus Error: severity={severity}, type=");
+            assert_eq!(complaint(&text), Some(PathComplaint::Corrected));
+        }
+        let text = "nvme 0000:03:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=";
+        assert_eq!(complaint(text), Some(PathComplaint::Corruption));
     }
 
     #[test]

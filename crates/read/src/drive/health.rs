@@ -151,7 +151,27 @@ pub(crate) struct Drive {
     name: Option<String>,
     model: Option<String>,
     serial: Option<String>,
+    /// Somebody hid the serial number: drives of one model cannot be told apart by it.
+    is_hidden: bool,
     facts: Vec<PendingFact>,
+}
+
+/// What people put in place of a serial number, in lower case.
+const HIDDEN: [&str; 9] = [
+    "redacted", "removed", "hidden", "masked", "censored", "anonymi", "deleted", "omitted", "snip",
+];
+/// So many signs of one kind at the end stand for what was hidden (a choice: serial numbers end in
+/// fewer alike).
+const MASKED: usize = 4;
+
+/// Whether a serial number was made unreadable, whole or in part.
+fn is_hidden(serial: &str) -> bool {
+    let sign = |c: char| matches!(c, '-' | '*' | 'x' | 'X' | '.' | '0' | '<' | '[' | ' ');
+    let lower = serial.to_ascii_lowercase();
+    let last = lower.chars().next_back().filter(|c| matches!(c, 'x' | '*' | '#' | '?' | '.' | '-'));
+    let masked =
+        last.is_some_and(|last| lower.chars().rev().take_while(|c| *c == last).count() >= MASKED);
+    serial.chars().all(sign) || masked || HIDDEN.iter().any(|word| lower.contains(word))
 }
 
 impl Drive {
@@ -169,8 +189,9 @@ impl Drive {
 
     /// A serial number, unless somebody made it unreadable.
     pub(crate) fn serial(&mut self, serial: &str) {
-        let hidden = |c: char| matches!(c, '-' | '*' | 'x' | 'X' | '.' | '0' | '<' | '[' | ' ');
-        self.serial = Some(serial.trim().to_string()).filter(|serial| !serial.chars().all(hidden));
+        let serial = serial.trim();
+        self.is_hidden = !serial.is_empty() && is_hidden(serial);
+        self.serial = Some(serial.to_string()).filter(|serial| !is_hidden(serial));
     }
 
     pub(crate) fn state(&mut self, key: &str, value: impl Into<String>, read_from: &str) {
@@ -188,12 +209,16 @@ impl Drive {
     pub(crate) fn pour(&mut self, sink: &mut dyn Sink) {
         let drive = std::mem::take(self);
         let Some(first) = drive.facts.first() else { return };
+        let place = first.read_from.clone();
         let id = || {
-            let parts = [drive.model.as_deref()?, drive.serial.as_deref().unwrap_or_default()];
+            // Two drives of one model are two, where nobody can read that they are one.
+            let record = format!("({place})");
+            let other = if drive.is_hidden { record.as_str() } else { "" };
+            let parts = [drive.model.as_deref()?, drive.serial.as_deref().unwrap_or(other)];
             let words: Vec<&str> = parts.iter().flat_map(|part| part.split_whitespace()).collect();
             Some(words.join("_"))
         };
-        let place = first.read_from.clone();
+        let place = place.clone();
         let device = match &drive.name {
             Some(name) => sink.device(name),
             None => {
@@ -265,6 +290,29 @@ mod tests {
         assert_eq!(leading("1.5"), Some(1));
         assert_eq!(leading("99999999999999999999"), None);
         assert_eq!(leading("-"), None);
+    }
+
+    #[test]
+    fn a_hidden_serial_number_is_none() {
+        for serial in [
+            "[redacted]",
+            "REDACTED",
+            "<removed>",
+            "XXXXXXXX",
+            "xxxx",
+            "WD-WCC4NXXXXXXX",
+            "Z1Z****",
+            "ZA1-####",
+            "-",
+            "S3Z9NB0K....",
+            "(hidden)",
+            "00000000",
+        ] {
+            assert!(is_hidden(serial), "{serial}");
+        }
+        for serial in ["WD-WCC4N0123456", "Z1Z0ABCX", "S3Z9NB0K000000", "EXA0001", "50026B7XX1"] {
+            assert!(!is_hidden(serial), "{serial}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
 //! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
-//! `remote` (a server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts `kernel.log.KIND.count` count all messages of a kind, and
+//! `query` (a program asked the drive about itself and got no answer: no I/O failed), `remote` (a
+//! server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts
+//! `kernel.log.KIND.count` count all messages of a kind, and
 //! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
 //! the last of them.
 //!
@@ -38,23 +40,27 @@
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
 //! repaired silently. Whether whole lines are missing: they bear no numbers.
 
+mod commands;
 mod forms;
 mod journal;
 mod line;
 mod names;
+mod pci;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iowhy_model::{FactValue, Level, Message, MessageKind, Note, Sink, key};
 
+use self::commands::{Commands, Complaint};
 use self::forms::{Dictionary, kind};
 use self::journal::Journal;
 use self::line::{
     is_bare, is_of_a_program, is_of_another, is_pci, kmsg, kmsg_field, messages, peripheral, split,
 };
 use self::names::Names;
+use self::pci::Functions;
 use crate::drive::complaints::{Complaints, fact};
 use crate::drive::health::{Places, state};
 use crate::drive::smartd_lines;
@@ -93,6 +99,9 @@ const SLOW_LINK: &str = "link is slow to respond";
 /// A message of so many bytes may go on in a record of its own, wherever it was cut (kernel/printk/printk.c, LOG_LINE_MAX and
 /// PRINTKRB_RECORD_MAX: a kilobyte with what stands before it). No driver's message about a disk is so long.
 const LONG: usize = 800;
+
+/// How the SCSI layer says that it takes a command back that got no answer.
+const ABORTS: &str = "attempting task abort";
 
 /// Lines behind a task that hung that may be its call trace.
 const TRACE_LINES: u32 = 64;
@@ -239,9 +248,12 @@ fn host_of_usb(message: &str) -> Option<&str> {
     words.next()?.strip_suffix(':').filter(|name| name.starts_with(driver))
 }
 
-/// The address of a PCI device, `0000:03:00.0`.
+/// The address of a PCI device, `0000:03:00.0`, also as qla2xxx writes it,
+/// `[0000:41:00.0]-500b:8:`.
 fn pci(word: &str) -> Option<&str> {
-    Some(word.trim_end_matches(':')).filter(|word| is_pci(word))
+    let bracketed = word.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let word = bracketed.map_or(word.trim_end_matches(':'), |(address, _)| address);
+    Some(word).filter(|word| is_pci(word))
 }
 
 fn is_disk(name: &str) -> bool {
@@ -274,6 +286,14 @@ struct KernelLog {
     arrays: BTreeMap<String, String>,
     /// What the log called the disks at which addresses and plugs.
     names: Names,
+    /// The PCI functions that storage drivers own.
+    functions: Functions,
+    /// Commands of which more may be said.
+    commands: Commands,
+    /// SCSI addresses that a complaint named and no disk yet.
+    addressed: BTreeSet<String>,
+    /// Aborts of commands at a SCSI address whose result was not printed yet.
+    aborted: BTreeMap<String, u64>,
     /// A command that an adapter gave up, until the next line says whose it was.
     given_up: Option<Said>,
     /// The last line, if it was no complaint: it may go on in the next.
@@ -464,7 +484,10 @@ impl KernelLog {
         let mut hasher = DefaultHasher::new();
         line.trim().hash(&mut hasher);
         let found = hasher.finish();
-        self.seen.contains(&found) || (self.seen.len() < REMEMBERED && !self.seen.insert(found))
+        let known = self.seen.contains(&found)
+            || (self.seen.len() < REMEMBERED && !self.seen.insert(found));
+        // What is said twice at one moment was said twice.
+        known && split(line).is_none_or(|(stamp, _)| stamp != self.end)
     }
 
     /// States what the log says as a whole.
@@ -484,6 +507,15 @@ impl KernelLog {
         if let Some(said) = self.given_up.take() {
             let name = device(&said.message.text).unwrap_or_default().to_string();
             self.complaints.take(MessageKind::Timeout, &name, said.message, said.place, sink);
+        }
+        for complaint in self.commands.finish() {
+            self.state_complaint(complaint, sink);
+        }
+        // The disk may have been named after its address was.
+        for address in std::mem::take(&mut self.addressed) {
+            if let Some(disk) = self.names.known_at(&address) {
+                state(sink, &disk, "device.alias", address, &place);
+            }
         }
         for (name, work) in std::mem::take(&mut self.arrays) {
             let value = FactValue::Text(work);
@@ -616,9 +648,20 @@ impl KernelLog {
             self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
             return;
         }
+        if names::is_usb_reset(message) {
+            // Whether a disk hangs there is not told.
+            let said = Message::new(stamp, message);
+            self.complaints.take(MessageKind::Controller, "", said, place, sink);
+            return;
+        }
         if let Some(drive) = unread_behind_3ware(message).filter(|_| self.unread.len() < ARRAYS) {
             *self.unread.entry(drive).or_default() += 1;
             return;
+        }
+        self.functions.learn(message);
+        if let Some(hypervisor) = message.strip_prefix("Hypervisor detected: ") {
+            let value = FactValue::Text(hypervisor.trim().to_string());
+            fact("", key::HOST_HYPERVISOR, value, place.clone(), sink);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
@@ -634,7 +677,15 @@ impl KernelLog {
         if let Some(port) = named.filter(|name| name.starts_with("ata") && wakes()) {
             self.woken.insert(port.to_string());
         }
-        let Some(kind) = kind else { return };
+        let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
+        let whose = self.whose(message, named.or(port.as_deref()));
+        let said = Message::new(stamp, message);
+        let Some(kind) = kind.filter(|_| self.is_of_storage(message)) else {
+            for complaint in self.commands.take(&whose, &said, None) {
+                self.state_complaint(complaint, sink);
+            }
+            return;
+        };
         // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon repeats it.
         if message.starts_with("connection") {
             let number = named.and_then(|name| name.strip_prefix("connection"));
@@ -652,17 +703,70 @@ impl KernelLog {
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
-            self.given_up = Some(Said { message: Message::new(stamp, message), place });
+            self.given_up = Some(Said { message: said, place });
             return;
         }
-        let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
         let at = address.and_then(|address| match kind {
-            MessageKind::Timeout => Some(self.names.at(address)),
+            MessageKind::Timeout | MessageKind::Offline => Some(self.names.at(address)),
             _ => self.names.known_at(address),
         });
-        let name = named.map(str::to_string).or(port).or(at).unwrap_or_default();
-        self.complaints.take(kind, &name, Message::new(stamp, message), place, sink);
+        let at = at.filter(|_| named.is_none());
+        if let Some(address) = address.filter(|address| at.as_deref() == Some(*address)) {
+            if self.addressed.len() < REMEMBERED {
+                self.addressed.insert(address.to_string());
+            }
+        }
+        if is_abort(message)
+            && let Some(address) = address
+            && self.aborted.len() < REMEMBERED
+        {
+            *self.aborted.entry(address.to_string()).or_default() += 1;
+        }
+        let function = Some(message).filter(|message| pci::is_bus_error(message));
+        let function = function.and_then(|message| self.functions.name(message));
+        let named = function.or(named.map(str::to_string));
+        let name = named.or(port).or(at).unwrap_or_default();
+        let complaint = Complaint { kind, name, message: said.clone(), place };
+        for complaint in self.commands.take(&whose, &said, Some(complaint)) {
+            self.state_complaint(complaint, sink);
+        }
     }
+
+    /// By what the lines about one command are held together: the SCSI address, or the port.
+    fn whose(&self, message: &str, named: Option<&str>) -> String {
+        let by_name = || {
+            let of_request = commands::is_of_a_request(message);
+            named.filter(|_| of_request).and_then(|disk| self.names.address_of(disk)).or(named)
+        };
+        names::address(message).or_else(by_name).unwrap_or_default().to_string()
+    }
+
+    /// Whether a message is about what lies before a disk: the PCIe errors of a network card are
+    /// not.
+    fn is_of_storage(&self, message: &str) -> bool {
+        !pci::is_bus_error(message) || self.functions.are_of_storage(message)
+    }
+
+    /// States a complaint, unless it is how a command ended whose abort was stated.
+    fn state_complaint(&mut self, complaint: Complaint, sink: &mut dyn Sink) {
+        let text = &complaint.message.text;
+        if complaint.kind == MessageKind::Timeout
+            && !is_abort(text)
+            && let Some(address) = names::address(text)
+            && let Some(aborts) = self.aborted.get_mut(address)
+            && *aborts > 0
+        {
+            *aborts -= 1;
+            return;
+        }
+        let Complaint { kind, name, message, place } = complaint;
+        self.complaints.take(kind, &name, message, place, sink);
+    }
+}
+
+/// Whether the SCSI layer takes a command back.
+fn is_abort(message: &str) -> bool {
+    forms::of_scsi(message).is_some_and(|said| said.starts_with(ABORTS))
 }
 
 /// `2017-04-06T20:07:33...`: as text in the order of time, within one zone.

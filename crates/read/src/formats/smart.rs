@@ -70,6 +70,7 @@ const PLACES: &[(&str, &str)] = &[
     ("scterc.read_ds", "/ata_sct_erc/read/deciseconds"),
     ("scterc.write_ds", "/ata_sct_erc/write/deciseconds"),
     ("grown-defects", "/scsi_grown_defect_list"),
+    ("reread", "/scsi_error_counter_log/read/errors_corrected_by_rereads_rewrites"),
     ("uncorrected.read", "/scsi_error_counter_log/read/total_uncorrected_errors"),
     ("uncorrected.write", "/scsi_error_counter_log/write/total_uncorrected_errors"),
     ("wear.percent", "/endurance_used/current_percent"),
@@ -149,6 +150,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     }
     let list =
         |place: &str| document.pointer(place).and_then(Value::as_array).into_iter().flatten();
+    let mut failing: Vec<String> = Vec::new();
     for attribute in list("/ata_smart_attributes/table") {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
         if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
@@ -157,7 +159,14 @@ fn record(document: &Value, sink: &mut dyn Sink) {
         let failed = attribute.get("when_failed").and_then(Value::as_str);
         if let Some(failed) = failed.filter(|when| !when.is_empty() && *when != "-") {
             state(&format!("failed.{id}"), failed.to_string());
+            let predicts = attribute.pointer("/flags/prefailure").and_then(Value::as_bool);
+            if failed == "now" && predicts == Some(true) {
+                failing.push(id.to_string());
+            }
         }
+    }
+    if !failing.is_empty() {
+        state("prefail-now", failing.join(" "));
     }
     let log = ["/ata_smart_error_log/extended/table", "/ata_smart_error_log/summary/table"];
     if let Some(log) = log.into_iter().find(|place| list(place).next().is_some()) {
@@ -182,6 +191,10 @@ fn record(document: &Value, sink: &mut dyn Sink) {
             state(&format!("sataphy.{id}"), value);
         }
     }
+    for (key, sum) in phys(document) {
+        drive.state(&format!("phy.{key}"), sum.to_string(), &place);
+    }
+    let mut state = |key: &str, value: String| drive.state(&format!("smart.{key}"), value, &place);
     let asleep = |power: &&Value| power.get("non_operational_state") == Some(&Value::Bool(true));
     let exits = list("/nvme_power_states").filter(asleep);
     if let Some(us) = exits.filter_map(|power| power.get("exit_latency_us")?.as_u64()).max() {
@@ -198,6 +211,30 @@ fn record(document: &Value, sink: &mut dyn Sink) {
         state(&format!("nvme.{key}"), nvme_value(key, &value).unwrap_or(value));
     }
     drive.pour(sink);
+}
+
+/// Counters of the phys of all ports, each summed over them, by their names in sysfs.
+fn phys(document: &Value) -> BTreeMap<&'static str, u64> {
+    const COUNTERS: [(&str, &str); 4] = [
+        ("invalid_dword_count", "invalid_dword_count"),
+        ("running_disparity_error_count", "running_disparity_error_count"),
+        ("loss_of_dword_synchronization_count", "loss_of_dword_sync_count"),
+        ("phy_reset_problem_count", "phy_reset_problem_count"),
+    ];
+    let within = |value: &'_ Value, start: &str| -> Vec<Value> {
+        let members = value.as_object().into_iter().flatten();
+        members.filter(|(key, _)| key.starts_with(start)).map(|(_, value)| value.clone()).collect()
+    };
+    let mut sums = BTreeMap::new();
+    for phy in within(document, "scsi_sas_port_").iter().flat_map(|port| within(port, "phy_")) {
+        for (theirs, ours) in COUNTERS {
+            if let Some(count) = phy.get(theirs).and_then(Value::as_u64) {
+                let sum: &mut u64 = sums.entry(ours).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+    }
+    sums
 }
 
 /// Self-tests that failed and that no later one refuted.

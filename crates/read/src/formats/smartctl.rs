@@ -30,7 +30,7 @@
 //! controller, unless smartctl was told to look there. Whether lines are missing: they bear no
 //! numbers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use iowhy_model::{Level, Sink};
 
@@ -299,6 +299,8 @@ fn announces(line: &str) -> bool {
 struct Attribute<'a> {
     id: u64,
     name: &'a str,
+    /// Its failing predicts that the drive fails, and not that it is old.
+    is_prefail: bool,
     /// When it failed, if it did.
     failed: Option<&'static str>,
     /// Its raw value, if that is one number.
@@ -321,14 +323,14 @@ fn attribute(line: &str) -> Option<Attribute<'_>> {
     if !named || ![value, worst, threshold].into_iter().all(|text| normal(text)) {
         return None;
     }
-    let (failed, raw) = match rest {
-        ["Pre-fail" | "Old_age", "Always" | "Offline", failed, raw @ ..]
+    let (is_prefail, failed, raw) = match rest {
+        [kind @ ("Pre-fail" | "Old_age"), "Always" | "Offline", failed, raw @ ..]
             if flags.starts_with("0x") =>
         {
-            (failed, raw)
+            (*kind == "Pre-fail", failed, raw)
         }
         [failed, raw @ ..] if flags.len() >= 6 && flags.chars().all(|c| "POSRCK-+".contains(c)) => {
-            (failed, raw)
+            (flags.starts_with('P'), failed, raw)
         }
         _ => return None,
     };
@@ -340,7 +342,7 @@ fn attribute(line: &str) -> Option<Attribute<'_>> {
     };
     let several = raw.get(1).is_some_and(|second| integer(second).is_some());
     let raw = raw.first().filter(|raw| !several && !raw.contains('/')).and_then(|raw| leading(raw));
-    Some(Attribute { id, name, failed, raw })
+    Some(Attribute { id, name, is_prefail, failed, raw })
 }
 
 /// `Error 4363 [2] occurred at disk power-on lifetime: 19435 hours (809 days + 19 hours)`: its number
@@ -475,6 +477,11 @@ struct Smartctl {
     pending: u64,
     /// The longest exit latency of a power state that is not operational, microseconds.
     idle_exit_us: Option<u64>,
+    /// Counters of its phys, all together: a drive with two ports has two, and each counts for
+    /// itself.
+    phys: BTreeMap<&'static str, u64>,
+    /// Attributes that predict a failure now.
+    prefail_now: Vec<String>,
     /// Where the last line stood.
     place: String,
 }
@@ -554,6 +561,9 @@ impl Smartctl {
         }
         if let Some(failed) = known.failed {
             self.state(&format!("smart.failed.{}", known.id), failed);
+            if known.is_prefail && failed == "now" {
+                self.prefail_now.push(known.id.to_string());
+            }
         }
     }
 
@@ -651,7 +661,16 @@ impl Smartctl {
                 }
                 true
             }
-            (Table::Counters, [way @ ("read:" | "write:" | "verify:"), .., bytes, uncorrected]) => {
+            (
+                Table::Counters,
+                [way @ ("read:" | "write:" | "verify:"), counts @ .., bytes, uncorrected],
+            ) => {
+                // Corrected at once, late, by reading or writing again, in all, attempts.
+                if let [_, _, again, _, _] = counts
+                    && let Some(again) = integer(again).filter(|_| *way == "read:")
+                {
+                    self.state("smart.reread", again.to_string());
+                }
                 let sound = bytes.contains('.') || integer(bytes).is_some();
                 if let Some(value) = integer(uncorrected).filter(|_| sound && *way != "verify:") {
                     let way = way.trim_end_matches(':');
@@ -679,7 +698,8 @@ impl Smartctl {
         if let Some((label, value)) = text.split_once(" = ") {
             let known = SAS_PHY.iter().find(|(theirs, _)| *theirs == label.trim());
             if let (Some((_, key)), Some(value)) = (known, leading(value)) {
-                self.state(key, value.to_string());
+                let sum = self.phys.entry(key).or_default();
+                *sum = sum.saturating_add(value);
                 return true;
             }
         }
@@ -813,6 +833,13 @@ impl Smartctl {
         if let Some(exit) = self.idle_exit_us {
             self.state("smart.idle-exit-us", exit.to_string());
         }
+        for (key, sum) in std::mem::take(&mut self.phys) {
+            self.state(key, sum.to_string());
+        }
+        let failing = std::mem::take(&mut self.prefail_now);
+        if !failing.is_empty() {
+            self.state("smart.prefail-now", failing.join(" "));
+        }
     }
 }
 
@@ -882,6 +909,61 @@ mod tests {
         ] {
             assert!(super::plain_attributes(text).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn one_record_of_any_number_of_phys_is_one_look() {
+        const BANNER: &str = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local \
+        build)\nTransport protocol:   SAS (SPL-4)\n";
+        for phys in 1..5u64 {
+            let mut text = BANNER.to_string();
+            for phy in 0..phys {
+                text += &format!(
+                    "  phy identifier = {phy}\n    Invalid DWORD count = {phy}\n    Loss of DWORD \
+                     synchronization = 1\n"
+                );
+            }
+            let count = facts(&text)
+                .into_iter()
+                .filter(|(key, _)| key == "phy.loss_of_dword_sync_count")
+                .count();
+            assert_eq!(count, 1);
+            assert_eq!(value(&text, "phy.loss_of_dword_sync_count"), Some(phys.to_string()));
+            let invalid = (0..phys).sum::<u64>().to_string();
+            assert_eq!(value(&text, "phy.invalid_dword_count"), Some(invalid));
+        }
+    }
+
+    #[test]
+    fn what_predicts_a_failure_now_is_said() {
+        let text = "  5 Reallocated_Sector_Ct   0x0033   001   001   036    Pre-fail  Always   FAILING_NOW 4095\n\
+                    190 Airflow_Temperature_Cel \
+                    0x0022   040   040   045    Old_age   Always   FAILING_NOW 60\n\
+                    \x201 Raw_Read_Error_Rate     0x002f   100   001   006    Pre-fail  Always   In_the_past 0\n";
+        assert_eq!(value(text, "smart.prefail-now").as_deref(), Some("5"));
+        let brief = "  5 Reallocated_Sector_Ct   PO--CK   001   001   036    NOW  4095\n\
+                     197 Current_Pending_Sector  -O--C-   001   001   036    NOW  624\n";
+        assert_eq!(value(brief, "smart.prefail-now").as_deref(), Some("5"));
+    }
+
+    #[test]
+    fn drives_whose_serial_numbers_are_hidden_are_each_their_own() {
+        let record = |serial: &str| {
+            format!(
+                "smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)\n\
+                 Device Model:     EXAMPLE HD8000\nSerial Number:    {serial}\n\
+                 199 UDMA_CRC_Error_Count    0x003e   200   200   000    Old_age   Always       -       0\n"
+            )
+        };
+        let drives = |serial: &str| {
+            let recording = recorded(&format!("{}{}", record(serial), record(serial)));
+            let names = recording.devices().iter().map(|known| known.name.clone());
+            names.collect::<std::collections::BTreeSet<String>>().len()
+        };
+        for hidden in ["[redacted]", "XXXXXXXX", "WD-WCCXXXXX", "<removed>"] {
+            assert_eq!(drives(hidden), 2, "{hidden}");
+        }
+        assert_eq!(drives("EXA0001"), 1);
     }
 
     #[test]

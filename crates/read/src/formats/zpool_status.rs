@@ -5,7 +5,8 @@
 //! `array.state`, `device.slaves`, `array.action` (`idle`, `scrub`, `resilver`), `array.percent`,
 //! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` where it is not
 //! online, and `member.errors.read`, `member.errors.write`, `member.errors.checksum`,
-//! `member.errors.slow` (`-s`). Events count as `member.events.io`, `.checksum`, `.delay`,
+//! `member.errors.slow` (`-s`), `member.reason` (`too many slow I/Os`). Events count as
+//! `member.events.io`, `.checksum`, `.delay`,
 //! `.deadman` and so on, by class.
 //!
 //! ## Where it comes from
@@ -53,6 +54,8 @@ const STATES: &[&str] = &[
     "AVAIL",
     "INUSE",
 ];
+/// Why zed degrades a member that answers late (zed's agents, vdev_slow_io).
+const TOO_SLOW: &str = "too many slow I/Os";
 /// Rows that group members (zpoolconcepts(7)).
 const GROUPS: &[&str] = &["mirror", "raidz", "draid", "replacing", "spare", "indirect", "root"];
 /// Headings inside the table.
@@ -316,6 +319,9 @@ impl ZpoolStatus {
         }
         if let Some(slow) = rest.get(3).and_then(|word| count(word)) {
             state(sink, name, "member.errors.slow", slow.to_string(), &self.place);
+        }
+        if text.ends_with(TOO_SLOW) {
+            state(sink, name, "member.reason", TOO_SLOW, &self.place);
         }
         Some(step)
     }

@@ -76,6 +76,9 @@ impl RowCutter {
     /// Takes the words of a line, or of the part of it that lies between two headers. The second
     /// answer is true if a row held back from the line before had to be given up.
     pub(crate) fn take(&mut self, words: &[&str]) -> (RowState, bool) {
+        if self.pending.is_empty() && self.are_column_numbers(words) {
+            return (RowState::Other, false);
+        }
         let held = std::mem::take(&mut self.pending);
         let joined: Vec<&str> =
             held.iter().map(String::as_str).chain(words.iter().copied()).collect();
@@ -101,6 +104,15 @@ impl RowCutter {
         }
         self.close = found != RowState::Other;
         (found, given_up)
+    }
+
+    /// Whether the words count the columns, `1 2 3 4`, as who feeds a plotter notes them below the
+    /// heading.
+    fn are_column_numbers(&self, words: &[&str]) -> bool {
+        let counts_from = |first: usize| {
+            words.iter().enumerate().all(|(place, word)| *word == (place + first).to_string())
+        };
+        words.len() > 3 && words.len() >= self.width && (counts_from(1) || counts_from(0))
     }
 
     fn cut(&mut self, words: &[&str]) -> RowState {
@@ -271,6 +283,22 @@ mod tests {
         assert_eq!(names(&mut last, "1 2 3 sda 4 5 6 sdb"), ["sda", "sdb"]);
         assert_eq!(names(&mut last, "1 2 3"), ["Part"]);
         assert_eq!(names(&mut last, "sdc"), ["sdc"]);
+    }
+
+    #[test]
+    fn numbers_of_the_columns_are_no_row() {
+        for width in 3..20usize {
+            for first in 0..2 {
+                for n in [width, width + 1].into_iter().filter(|n| *n > 3) {
+                    let numbers: Vec<String> =
+                        (first..first + n).map(|number| number.to_string()).collect();
+                    let mut rows = RowCutter::new(width, true, |word| decimal(word).is_some());
+                    assert_eq!(names(&mut rows, &numbers.join("\t")), ["Other"]);
+                    let sound = format!("sda {}", vec!["1"; width].join(" "));
+                    assert_eq!(names(&mut rows, &sound), ["sda"]);
+                }
+            }
+        }
     }
 
     #[test]

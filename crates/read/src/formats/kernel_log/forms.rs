@@ -26,6 +26,8 @@ pub(super) enum Logger {
     Drbd,
     /// `/pci@0,0/... (sd5):`.
     Illumos,
+    /// `qla2xxx [0000:41:00.0]-500b:8: `, `lpfc 0000:3b:00.0: 0:1305 `, `bfa 0000:09:00.0: `.
+    FibreChannel,
     /// `connection8:0: `.
     Iscsi,
     /// `megaraid_sas 0000:03:00.0: `.
@@ -74,7 +76,7 @@ const fn row(
 }
 
 /// Whose device may sit on a PCI bus.
-const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::Megaraid, L::Nvme, L::Xhci];
+const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L::Nvme, L::Xhci];
 
 /// Messages by kind; the first row that fits decides (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
 /// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers named on the project's page
@@ -118,6 +120,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
     row(K::Link, &[L::Ata], &["SATA link down"]),
+    // drivers/scsi: qla2xxx/qla_isr.c, lpfc/lpfc_els.c, bfa/bfa_svc.c
+    row(K::Link, &[L::FibreChannel], &["LOOP DOWN detected"]),
+    row(K::Link, &[L::FibreChannel], &["", "Link Down Event"]),
+    row(K::Link, &[L::FibreChannel], &["", "port offline"]),
     row(K::Link, &[L::Ata], &[super::SLOW_LINK]),
     row(K::Link, &[L::Ata], &["device not ready (errno="]),
     row(K::Link, &[L::Ata], &["failed to IDENTIFY"]),
@@ -334,6 +340,7 @@ fn of_bus(message: &str) -> Option<(Logger, &str)> {
     let named = driver.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     match driver {
         "usb" => Some((L::Usb, body)),
+        "qla2xxx" | "lpfc" | "bfa" => Some((L::FibreChannel, body)),
         _ if driver.starts_with("xhci") && named => Some((L::Xhci, body)),
         _ if named && is_pci(device) => Some((L::Pci, body)),
         _ => None,
@@ -420,6 +427,7 @@ impl Logger {
             L::Block => "blk_update_request: ",
             L::Cam => "(ada0:ahcich0:0:0:0): ",
             L::Drbd => "drbd r0 peer: ",
+            L::FibreChannel => "qla2xxx [0000:41:00.0]-500b:8: ",
             L::Illumos => "/pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5): ",
             L::Iscsi => "connection8:0: ",
             L::Megaraid => "megaraid_sas 0000:03:00.0: ",
@@ -444,7 +452,9 @@ impl Logger {
             L::Usb => &["usb"],
             L::Nvme => &["nvme", "nvme-subsystem", "nvme-generic", "pci", "block"],
             L::MmcBlock | L::MmcHost => &["mmc", "mmc_host", "platform", "block"],
-            L::Pci | L::Megaraid | L::Aacraid | L::Mpt => &["pci", "pci_express", "scsi"],
+            L::Pci | L::FibreChannel | L::Megaraid | L::Aacraid | L::Mpt => {
+                &["pci", "pci_express", "scsi"]
+            }
             L::Xhci => &["pci", "platform"],
             L::Ata => &["ata_port", "ata_link", "ata_device", "scsi", "pci", "platform"],
             L::Iscsi => &["iscsi_connection", "scsi"],
@@ -497,7 +507,11 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     }
     let (logger, body) = heading(message);
     let known = KNOWN.iter().find(|known| known.fits(logger, body)).map(|known| known.kind);
-    known.or_else(|| returned(logger, body)).or_else(|| of_a_port(logger, body))
+    let by_words = known.or_else(|| returned(logger, body));
+    let by_port = of_a_port(logger, body);
+    // An error on the bus whose register knows of nothing but a link that went and came.
+    let only_woke = by_words == Some(K::Link) && by_port == Some(K::Phy);
+    if only_woke { by_port } else { by_words.or(by_port) }
 }
 
 /// Whether a driver speaks that prints no names but its own: a message that may be told apart from the next by its time alone.
@@ -517,7 +531,8 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
         "Unknown",
     ];
     let (logger, body) = heading(message);
-    let is_driver = !matches!(logger, L::Other | L::Usb | L::Pci | L::Xhci | L::Drbd);
+    let is_driver =
+        !matches!(logger, L::Other | L::Usb | L::Pci | L::FibreChannel | L::Xhci | L::Drbd);
     is_driver && !OF_DEVICES.iter().any(|words| body.starts_with(words)) && !body.contains('"')
         || message.trim_start().starts_with("md/raid")
 }

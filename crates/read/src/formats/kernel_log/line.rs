@@ -395,7 +395,8 @@ fn is_of_pci(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let (Some(driver), Some(address)) = (words.next(), words.next()) else { return false };
     let named = driver.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    named && address.strip_suffix(':').is_some_and(is_pci)
+    let bracketed = address.strip_prefix('[').and_then(|rest| rest.split_once("]-"));
+    named && bracketed.map(|(address, _)| address).or(address.strip_suffix(':')).is_some_and(is_pci)
 }
 
 /// The address of a PCI function, `0000:03:00.0`.

@@ -30,6 +30,13 @@ pub(super) fn address(message: &str) -> Option<&str> {
     (numbers == 4 && address.matches(':').count() == 3).then_some(address)
 }
 
+/// Whether a message says that a device on USB was reset: `usb 8-1.3: reset SuperSpeed Gen 1 USB
+/// device number 3 using ...`.
+pub(super) fn is_usb_reset(message: &str) -> bool {
+    let said = message.strip_prefix("usb ").and_then(|rest| rest.split_once(": "));
+    said.is_some_and(|(_, said)| said.starts_with("reset ") && said.contains(" USB device number "))
+}
+
 impl Names {
     /// The disk at an address, if the log named it.
     pub(super) fn known_at(&self, address: &str) -> Option<String> {
@@ -39,6 +46,11 @@ impl Names {
     /// The disk at an address, or the address.
     pub(super) fn at(&self, address: &str) -> String {
         self.known_at(address).unwrap_or_else(|| address.to_string())
+    }
+
+    /// The address of a disk, if the log named it.
+    pub(super) fn address_of(&self, disk: &str) -> Option<&str> {
+        self.disks.iter().find(|(_, known)| *known == disk).map(|(address, _)| address.as_str())
     }
 
     /// The disk on a host adapter.
