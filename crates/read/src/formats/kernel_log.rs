@@ -303,6 +303,8 @@ struct KernelLog {
     woken: HashSet<String>,
     /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
     seen: HashSet<u64>,
+    /// The kernel's own clock on the last line.
+    clock: Option<String>,
     /// Connections of iSCSI of which the kernel itself complained.
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
@@ -478,7 +480,10 @@ impl KernelLog {
 
     /// Whether a complaint was read before, to the microsecond.
     fn is_repeated(&mut self, line: &str, message: &str) -> bool {
-        if !(has_microseconds(line) || kmsg(line).is_some()) || kind(message).is_none() {
+        let clock = clock(line);
+        let at_once = clock.is_some() && clock == self.clock.as_deref();
+        self.clock = clock.map(str::to_string);
+        if !(clock.is_some() || kmsg(line).is_some()) || kind(message).is_none() {
             return false;
         }
         let mut hasher = DefaultHasher::new();
@@ -486,8 +491,8 @@ impl KernelLog {
         let found = hasher.finish();
         let known = self.seen.contains(&found)
             || (self.seen.len() < REMEMBERED && !self.seen.insert(found));
-        // What is said twice at one moment was said twice.
-        known && split(line).is_none_or(|(stamp, _)| stamp != self.end)
+        // Of commands that failed together the kernel says the same in one moment.
+        known && !(at_once && commands::is_of_a_command(message))
     }
 
     /// States what the log says as a whole.
@@ -792,12 +797,13 @@ fn written_blocks(message: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// Whether a line bears the kernel's own clock: ` 245.908016]`.
-fn has_microseconds(line: &str) -> bool {
-    line.match_indices(']').take(3).any(|(end, _)| {
-        let before = line.get(..end).unwrap_or_default();
-        let fraction = before.rsplit('.').next().unwrap_or_default();
-        fraction.len() == 6 && fraction.len() < before.len() && integer(fraction).is_some()
+/// The kernel's own clock on a line, if it bears one: `245.908016` of ` 245.908016]`.
+fn clock(line: &str) -> Option<&str> {
+    line.match_indices(']').take(3).find_map(|(end, _)| {
+        let before = line.get(..end)?;
+        let (_, fraction) = before.rsplit_once('.')?;
+        let is_clock = fraction.len() == 6 && integer(fraction).is_some();
+        before.rsplit(['[', ' ']).next().filter(|_| is_clock)
     })
 }
 
@@ -1018,6 +1024,13 @@ mod tests {
         assert_eq!(count(&line.repeat(2)), Some("1".to_string()));
         let coarse = "Nov 24 21:27:39 box kernel: ata1: link is slow to respond\n";
         assert_eq!(count(&coarse.repeat(2)), Some("2".to_string()));
+        // Clocks that count ticks print the same time for commands that failed together.
+        let lost = "Nov 24 21:27:39 box kernel: [   43.828000] sd 2:0:0:0: [sdb] tag#3 FAILED \
+                    Result: hostbyte=DID_TRANSPORT_DISRUPTED\n";
+        let ends = "Nov 24 21:27:39 box kernel: [   43.832000] sd 2:0:0:0: [sdb] Stopping disk\n";
+        assert_eq!(count(&lost.repeat(2)), Some("2".to_string()));
+        let twice = (lost.to_string() + ends).repeat(2);
+        assert_eq!(count(&twice), Some("1".to_string()));
     }
 
     #[test]

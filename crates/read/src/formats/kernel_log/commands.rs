@@ -88,6 +88,11 @@ fn part(message: &str) -> Option<Part> {
     })
 }
 
+/// Whether a message is one of several about a command.
+pub(super) fn is_of_a_command(message: &str) -> bool {
+    part(message).is_some()
+}
+
 /// Whether a message is of the block layer about a request, of which it names the disk and not its
 /// address. Those about the page cache follow when the request is done with.
 pub(super) fn is_of_a_request(message: &str) -> bool {

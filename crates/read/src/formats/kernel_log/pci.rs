@@ -103,9 +103,10 @@ impl Functions {
         is_of_storage(message) || function(message).is_some_and(known)
     }
 
-    /// What the log calls the controller at the function that speaks.
+    /// What the log calls the controller at the function that speaks, or its address.
     pub(super) fn name(&self, message: &str) -> Option<String> {
-        self.known.get(function(message)?)?.clone()
+        let address = function(message)?;
+        Some(self.known.get(address).cloned().flatten().unwrap_or_else(|| address.to_string()))
     }
 }
 
