@@ -61,8 +61,11 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of the device when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.20;
-/// What commands that the kernel gave up are worth, nats: with the prior 0.79 for several.
+/// What one line about a command that got no answer is worth, nats: with the prior 0.58.
 const TIMED_OUT: f64 = 1.7;
+/// What a second such command adds, and the whole record that libata prints of one: it froze the
+/// port, names the command and says how it ended. With the prior 0.79.
+const IS_SURE: f64 = 1.0;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
@@ -108,8 +111,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let lines: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
         // A reset of the link is how libata gets hold of a port again after any command it gave
-        // up, and what the
-        // hardware of a link corrected cost no command.
+        // up, and what the hardware of a link corrected cost no command.
         let mild = [Some(PathComplaint::LinkReset), Some(PathComplaint::Corrected)];
         let speak = others.iter().any(|line| !mild.contains(&line.message.complaint));
         if lines.is_empty() || speak || may_be_remote(analysis, device) {
@@ -118,8 +120,10 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let mut builder = EvidenceBuilder::default();
         let what = "commands that failed or timed out, in the kernel's log";
         builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
-        let more = confidence::above("commands", lines.len() as f64, 1.0).at_most(1.0);
-        builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more.nats)];
+        let more = confidence::above("commands", lines.len() as f64, 1.0).at_most(IS_SURE).nats;
+        let whole = lines.iter().any(|line| line.message.is_outcome());
+        let more = if whole { IS_SURE } else { more };
+        builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let n = phrase::count(LogLine::messages(&lines) as f64, "command(s)");
         finding.sentence = match guest {

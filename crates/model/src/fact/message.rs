@@ -141,6 +141,12 @@ impl Message {
         }
     }
 
+    /// Whether it is how libata says that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
+    /// the last of what it prints of one, after it froze the port and gave the command up.
+    pub fn is_outcome(&self) -> bool {
+        self.text.trim_start().starts_with("res ")
+    }
+
     /// Seconds of a time as logs print it, on the log's own clock.
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)
