@@ -136,6 +136,10 @@ const STALE: f64 = -2.0;
 /// A medium error within so many seconds makes a reset its consequence: libata resets the link
 /// after errors of any kind.
 const COLLATERAL_S: f64 = 60.0;
+/// A disk that goes offline within this time, s, of a lost session of iSCSI was served by it: the
+/// session is given 120 s to come back (`replacement_timeout` of open-iscsi) before its disks are
+/// given up (the rest is a choice).
+const SESSION_S: f64 = 300.0;
 const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
@@ -430,7 +434,11 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let rest =
         controllers.iter().filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
     let aborted: Vec<&LogLine> = rest.copied().collect();
-    let gone = of(MessageKind::Offline);
+    // Its session is named by `layer.remote`: there is no cable to swap.
+    let gone: Vec<&LogLine> = of(MessageKind::Offline)
+        .into_iter()
+        .filter(|line| !lost_its_session(analysis, line))
+        .collect();
     let wakes = of(MessageKind::Phy);
     let cost = [MessageKind::Command, MessageKind::Timeout, MessageKind::IoError];
     let hurt = reading.iter().any(|line| cost.contains(&line.kind));
@@ -484,6 +492,18 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ));
     }
     most
+}
+
+/// Whether a session of iSCSI was lost shortly before, in the same log.
+fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
+    let of_iscsi = |text: &str| text.starts_with("connection") || text.starts_with("session");
+    analysis.facts.log().any(|lost| {
+        let apart_s = line.message.at_s.zip(lost.message.at_s).map(|(at, lost)| at - lost);
+        lost.kind == MessageKind::Remote
+            && of_iscsi(&lost.message.text)
+            && lost.reading.listing == line.reading.listing
+            && apart_s.is_none_or(|apart_s| (0.0..SESSION_S).contains(&apart_s))
+    })
 }
 
 /// Those of the lines that say this of the way to a disk.
