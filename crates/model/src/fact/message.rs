@@ -144,7 +144,11 @@ impl Message {
     /// Whether it is how libata says that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
     /// the last of what it prints of one, after it froze the port and gave the command up.
     pub fn is_outcome(&self) -> bool {
-        self.text.trim_start().starts_with("res ")
+        let of_a_port = self.text.split_once(": ").filter(|(port, _)| port.starts_with("ata"));
+        let said = of_a_port.map_or(self.text.as_str(), |(_, said)| said).trim_start();
+        let is_result =
+            said.starts_with("res ") || said.starts_with("cmd ") && said.contains(" res ");
+        is_result && said.contains("Emask ")
     }
 
     /// Seconds of a time as logs print it, on the log's own clock.

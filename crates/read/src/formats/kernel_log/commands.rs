@@ -180,7 +180,14 @@ impl Command {
         self.is_query |= part == Part::Which && is_query(&message.text);
         let Some(complaint) = complaint else { return };
         match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
-            Some(known) => known.message.sector = known.message.sector.or(complaint.message.sector),
+            Some(known) => {
+                let sector = known.message.sector.or(complaint.message.sector);
+                // How it ended says more than that it failed.
+                if complaint.message.is_outcome() {
+                    *known = complaint;
+                }
+                known.message.sector = sector;
+            }
             None => self.complaints.push(complaint),
         }
     }
