@@ -308,6 +308,15 @@ const DIFFER: &[(&str, &str)] = &[
     // The lines that are cut are no heading: they name the bus of the network volume.
     ("published/P2-23-medium-error-of-replica-a", "heading-cut"),
     ("published/P2-23-medium-error-of-replica-a", "heading-halved"),
+    // The line that is cut says that the session was lost before the disks behind it went offline.
+    ("published/P15-27-nothing-for-two-minutes-then-errors", "heading-cut"),
+    ("published/P15-27-nothing-for-two-minutes-then-errors", "heading-halved"),
+    ("cases/log-with-two-times", "split"),
+    // The lines that are cut name the hypervisor.
+    ("cases/nvme-of-a-guest", "heading-cut"),
+    ("cases/nvme-of-a-guest", "heading-halved"),
+    // The lines that are cut say that the link woke, which is no failure of the commands behind it.
+    ("published/P18-39-laptop-link-that-does-not-wake", "heading-cut"),
     // The first file states how many rows there are, and the rest of them stands in the second: what is
     // said is that the report contradicts itself, and no disk is named.
     ("cases/missed-revolution", "split"),

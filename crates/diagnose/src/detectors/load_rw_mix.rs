@@ -16,8 +16,8 @@
 //! ## Rule
 //! The time on the device of reads with at least one write in flight is at least twice that of reads
 //! without, with thirty of each, a chance below 1 %, and still 1.5 times at the same number in
-//! flight. Reads without are those behind whose issue no write came for as long as reads beside writes
-//! take: of a shorter pause only its quick reads would be known. If no such number occurs on both sides, the factor must be
+//! flight. What was in flight at its issue counts: of the reads that no write joined until they were complete, a
+//! busy writer leaves the quick ones only. If no such number occurs on both sides, the factor must be
 //! twice what the difference in depth alone would make. The same for writes beside reads.
 //!
 //! ## Wrong if
@@ -82,8 +82,6 @@ struct Effect {
     found: Exposure,
     /// The factor that remains when depth is taken out.
     fair: f64,
-    /// For so long behind their issue the spared met none of the culprits, ns.
-    pause_ns: i64,
 }
 
 fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
@@ -157,9 +155,7 @@ fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
     let wake = Spans::of(wake);
     let all: Vec<f64> = of(effect.victim).map(ServiceSpan::latency_ns).collect();
     let outside = |spans: &Spans| -> Vec<f64> {
-        let met = |span: &&ServiceSpan| {
-            !spans.meets(span.issued_ns, span.issued_ns.saturating_add(effect.pause_ns))
-        };
+        let met = |span: &&ServiceSpan| !spans.meets(span.issued_ns, span.issued_ns);
         of(effect.victim).filter(met).map(ServiceSpan::latency_ns).collect()
     };
     let spared = Some(outside(&wake)).filter(|some| some.len() >= EACH);
@@ -178,24 +174,16 @@ fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
     let under_way = Spans::of(of(culprit));
     let all: Vec<(i64, i64)> = trace.spans.iter().map(stretch).collect();
     let depths = spans::open_at_start(&all, &all);
-    // How long a pause is that a victim can be spared in does not depend on how quick it was.
-    let beside = trace
-        .spans
-        .iter()
-        .filter(|span| span.op == victim && under_way.meets(span.issued_ns, span.issued_ns));
-    let beside: Vec<f64> = beside.map(ServiceSpan::latency_ns).collect();
-    let pause_ns = spread::median(&beside)? as i64;
     let samples: Vec<(Sample, u32)> = trace
         .spans
         .iter()
         .zip(&depths)
         .filter(|(span, _)| span.op == victim)
-        .filter_map(|(span, depth)| {
+        .map(|(span, depth)| {
             let ns = span.completed_ns.saturating_sub(span.issued_ns) as f64;
-            // What the other kind joined on the way was slow, or not, before it came: neither.
+            // Whom it joins later does not decide, for what is slow is joined more often.
             let exposed = under_way.meets(span.issued_ns, span.issued_ns);
-            let spared = !under_way.meets(span.issued_ns, span.issued_ns.saturating_add(pause_ns));
-            (exposed || spared).then_some((Sample { ns, exposed, stratum: *depth }, *depth))
+            (Sample { ns, exposed, stratum: *depth }, *depth)
         })
         .collect();
     let depth = |exposed: bool| {
@@ -216,7 +204,7 @@ fn effect(trace: &DeviceTrace, victim: Op, culprit: Op) -> Option<Effect> {
     };
     let enough = found.exposed >= EACH && found.spared >= EACH;
     let holds = found.ratio >= TIMES && fair >= bound && found.p < CHANCE;
-    (enough && holds).then_some(Effect { victim, culprit, found, fair, pause_ns })
+    (enough && holds).then_some(Effect { victim, culprit, found, fair })
 }
 
 /// From averages: intervals with many of the other kind beside intervals with few.

@@ -119,6 +119,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Ata], &["limiting SATA link speed"]),
     row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
+    row(K::Link, OF_PCI, &["AHCI controller unavailable!"]),
     row(K::Link, &[L::Ata], &["SATA link down"]),
     // drivers/scsi: qla2xxx/qla_isr.c, lpfc/lpfc_els.c, bfa/bfa_svc.c
     row(K::Link, &[L::FibreChannel], &["LOOP DOWN detected"]),
