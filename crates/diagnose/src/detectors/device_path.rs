@@ -312,8 +312,7 @@ impl Way {
 /// Whether the link went and came back and corrupted no frame.
 fn is_awake(reading: &[&LogLine]) -> bool {
     let corrupt = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Corruption);
-    reading.iter().any(|line| line.kind == MessageKind::Phy)
-        && !reading.iter().any(|line| corrupt(line))
+    reading.iter().any(|line| line.kind == MessageKind::Phy) && !reading.iter().any(corrupt)
 }
 
 fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
@@ -496,11 +495,10 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
 
 /// Whether a session of iSCSI was lost shortly before, in the same log.
 fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
-    let of_iscsi = |text: &str| text.starts_with("connection") || text.starts_with("session");
     analysis.facts.log().any(|lost| {
         let apart_s = line.message.at_s.zip(lost.message.at_s).map(|(at, lost)| at - lost);
         lost.kind == MessageKind::Remote
-            && of_iscsi(&lost.message.text)
+            && disk_names::is_of_iscsi(&lost.message.text)
             && lost.reading.listing == line.reading.listing
             && apart_s.is_none_or(|apart_s| (0.0..SESSION_S).contains(&apart_s))
     })

@@ -85,7 +85,7 @@ fn is_on_memory(analysis: &Analysis, run: &Run) -> bool {
     let listing = &analysis.recording.listings[run.listing];
     let name = |path: &str| disk_names::is_memory(&disk_names::disk(path));
     let option = |fact: &Fact| match fact.key.member_of(key::FIO) {
-        Some("filename") => fact.value.to_string().split(':').all(name),
+        Some("filename") => disk_names::are_memory(&fact.value.to_string()),
         Some("ioengine") => {
             matches!(fact.value.to_string().as_str(), "libpmem" | "dev-dax" | "libpmemblk")
         }

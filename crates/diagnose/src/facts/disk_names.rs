@@ -107,6 +107,16 @@ pub fn is_parity_thread(comm: &str) -> bool {
     comm.starts_with("md") && (comm.ends_with("_raid5") || comm.ends_with("_raid6"))
 }
 
+/// Whether all of these paths, set apart by colons as fio's are, are of memory.
+pub fn are_memory(paths: &str) -> bool {
+    paths.split(':').all(|path| is_memory(&disk(path)))
+}
+
+/// Whether a message is of a connection or session of iSCSI (drivers/scsi/libiscsi.c).
+pub fn is_of_iscsi(text: &str) -> bool {
+    text.starts_with("connection") || text.starts_with("session")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

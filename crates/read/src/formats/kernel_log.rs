@@ -716,10 +716,10 @@ impl KernelLog {
             _ => self.names.known_at(address),
         });
         let at = at.filter(|_| named.is_none());
-        if let Some(address) = address.filter(|address| at.as_deref() == Some(*address)) {
-            if self.addressed.len() < REMEMBERED {
-                self.addressed.insert(address.to_string());
-            }
+        if let Some(address) = address.filter(|address| at.as_deref() == Some(*address))
+            && self.addressed.len() < REMEMBERED
+        {
+            self.addressed.insert(address.to_string());
         }
         if is_abort(message)
             && let Some(address) = address
