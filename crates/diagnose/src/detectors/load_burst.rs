@@ -90,12 +90,14 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     // The slowest class in question decides: a burst on a disk is not blamed on flash.
     let healthy_pace = spacing_ms <= SPACING * s0_ms.max(trace.s0.slowest_ms());
     let matters = trace.lost_ns() / trace.span_ns() > MATTERS;
-    let pace = ramps.spacing_ns * trace.spans.len() as f64 / trace.span_ns();
-    let batch = ramps.requests as f64 / ramps.count.max(1) as f64;
-    let rest = ramp::rest_share(&trace.spans, batch / 2.0);
-    let rests = pace < NO_ROOM && rest > RESTS;
     let heavy = ramps.requests >= REQUESTS && ramps.lost_share >= HOLDS && matters;
-    if !steady || !healthy_pace || !rests || !heavy {
+    let pace = ramps.spacing_ns * trace.spans.len() as f64 / trace.span_ns();
+    if !steady || !healthy_pace || !heavy || pace >= NO_ROOM {
+        return None;
+    }
+    let batch = ramps.requests as f64 / ramps.count.max(1) as f64;
+    let rest = ramp::rest_share(&trace.spans, (batch / 2.0).ceil() as u32);
+    if rest <= RESTS {
         return None;
     }
     let source = analysis.source(trace.listing);

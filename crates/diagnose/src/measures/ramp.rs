@@ -4,6 +4,7 @@
 //! those before it. Slow, but the device is not to blame unless the spacing itself is slow. The
 //! dual of a stall: there issues are spread and completions bunched.
 
+use super::spans::{Depth, Spans};
 use super::{lost_time, service::ServiceSpan, spread};
 
 /// The ramps found in a list of spans.
@@ -69,23 +70,15 @@ pub fn ramps(spans: &[ServiceSpan], s0_ns: f64) -> Option<Ramps> {
     })
 }
 
-/// Share of the time, from the first start to the last completion, with fewer in flight than so many.
-pub fn rest_share(spans: &[ServiceSpan], fewer_than: f64) -> f64 {
-    let starts = spans.iter().map(|span| (span.started_ns(), 1));
-    let mut changes: Vec<(i64, i64)> =
-        starts.chain(spans.iter().map(|span| (span.completed_ns, -1))).collect();
-    changes.sort_unstable();
-    let (mut in_flight, mut rest_ns, mut all_ns) = (0_i64, 0.0, 0.0);
-    for two in changes.windows(2) {
-        let [(from, change), (to, _)] = two else { continue };
-        in_flight += change;
-        let length = to.saturating_sub(*from) as f64;
-        all_ns += length;
-        if (in_flight as f64) < fewer_than {
-            rest_ns += length;
-        }
-    }
-    if all_ns > 0.0 { rest_ns / all_ns } else { 0.0 }
+/// Share of the time, from the first start to the last completion, with fewer than so many in flight.
+pub fn rest_share(spans: &[ServiceSpan], room: u32) -> f64 {
+    let stretches = || spans.iter().map(|span| (span.started_ns(), span.completed_ns));
+    let (first, last) = stretches().fold((i64::MAX, i64::MIN), |(first, last), (start, end)| {
+        (first.min(start), last.max(end))
+    });
+    let whole = Spans::of(std::iter::once((first, last)));
+    let rest_ns = Depth::of(stretches()).time_below(&whole, room);
+    if rest_ns > 0.0 { rest_ns / whole.total_ns() } else { 0.0 }
 }
 
 /// Time lost in the busy periods in whose beginning, a tenth, a ramp is: a device takes 32 or some
@@ -197,7 +190,7 @@ mod tests {
         assert!((found.spacing_ns - 5e6).abs() < 1e4 && found.spacing_cv < 0.01, "{found:?}");
         assert!((found.lost_share - 1.0).abs() < 1e-9, "{found:?}");
         // Three pauses of 0.9 s, and the second half of four batches of 0.1 s.
-        assert!((rest_share(&batches(), 10.0) - 2.9 / 3.1).abs() < 0.01);
+        assert!((rest_share(&batches(), 10) - 2.9 / 3.1).abs() < 0.01);
     }
 
     #[test]
@@ -205,7 +198,7 @@ mod tests {
         // 32 in flight, eight new ones whenever eight are done.
         let refilled: Vec<ServiceSpan> =
             (0..4000).map(|k| span((k / 8 - 4) * 800, (k / 8) * 800 + k % 8 * 100)).collect();
-        assert!(rest_share(&refilled, 4.0) < 0.05, "{}", rest_share(&refilled, 4.0));
+        assert!(rest_share(&refilled, 4) < 0.05, "{}", rest_share(&refilled, 4));
     }
 
     #[test]

@@ -43,6 +43,47 @@ impl Spans {
     }
 }
 
+/// How many stretches are open, as a staircase over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Depth(Vec<(i64, u32)>);
+
+impl Depth {
+    /// Of some stretches.
+    pub fn of(stretches: impl Iterator<Item = (i64, i64)>) -> Depth {
+        let mut steps: Vec<(i64, i32)> =
+            stretches.flat_map(|(start, end)| [(start, 1), (end, -1)]).collect();
+        // An end before a start at the same moment: the place was free.
+        steps.sort_unstable();
+        let mut open = 0i64;
+        let stairs = steps.into_iter().map(|(ns, change)| {
+            open += i64::from(change);
+            (ns, u32::try_from(open).unwrap_or(0))
+        });
+        Depth(stairs.collect())
+    }
+
+    /// How many are open once all that begins and ends at a moment has.
+    pub fn at(&self, ns: i64) -> u32 {
+        let begun = self.0.partition_point(|(start, _)| *start <= ns);
+        begun.checked_sub(1).and_then(|place| self.0.get(place)).map_or(0, |(_, open)| *open)
+    }
+
+    /// Most at once.
+    pub fn most(&self) -> u32 {
+        self.0.iter().map(|(_, open)| *open).max().unwrap_or(0)
+    }
+
+    /// The part of some spans in which fewer than `room` are open, ns.
+    pub fn time_below(&self, spans: &Spans, room: u32) -> f64 {
+        let inner = self.0.windows(2).filter_map(|pair| match pair {
+            [(from, open), (to, _)] if *open < room => Some(spans.covered_ns(*from, *to)),
+            _ => None,
+        });
+        let before = self.0.first().map_or(0.0, |(first, _)| spans.covered_ns(i64::MIN, *first));
+        inner.sum::<f64>() + before
+    }
+}
+
 /// For each stretch of `of`, how many of `among` are open when it begins, those that begin at the
 /// same moment included.
 pub fn open_at_start(of: &[(i64, i64)], among: &[(i64, i64)]) -> Vec<u32> {
