@@ -18,12 +18,10 @@
 //! more beside none on a drive of the same model where no latency was measured;
 //! requests that failed with ENOLINK; transport errors that illumos counts (suspected only); reads, writes and flushes of one member that failed alike. A link
 //! slower than its limit supports it. Three disks of one adapter that stop answering within a
-//! minute are the adapter's. Suspected
-//! only: errors that a PCIe link corrected, if a storage driver owns the function, by their rate;
-//! a link that woke without a
-//! corrupted frame while commands failed; an NVMe controller that is lost though it is ready; a
-//! fibre that went down; a member
-//! that its pool lost. An NVMe controller that reports that it has failed, or that of a guest, is
+//! minute are the adapter's. Suspected only: errors that a PCIe link corrected, if a storage driver
+//! owns the function, by their rate; a link that woke without a corrupted frame while commands
+//! failed; an NVMe controller that is lost though it is ready; a fibre that went down; a member that
+//! its pool lost. An NVMe controller that reports that it has failed, or that of a guest, is
 //! `device.stall`.
 //!
 //! ## Wrong if
@@ -106,29 +104,24 @@ const MANY_FAILED: f64 = 10.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
 /// Errors of a PCIe link that the hardware corrected cost microseconds each: they are a suspicion,
-/// fainter while they are
-/// fewer than the kernel's own limit for printing them, 10 in 5 s (drivers/pci/pcie/aer.c); with
-/// the prior 0.29 and 0.55.
+/// fainter while they are fewer than the kernel's own limit for printing them, 10 in 5 s
+/// (drivers/pci/pcie/aer.c); with the prior 0.29 and 0.55.
 const CORRECTED: f64 = 0.5;
 const CORRECTED_OFTEN: f64 = 1.6;
 const OFTEN_PER_S: f64 = 2.0;
 const OFTEN: usize = 10;
 /// A link that went and came back and corrupted no frame, beside commands that it cost; a
-/// controller that was lost though
-/// it reports that it is ready; the link of a host adapter to its network that went down: with the
-/// prior below an
-/// accusation (choices).
+/// controller that was lost though it reports that it is ready; the link of a host adapter to its
+/// network that went down: with the prior below an accusation (choices).
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
 /// Disks of one adapter from which on, and the time, s, within which, commands that got no answer
-/// are the adapter's and not
-/// theirs (a choice: two disks may share a fault by chance).
+/// are the adapter's and not theirs (a choice: two disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
 const SHARE_S: f64 = 60.0;
 /// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
-/// died; with the prior below
-/// an accusation.
+/// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
 /// Lines older than this against the log's last line say little of now, s.
 const STALE_S: f64 = 86_400.0;
@@ -173,8 +166,7 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
         };
         finding.sentence = format!(
             "{} disks of {name} stopped answering within {}: what they share (adapter, cable, \
-             expander, backplane, \
-             power) has errors, not so many disks at once",
+             expander, backplane, power) has errors, not so many disks at once",
             adapter.disks,
             phrase::ms(adapter.seconds * 1e3)
         );
@@ -249,14 +241,12 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let way = Way::of(disk, &reading);
     let words = phrase::list(&builder.words);
     let is_open = finding.confidence() < STANDS;
-    finding.sentence = match () {
-        () if gone > 0.0 => words,
-        () if is_open => {
-            format!("the path to {disk} ({}) may have errors: {words}", way.parts())
-        }
-        () => {
-            format!("the path to {disk} ({}) has errors, not the disk itself: {words}", way.parts())
-        }
+    finding.sentence = if gone > 0.0 {
+        words
+    } else if is_open {
+        format!("the path to {disk} ({}) may have errors: {words}", way.parts())
+    } else {
+        format!("the path to {disk} ({}) has errors, not the disk itself: {words}", way.parts())
     };
     finding.next_step = next_step(disk, way, is_awake(&reading));
     finding.evidence = builder.evidence;
@@ -287,15 +277,15 @@ enum Way {
 impl Way {
     fn of(disk: &str, reading: &[&LogLine]) -> Way {
         let says = |what| reading.iter().any(|line| line.message.complaint == Some(what));
-        match () {
-            () if disk_names::is_nvme(disk)
-                || disk_names::is_pci_function(disk) && !says(PathComplaint::LinkDown) =>
-            {
-                Way::Pcie
-            }
-            () if says(PathComplaint::UsbReset) => Way::Usb,
-            () if says(PathComplaint::LinkDown) => Way::Fibre,
-            () => Way::Cable,
+        let fibre = says(PathComplaint::LinkDown);
+        if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
+            Way::Pcie
+        } else if says(PathComplaint::UsbReset) {
+            Way::Usb
+        } else if fibre {
+            Way::Fibre
+        } else {
+            Way::Cable
         }
     }
 
@@ -352,14 +342,16 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
             ]);
         }
         Way::Cable => vec![
-        "reseat or swap the cable, then the port; do the lines stop?".to_string(),
-        "link power management off: `echo max_performance | tee \
-         /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
-            .to_string(),
-        format!("`smartctl -j -x {node} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"),
-        "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe that falls \
-         asleep: `nvme_core.default_ps_max_latency_us=0`"
-            .to_string(),
+            "reseat or swap the cable, then the port; do the lines stop?".to_string(),
+            "link power management off: `echo max_performance | tee \
+             /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
+                .to_string(),
+            format!(
+                "`smartctl -j -x {node} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"
+            ),
+            "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe \
+             that falls asleep: `nvme_core.default_ps_max_latency_us=0`"
+                .to_string(),
         ],
     };
     if is_awake {
@@ -498,7 +490,7 @@ fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
     analysis.facts.log().any(|lost| {
         let apart_s = line.message.at_s.zip(lost.message.at_s).map(|(at, lost)| at - lost);
         lost.kind == MessageKind::Remote
-            && disk_names::is_of_iscsi(&lost.message.text)
+            && lost.message.is_of_iscsi()
             && lost.reading.listing == line.reading.listing
             && apart_s.is_none_or(|apart_s| (0.0..SESSION_S).contains(&apart_s))
     })

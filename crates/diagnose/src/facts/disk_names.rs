@@ -112,11 +112,6 @@ pub fn are_memory(paths: &str) -> bool {
     paths.split(':').all(|path| is_memory(&disk(path)))
 }
 
-/// Whether a message is of a connection or session of iSCSI (drivers/scsi/libiscsi.c).
-pub fn is_of_iscsi(text: &str) -> bool {
-    text.starts_with("connection") || text.starts_with("session")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

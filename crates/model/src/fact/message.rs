@@ -151,6 +151,11 @@ impl Message {
         is_result && said.contains("Emask ")
     }
 
+    /// Whether it is of a connection or session of iSCSI (drivers/scsi/libiscsi.c).
+    pub fn is_of_iscsi(&self) -> bool {
+        self.text.starts_with("connection") || self.text.starts_with("session")
+    }
+
     /// Seconds of a time as logs print it, on the log's own clock.
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)
@@ -199,8 +204,7 @@ const UAS: &str = "uas_eh_";
 /// What a PCIe function says of an error that its link mended (drivers/pci/pcie/aer.c).
 const CORRECTED: &str = "PCIe Bus Error: severity=Correct";
 /// Bits of an NVMe controller's status, and what a function that left the bus reads as (NVM
-/// Express base specification,
-/// controller status).
+/// Express base specification, controller status).
 const READY: u32 = 1;
 const FATAL: u32 = 2;
 const GONE: u32 = u32::MAX;
