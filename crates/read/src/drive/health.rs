@@ -171,7 +171,8 @@ fn is_hidden(serial: &str) -> bool {
     let last = lower.chars().next_back().filter(|c| matches!(c, 'x' | '*' | '#' | '?' | '.' | '-'));
     let masked =
         last.is_some_and(|last| lower.chars().rev().take_while(|c| *c == last).count() >= MASKED);
-    serial.chars().all(sign) || masked || HIDDEN.iter().any(|word| lower.contains(word))
+    let all = !serial.is_empty() && serial.chars().all(sign);
+    all || masked || HIDDEN.iter().any(|word| lower.contains(word))
 }
 
 impl Drive {
@@ -190,8 +191,8 @@ impl Drive {
     /// A serial number, unless somebody made it unreadable.
     pub(crate) fn serial(&mut self, serial: &str) {
         let serial = serial.trim();
-        self.is_hidden = !serial.is_empty() && is_hidden(serial);
-        self.serial = Some(serial.to_string()).filter(|serial| !is_hidden(serial));
+        self.is_hidden = is_hidden(serial);
+        self.serial = (!serial.is_empty() && !self.is_hidden).then(|| serial.to_string());
     }
 
     pub(crate) fn state(&mut self, key: &str, value: impl Into<String>, read_from: &str) {
@@ -218,7 +219,6 @@ impl Drive {
             let words: Vec<&str> = parts.iter().flat_map(|part| part.split_whitespace()).collect();
             Some(words.join("_"))
         };
-        let place = place.clone();
         let device = match &drive.name {
             Some(name) => sink.device(name),
             None => {

@@ -59,10 +59,10 @@ fn rate(word: &str) -> Option<f64> {
     .filter(|rate| *rate > 0.0)
 }
 
-/// Whether each of these is a number, or too quick to be told.
+/// Takes a line in which each of these is a number, or too quick to be told (`+++++`).
 fn sound<'w>(mut words: impl Iterator<Item = &'w str>, number: fn(&str) -> bool) -> Step {
-    let told = |word: &&str| !number(word) && word.bytes().any(|byte| byte != b'+');
-    match words.find(told) {
+    let odd = |word: &&str| !number(word) && word.bytes().any(|byte| byte != b'+');
+    match words.find(odd) {
         Some(word) => Step::Skipped(format!("`{word}` is not a number")),
         None => Step::Took,
     }

@@ -154,24 +154,24 @@ impl RadosBench {
     /// A line of the end of a run.
     fn total(&mut self, line: &str) -> Step {
         let Some((key, value)) = line.split_once(':') else { return Step::Passed };
-        let number = decimal(value.trim());
-        let key = key.trim().trim_end_matches("(s)");
-        let sound = match key {
-            "Total writes made" | "Total reads made" => integer(value.trim()).is_some(),
-            "Average Latency" | "Average latency" | "Max latency" | "Min latency" => {
-                number.is_some_and(|latency| latency >= 0.0)
-            }
-            _ => true,
-        };
-        if !sound {
-            return Step::Skipped(format!("`{}` is not a number", value.trim()));
-        }
+        let value = value.trim();
+        let (number, key) = (decimal(value), key.trim().trim_end_matches("(s)"));
+        let odd = || Step::Skipped(format!("`{value}` is not a number"));
         match key {
-            "Total writes made" => (self.op, self.count) = (Some(Op::Write), integer(value.trim())),
-            "Total reads made" => (self.op, self.count) = (Some(Op::Read), integer(value.trim())),
-            "Average Latency" | "Average latency" => self.mean_s = number,
-            "Max latency" => self.max_s = number,
-            "Min latency" => self.min_s = number,
+            "Total writes made" | "Total reads made" => {
+                let Some(count) = integer(value) else { return odd() };
+                let op = if key == "Total reads made" { Op::Read } else { Op::Write };
+                (self.op, self.count) = (Some(op), Some(count));
+            }
+            "Average Latency" | "Average latency" | "Max latency" | "Min latency" => {
+                let Some(latency) = number.filter(|s| *s >= 0.0) else { return odd() };
+                let place = match key {
+                    "Max latency" => &mut self.max_s,
+                    "Min latency" => &mut self.min_s,
+                    _ => &mut self.mean_s,
+                };
+                *place = Some(latency);
+            }
             "Max IOPS" | "Min IOPS" if number.is_some_and(|rate| rate < 0.0) => {
                 return Step::Skipped("a rate below zero: the program did not set it".to_string());
             }
