@@ -214,9 +214,8 @@ impl<'s, 'a> About<'s, 'a> {
     }
 
     /// How far a counter rose between its first and last reading in one format; `None` below two
-    /// readings. What two tools,
-    /// or two forms of one, print of a drive are two views and not two looks: they count in ways
-    /// of their own.
+    /// readings. What two tools, or two forms of one, print of a drive are two views and not two
+    /// looks: they count in ways of their own.
     pub fn rise(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
         let format = |reading: &FactReading| {
             self.facts.recording.listings[reading.listing].source.format.as_str()

@@ -20,10 +20,8 @@
 //! SMART check, or less spare than its own threshold; its NVMe warning that its media are unreliable, unless its
 //! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
 //! between two records; places that a scan (badblocks, ddrescue) could not read; a pre-fail
-//! attribute that is FAILING_NOW or a
-//! hundred grown defects (suspected only); or one 1-MiB range that was slow, more than ten
-//! medians, at each of two or
-//! more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
+//! attribute that is FAILING_NOW or a hundred grown defects (suspected only); or one 1-MiB range
+//! that was slow, more than ten medians, at each of two or more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
 //! suspicion. Of a machine that is watched, lines of the log that are ten minutes older than the watch are a
 //! remark: what was slow meanwhile is not explained by them.
 //!
@@ -116,13 +114,12 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
 /// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
-/// worth, nats: drives that
-/// are well have some (docs/METHOD.md, 17 Faults; both are choices). With the prior 0.38.
+/// worth, nats: drives that are well have some (docs/METHOD.md, 17 Faults; both are choices). With
+/// the prior 0.38.
 const MANY_DEFECTS: f64 = 100.0;
 const DEFECTS: f64 = 0.9;
 /// What it is worth that an attribute whose threshold predicts a failure is below it, while the
-/// drive passes its check as a
-/// whole: with the prior 0.57.
+/// drive passes its check as a whole: with the prior 0.57.
 const PREFAIL_NOW: f64 = 1.7;
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;

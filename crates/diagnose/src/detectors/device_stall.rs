@@ -32,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, held, lines as lines_of, new_finding};
+use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -108,26 +108,26 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             its_own.contains(&line.kind)
                 || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
         };
-        let lines: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
+        let given_up: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
         // A reset of the link is how libata gets hold of a port again after any command it gave
         // up, and what the hardware of a link corrected cost no command.
         let mild = [Some(PathComplaint::LinkReset), Some(PathComplaint::Corrected)];
         let speak = others.iter().any(|line| !mild.contains(&line.message.complaint));
-        if lines.is_empty() || speak || may_be_remote(analysis, device) {
+        if given_up.is_empty() || speak || may_be_remote(analysis, device) {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
         let what = "commands that failed or timed out, in the kernel's log";
-        builder.log_lines(analysis, what, &lines, Some(Bound::Above(0.0)));
-        let more = confidence::above("commands", lines.len() as f64, 1.0).at_most(IS_SURE).nats;
-        let whole = lines.iter().any(|line| line.message.is_outcome());
+        builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
+        let more = confidence::above("commands", given_up.len() as f64, 1.0).at_most(IS_SURE).nats;
+        let whole = given_up.iter().any(|line| line.message.is_outcome());
         let more = if whole { IS_SURE } else { more };
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        let n = phrase::count(LogLine::messages(&lines) as f64, "command(s)");
+        let n = phrase::count(LogLine::messages(&given_up) as f64, "command(s)");
         finding.sentence = match guest {
-            _ if lines.iter().any(fatal) => format!(
+            _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports that it has failed (CSTS, bit 1), over a link \
                  that works: the drive or its firmware"
             ),
@@ -161,11 +161,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
                 .to_string(),
         ];
         if guest.is_some() {
-            finding.refuted_by = lines_of(&[
+            finding.refuted_by = lines(&[
                 "the drive is passed through to the guest: `lspci` shows a vendor's controller, \
                  then look at its link",
             ]);
-            finding.next_step = lines_of(&[
+            finding.next_step = lines(&[
                 "on the host, or at its provider: log and latencies of the same minute",
                 "`cat /sys/module/nvme_core/parameters/io_timeout`: providers ask for more than \
                  30 s",
@@ -243,7 +243,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
     let now: Vec<f64> = trace.spans.iter().map(ServiceSpan::waited_ns).collect();
     let assuming = "all requests take what those take that meet no stall".to_string();
     finding.forecast = from_latencies(&now, &stalls.spared_ns, assuming);
-    finding.refuted_by = lines_of(&[
+    finding.refuted_by = lines(&[
         "other devices of the host stall at the same moments: then the host paused",
         "a flush, discard or reset ran in each of the stalls",
     ]);

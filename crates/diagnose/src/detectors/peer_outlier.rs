@@ -77,8 +77,8 @@ const PRIOR: f64 = 0.5;
 const SAME_MINIMUM: f64 = 2.0;
 
 /// Slow I/Os of a member, and times as many as any other member has, from which on it is suspected
-/// (choices: one that took
-/// 30 s is no everyday matter, and a pool that was suspended gives some to all).
+/// (choices: one that took 30 s is no everyday matter, and a pool that was suspended gives some to
+/// all).
 const SLOW_IOS: f64 = 5.0;
 const SLOW_TIMES: f64 = 5.0;
 /// What an accusation among two or three disks with the very same work is worth at most (a choice).

@@ -599,8 +599,7 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Offline => "the disk went: its power, its plug, or the way to it",
         MessageKind::Query => {
             "a program asked the drive about itself (SMART, power mode) and got no answer, and no \
-             read or write failed: \
-             do not poll it so, or leave it out (`smartd`: `-d ignore`)"
+             read or write failed: do not poll it so, or leave it out (`smartd`: `-d ignore`)"
         }
         MessageKind::Link | MessageKind::Phy => {
             "the link was lost or woke up: a cable, a plug, or saving of power"

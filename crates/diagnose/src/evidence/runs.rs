@@ -78,9 +78,8 @@ pub fn is_direct(listing: &Listing) -> bool {
 }
 
 /// Whether the device of a run is memory itself, by its own name, by an option that names it
-/// (`filename=/dev/pmem0`), or
-/// because its listing counts the I/O of memory only. Engines of persistent memory reach nothing
-/// else.
+/// (`filename=/dev/pmem0`), or because its listing counts the I/O of memory only. Engines of
+/// persistent memory reach nothing else.
 fn is_on_memory(analysis: &Analysis, run: &Run) -> bool {
     let listing = &analysis.recording.listings[run.listing];
     let name = |path: &str| disk_names::is_memory(&disk_names::disk(path));

@@ -1,6 +1,5 @@
 //! Which lines are about one command: the kernel writes up to nine of a command that failed, and
-//! what it says of each
-//! kind counts once.
+//! what it says of each kind counts once.
 
 use iowhy_model::{Message, MessageKind};
 
@@ -16,8 +15,7 @@ const APART_S: f64 = 1.0;
 /// What a command of a program to the drive itself is printed as (drivers/scsi/constants.c).
 const PASS_THROUGH: &str = "ATA command pass through(";
 /// Commands of ATA that move a program's data or make them durable: reads, writes, their queued
-/// and forced forms, discards
-/// and flushes, and downloads of firmware (ACS-4, command codes).
+/// and forced forms, discards and flushes, and downloads of firmware (ACS-4, command codes).
 const OF_DATA: [u8; 24] = [
     0x06, 0x20, 0x24, 0x25, 0x29, 0x30, 0x34, 0x35, 0x39, 0x3d, 0x60, 0x61, 0x92, 0x93, 0xc4, 0xc5,
     0xc8, 0xc9, 0xca, 0xcb, 0xce, 0xcf, 0xe7, 0xea,

@@ -12,8 +12,7 @@ const BUS_ERROR: &str = "PCIe Bus Error: ";
 const REMEMBERED: usize = 4096;
 
 /// Drivers of storage controllers (drivers/nvme, drivers/scsi, drivers/message/fusion,
-/// drivers/block, drivers/mmc/host,
-/// drivers/pci/controller/vmd.c), and how families of them begin.
+/// drivers/block, drivers/mmc/host, drivers/pci/controller/vmd.c), and how families of them begin.
 const DRIVERS: [&str; 53] = [
     "3w-9xxx",
     "3w-sas",
