@@ -217,7 +217,7 @@ struct Weak {
     /// Prints every answer that is not right as well
     #[arg(long)]
     answers: bool,
-    /// Prints instead the inputs of one variation, `hang:17`, or of one scenario of `--blame`, `17`
+    /// Prints instead the inputs of one variation, `hang:17`, or of one scenario of `--blame`, `felt:17:iostat`
     #[arg(long)]
     show: Option<String>,
 }
@@ -236,8 +236,18 @@ impl Weak {
     fn shown(&self, show: &str) -> Result<String, String> {
         let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a number"));
         if self.blame {
-            let scenario = blame::scenario(number(show)?);
-            return Ok(weak::print::biosnoop(scenario.listed(), scenario.disk, false));
+            let (world, rest) = match show.split_once(':') {
+                Some(("felt", rest)) => (blame::World::Felt, rest),
+                Some(("plain", rest)) => (blame::World::Plain, rest),
+                _ => return Err("name a scenario as `felt:17:iostat`".to_string()),
+            };
+            let (of, shown) = match rest.split_once(':') {
+                Some((of, "iostat")) => (of, blame::Shown::Averages),
+                Some((of, "histogram")) => (of, blame::Shown::Histogram),
+                Some((of, _)) => (of, blame::Shown::Log),
+                None => (rest, blame::Shown::Log),
+            };
+            return Ok(blame::scenario(world, number(of)?).text(shown).1);
         }
         let (kind, of) = show.split_once(':').ok_or("name a variation as `hang:17`")?;
         let known = weak::kinds::KINDS.iter().find(|(name, _, _)| *name == kind);
@@ -262,8 +272,8 @@ impl Weak {
         let all = blame::blame(self.each)?;
         let mut out = blame::tables(&all);
         for known in all.iter().filter(|known| self.answers && known.said != Some(known.side)) {
-            let blame::BlameCase { number, name, shown, side, verdict, .. } = known;
-            out.push_str(&format!("{number} {name} {shown:?} {side:?}: {verdict}\n"));
+            let blame::BlameCase { world, number, name, shown, side, verdict, .. } = known;
+            out.push_str(&format!("{world:?} {number} {name} {shown:?} {side:?}: {verdict}\n"));
         }
         Ok(out)
     }

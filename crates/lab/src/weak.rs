@@ -7,6 +7,7 @@
 //! **Must never know:** how a detector decides.
 
 pub mod blame;
+pub mod felt;
 pub mod kinds;
 pub mod print;
 pub mod queue;

@@ -82,7 +82,7 @@ fn lookups(
 ) -> Vec<Io> {
     let revolution = chance.pick(&[8.333, 8.333, 11.11, 6.0]);
     let bytes = chance.pick(&[4096, 8192, 16384]);
-    let service = |chance: &mut Chance, _: &Asker| factor * seek(chance, revolution);
+    let service = |chance: &mut Chance, _: &Asker, _: f64| factor * seek(chance, revolution);
     let device = Device { servers: 1, service: &service, freezes };
     device.run(&[asker(false, bytes, pace)], count, 3600.0, chance)
 }
@@ -131,7 +131,7 @@ fn frozen(chance: &mut Chance, least: f64) -> (Vec<Io>, &'static str, &'static [
         let begin = many as f64 / per_s * 1e3 * chance.even(0.2, 0.8);
         // Others come after it too.
         let many = many + (length / 1e3 * per_s) as usize;
-        let service = |chance: &mut Chance, _: &Asker| chance.even(0.08, 0.2);
+        let service = |chance: &mut Chance, _: &Asker, _: f64| chance.even(0.08, 0.2);
         let device = Device { servers: 4, service: &service, freezes: vec![(begin, length)] };
         return (
             device.run(&[asker(false, 4096, Pace::Open(per_s))], many, 3600.0, chance),
@@ -159,7 +159,7 @@ fn hang_averages(chance: &mut Chance) -> Weak {
 
 fn durable_writes(chance: &mut Chance) -> Weak {
     let (low, high) = (chance.scale(0.2, 2.0), chance.even(1.1, 2.0));
-    let service = |chance: &mut Chance, _: &Asker| low * chance.even(1.0, high);
+    let service = |chance: &mut Chance, _: &Asker, _: f64| low * chance.even(1.0, high);
     let device = Device { servers: 2, service: &service, freezes: Vec::new() };
     let depth = chance.pick(&[1, 1, 1, 2]);
     let think = chance.scale(0.05, 5.0);
@@ -173,7 +173,7 @@ fn durable_writes(chance: &mut Chance) -> Weak {
 
 fn cache_hits(chance: &mut Chance) -> Weak {
     let hits = chance.even(0.75, 0.92);
-    let service = move |chance: &mut Chance, _: &Asker| match chance.chance(hits) {
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| match chance.chance(hits) {
         true => chance.even(0.08, 0.25),
         false => chance.even(2.0, 18.0),
     };
@@ -188,7 +188,7 @@ fn cache_hits(chance: &mut Chance) -> Weak {
 fn flash_that_is_slow(chance: &mut Chance) -> Vec<Io> {
     let (middle, spread) = (chance.even(5.0, 12.0), chance.even(0.05, 0.3));
     let service =
-        move |chance: &mut Chance, _: &Asker| middle * chance.even(1.0 - spread, 1.0 + spread);
+        move |chance: &mut Chance, _: &Asker, _: f64| middle * chance.even(1.0 - spread, 1.0 + spread);
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let count = chance.scale(30.0, 800.0) as usize;
     let think = chance.scale(0.05, 2.0);
@@ -209,7 +209,7 @@ fn slow_flash_told(chance: &mut Chance) -> Weak {
 
 fn cloud(chance: &mut Chance) -> Weak {
     let base = chance.scale(0.4, 1.5);
-    let service = move |chance: &mut Chance, _: &Asker| {
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| {
         let far = if chance.chance(0.02) { chance.scale(2.0, 8.0) } else { 1.0 };
         base * chance.even(0.8, 1.5) * far
     };
@@ -234,7 +234,7 @@ fn two_readers(chance: &mut Chance) -> Vec<Io> {
     let per_ms = chance.even(90.0, 220.0) * 1000.0;
     let switch = chance.even(0.0, 1.0);
     let one = f64::from(bytes) / per_ms + switch;
-    let service = move |chance: &mut Chance, _: &Asker| one * chance.even(0.98, 1.03);
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| one * chance.even(0.98, 1.03);
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let (a, b) = (depth(chance).min(8), depth(chance).min(8));
     let pace = |depth| Pace::Closed(depth, 0.0);
@@ -257,7 +257,7 @@ fn one_of_two(chance: &mut Chance) -> Weak {
 }
 
 fn reads_only(chance: &mut Chance) -> Weak {
-    let service = |chance: &mut Chance, _: &Asker| seek(chance, 8.333);
+    let service = |chance: &mut Chance, _: &Asker, _: f64| seek(chance, 8.333);
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let (reads, writes) = (chance.whole(1, 6), chance.whole(1, 24));
     let reader = asker(false, 8192, Pace::Closed(reads, 0.0));
@@ -276,7 +276,7 @@ fn lost_lines(chance: &mut Chance) -> Weak {
     let depth = depth(chance);
     let count = chance.scale(60.0, 1000.0) as usize;
     let mut ios = if onwards {
-        let service = move |chance: &mut Chance, _: &Asker| one * chance.even(0.97, 1.04);
+        let service = move |chance: &mut Chance, _: &Asker, _: f64| one * chance.even(0.97, 1.04);
         let device = Device { servers: 1, service: &service, freezes: Vec::new() };
         let load = Asker { onwards, ..asker(false, bytes, Pace::Closed(depth, 0.0)) };
         device.run(&[load], count, 3600.0, chance)
@@ -295,7 +295,7 @@ fn lost_lines(chance: &mut Chance) -> Weak {
 
 /// Small synchronous writes, each of which just missed its place; some lose one revolution more.
 fn revolutions(chance: &mut Chance, count: usize, revolution: f64) -> Vec<Io> {
-    let service = move |chance: &mut Chance, _: &Asker| {
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| {
         revolution * (1.0 + f64::from(u8::from(chance.chance(0.1)))) - 0.02
             + chance.even(-0.06, 0.06)
     };
@@ -317,7 +317,7 @@ fn two_runs(chance: &mut Chance) -> Weak {
 fn quoted(chance: &mut Chance) -> Weak {
     let revolution = chance.pick(&[8.333, 11.11]);
     let share = chance.even(0.4, 0.7);
-    let service = move |chance: &mut Chance, _: &Asker| {
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| {
         let mut revolutions = 0.0;
         while revolutions < 8.0 && chance.chance(share) {
             revolutions += 1.0;
@@ -335,7 +335,7 @@ fn quoted(chance: &mut Chance) -> Weak {
 
 fn full_device(chance: &mut Chance) -> Weak {
     let (servers, one) = (chance.whole(1, 16), chance.scale(0.06, 0.25));
-    let service = move |chance: &mut Chance, _: &Asker| one * chance.even(0.95, 1.05);
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| one * chance.even(0.95, 1.05);
     let device = Device { servers, service: &service, freezes: Vec::new() };
     let depth = chance.scale(64.0, 2048.0) as usize;
     let seconds = chance.whole(4, 9) as f64;
@@ -348,7 +348,7 @@ fn full_device(chance: &mut Chance) -> Weak {
 fn cap(chance: &mut Chance) -> Weak {
     let limit = chance.pick(&[3000.0, 16_000.0, 1000.0, 6000.0]);
     // What is bought is handed out evenly: one request each 1 / limit, 0.7 ms away.
-    let service = move |_: &mut Chance, _: &Asker| 1e3 / limit;
+    let service = move |_: &mut Chance, _: &Asker, _: f64| 1e3 / limit;
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let depths = [chance.whole(16, 64), chance.whole(80, 256)];
     let seconds = chance.whole(4, 8) as f64;

@@ -1,4 +1,4 @@
-//! What biosnoop and iostat would have printed of such requests.
+//! What biosnoop, iostat and biolatency would have printed of such requests.
 
 use std::fmt::Write;
 
@@ -76,6 +76,31 @@ pub fn iostat(ios: &[Io], disk: &str) -> String {
              {wwait:>7.2} {wsize:>8.2}    0.00      0.00     0.00   0.00    0.00     0.00    0.00    \
              0.00 {queue:>7.2} {:>6.2}\n",
             busy / 10.0
+        );
+    }
+    out
+}
+
+/// `biolatency -D`: one histogram in powers of two of microseconds.
+pub fn biolatency(ios: &[Io], disk: &str) -> String {
+    let mut counts: Vec<usize> = Vec::new();
+    for io in ios {
+        let bucket = (io.latency() * 1e3).max(1.0).log2() as usize;
+        counts.resize(counts.len().max(bucket + 1), 0);
+        counts[bucket] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let mut out = format!(
+        "Tracing block device I/O... Hit Ctrl-C to end.\n^C\n\ndisk = {disk}\n     usecs               : \
+         count     distribution\n"
+    );
+    for (bucket, count) in counts.iter().enumerate() {
+        let from = if bucket == 0 { 0 } else { 1u64 << bucket };
+        let stars = "*".repeat(40 * count / most);
+        let _ = writeln!(
+            out,
+            "{from:>10} -> {:<10} : {count:<8} |{stars:<40}|",
+            (1u64 << (bucket + 1)) - 1
         );
     }
     out

@@ -57,13 +57,14 @@ impl Io {
     }
 }
 
-/// A device that serves so many at once, each for as long as `service` says (ms), and does nothing
+/// A device that serves so many at once, each for as long as `service` says (ms) of the asker
+/// and the time at which it begins (ms), and does nothing
 /// within its freezes (begin and length, ms).
 pub struct Device<'a> {
     /// How many it serves at once.
     pub servers: usize,
     /// How long it serves one.
-    pub service: &'a dyn Fn(&mut Chance, &Asker) -> f64,
+    pub service: &'a dyn Fn(&mut Chance, &Asker, f64) -> f64,
     /// When it does nothing.
     pub freezes: Vec<(f64, f64)>,
 }
@@ -99,7 +100,8 @@ impl Device<'_> {
             let (issued, place) = slots[slot];
             let asker = &askers[place];
             let server = (0..free.len()).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap_or(0);
-            let completed = self.end(free[server].max(issued), (self.service)(chance, asker));
+            let begin = free[server].max(issued);
+            let completed = self.end(begin, (self.service)(chance, asker, begin));
             free[server] = completed;
             let sector = if asker.onwards { next[place] } else { chance.bits() % SECTORS / 8 * 8 };
             next[place] = (sector + u64::from(asker.bytes / 512)) % SECTORS;
@@ -144,7 +146,7 @@ mod tests {
             onwards: true,
             pace: Pace::Closed(4, 0.0),
         };
-        let service = |_: &mut Chance, _: &Asker| 10.0;
+        let service = |_: &mut Chance, _: &Asker, _: f64| 10.0;
         let mut device = Device { servers: 1, service: &service, freezes: Vec::new() };
         let done = device.run(&[asker], 40, 60.0, &mut Chance::new(1));
         assert!((done[20].latency() - 40.0).abs() < 0.1, "{:?}", done[20]);
