@@ -22,6 +22,7 @@ pub mod limit;
 pub mod listings;
 pub mod lost_time;
 pub mod missed_revolution;
+pub mod modes;
 pub mod peers;
 pub mod pile;
 pub mod places;

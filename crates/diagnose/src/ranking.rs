@@ -232,10 +232,8 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         Calibration::No => STANDS,
         _ => calibration::of_first(closing.verdict, level, closing.confidence()),
     };
-    // Of an open class both readings are said, at the border; averages carry neither.
-    let both = level >= Level::C
-        && closing.confidence() >= STANDS
-        && medium_readings::is_open(analysis, closing);
+    // Of an open class both readings are said, and neither is a headline.
+    let both = medium_readings::is_open(analysis, closing);
     closing.confidence() >= CLEARS && (as_first >= STANDS || both)
 }
 

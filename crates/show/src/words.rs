@@ -20,7 +20,8 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
             Blame::Configuration => return "THE CONFIGURATION IS SUSPECTED, NOT PROVEN",
             Blame::Above => return "THE DELAY MAY BE ABOVE THE BLOCK LAYER",
             Blame::Report => return "THE REPORT MAY BE MISLEADING",
-            Blame::Nobody | Blame::Unknown => {}
+            Blame::Nobody => return "NO PROBLEM SEEN, NOT PROVEN HEALTHY",
+            Blame::Unknown => {}
         }
     }
     match finding.verdict {
@@ -36,7 +37,8 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
 /// warning.
 pub fn tone(finding: &Finding) -> Tone {
     match (finding.verdict.blames(), finding.severity()) {
-        (Blame::Nobody, _) => Tone::Good,
+        (Blame::Nobody, _) if finding.confidence() >= STANDS => Tone::Good,
+        (Blame::Nobody, _) => Tone::Accent,
         (Blame::Unknown | Blame::Report, _) => Tone::Accent,
         (_, Some(Severity::Severe)) => Tone::Bad,
         (_, Some(Severity::Notable) | None) => Tone::Warn,

@@ -88,7 +88,7 @@ impl<'a> HistogramSample<'a> {
             bytes: known.bytes.map_or(4096.0, f64::from),
             sequential: None,
         };
-        let s0 = times.of(known.device, request, middle_half(&known.histogram));
+        let s0 = times.of(known.device, request, seen_of(&known));
         HistogramSample { listing, disk: times.devices.disk(known.device), known, s0 }
     }
 }
@@ -314,9 +314,27 @@ pub fn seen(interval: &Interval) -> Option<OwnTimes> {
 /// reads on a platter, even at 15 000 rpm, one in ten or more leaves any octave.
 const IN_ONE: f64 = 0.97;
 
+/// What takes longer than this waited for others before its own service began, ms: a seek and a revolution of a
+/// platter at 5400 rpm take no longer. Of such waits a narrow spread tells nothing of the medium.
+const LONGEST_ALONE_MS: f64 = 25.0;
+
+/// What a histogram shows of the device's own time. Where its rate and mean say that several were in flight, no
+/// more than a row of averages does.
+fn seen_of(known: &Distribution) -> Option<OwnTimes> {
+    let half = middle_half(&known.histogram)?;
+    let (mean_ns, _) = known.histogram.mean_ns()?;
+    let length = known.length.filter(|length| length.seconds() > 0.0);
+    let pace_ms = length.map(|length| length.seconds() * 1e3 / known.histogram.count() as f64);
+    let Some(pace_ms) = pace_ms.filter(|pace| mean_ns / 1e6 >= QUEUED * pace) else {
+        return Some(half);
+    };
+    let low_ms = pace_ms.min(half.low_ms);
+    Some(OwnTimes { low_ms, pace_ms, spread_ms: f64::INFINITY, ..half })
+}
+
 /// From the first quartile of a histogram to its median, ms: most of what is above may have
 /// waited. Of a table row, from its minimum to its mean.
-pub fn middle_half(histogram: &Histogram) -> Option<OwnTimes> {
+fn middle_half(histogram: &Histogram) -> Option<OwnTimes> {
     let between = |low_ms, high_ms, spread_ms| {
         Some(OwnTimes { floor_ms: high_ms, low_ms, high_ms, pace_ms: f64::INFINITY, spread_ms })
     };
@@ -335,6 +353,7 @@ pub fn middle_half(histogram: &Histogram) -> Option<OwnTimes> {
     let ((low, _, _), (middle, high, _)) = (place(0.25)?, place(0.5)?);
     let high = if high == u64::MAX { middle } else { high };
     let most = histogram.filled().map(|(_, _, n)| n).max()? as f64;
-    let spread_ms = if most >= IN_ONE * count { 0.0 } else { f64::INFINITY };
-    between(low.max(1) as f64 / 1e6, high as f64 / 1e6, spread_ms)
+    let low_ms = low.max(1) as f64 / 1e6;
+    let narrow = most >= IN_ONE * count && low_ms < LONGEST_ALONE_MS;
+    between(low_ms, high as f64 / 1e6, if narrow { 0.0 } else { f64::INFINITY })
 }

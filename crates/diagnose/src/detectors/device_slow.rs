@@ -17,7 +17,10 @@
 //! away is a vote. From averages, the busy time per completion (the utilisation law) must exceed
 //! twice the healthy service time, again at nine guesses. Requests are never served for longer than
 //! they waited, so the mean latency bounds it. The device must be busy for 5 % of the time and
-//! lose time that matters, or nobody would have noticed.
+//! lose time that matters, or nobody would have noticed. From histograms: nearly all requests take
+//! 2.5 healthy service times or more while hardly more than one is in flight; or they fall in two, a
+//! quick body and slow ones apart from it that hold a third of the time. Where nothing tells how many
+//! were in flight, a device of which all are slow is suspected only.
 //!
 //! ## Wrong if
 //! The host's processors are all wanted, and it sees completions a slice too late: if most requests
@@ -31,7 +34,7 @@
 //! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, DeviceId, Event, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Bound, Clause, DeviceId, Event, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -41,10 +44,12 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::peer_families;
 use crate::evidence::shortage;
 use crate::facts::disk_names;
+use crate::measures::modes::SlowMode;
 use crate::measures::replay::Side;
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spans::Spans;
@@ -134,8 +139,17 @@ const DISCARDS: &str = "the requests waited behind discards";
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
 const WORTH_SAYING: f64 = 0.1;
+/// Share of all time that slow ones apart from the others must hold, at least (a choice: as
+/// `healthy` has it for the tail of a histogram).
+const HOLDS: f64 = 1.0 / 3.0;
+/// What it is worth that next to nothing lies between the quick ones and the slow, in nats (a choice: half of a clause
+/// that is met twice over).
+const NOTHING_BETWEEN: f64 = 1.5;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
+/// What histograms alone cannot know.
+const UNKNOWN_QUEUE: &str =
+    "how many requests were in flight is not known: a queue in front of all of them looks the same";
 /// What would make the forecast a number.
 const WIDE: &str = "what a healthy one would do is known by its class alone: give `--baseline FILE`, \
      learned on a healthy peer, for a narrower forecast";
@@ -146,7 +160,96 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(averaged).collect()
+    let counted = counted::disks(analysis);
+    let counted = counted.iter().filter_map(|counted| from_counts(analysis, counted));
+    traced.chain(averaged).chain(counted).collect()
+}
+
+/// From histograms: all requests were slow though hardly one was in flight beside another, or some
+/// were slow apart from the others.
+fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
+    let mut finding = new_finding(DETECTOR.verdict, Some(counted.device), vec![counted.listing]);
+    let disk = phrase::disk(&counted.disk);
+    let s0 = &counted.s0;
+    match counted.slow()? {
+        Slow::All(bound_ns) => {
+            let least_ms = bound_ns / 1e6;
+            // Who waits for nobody is served for as long as it waits.
+            let served = counted.pace_ms().map_or(counted.mean_ms, |pace| pace.min(counted.mean_ms));
+            let (votes, believed) = s0.votes(|s0| served > SLOWDOWN * s0);
+            if votes == 0 {
+                return None;
+            }
+            finding.sentence = format!(
+                "{disk} itself is slow: nearly all of its {} requests take {} or more, {} on average; a \
+                 healthy one ({}) needs {}",
+                counted.count(),
+                phrase::ms(least_ms),
+                phrase::ms(counted.mean_ms),
+                s0.assumption,
+                s0.range()
+            );
+            finding.assume(believed, format!("{votes} of 9 baseline variants find it slow"));
+            let unknown = counted.in_flight().is_none();
+            finding.doubt_if(unknown, UNKNOWN_QUEUE, SHAPE_ALONE);
+            finding.explained_share = ((served - s0.median_ms()) / served).clamp(0.0, 1.0);
+        }
+        Slow::Some(mode) => {
+            finding.sentence = format!(
+                "{disk} answers most requests within {} and {} of {} in {} to {}, with next to nothing \
+                 between: those wait in the device, as for retries or stalls, not behind others",
+                phrase::ns(mode.others_ns),
+                mode.count,
+                counted.count(),
+                phrase::ns(mode.from_ns),
+                phrase::ns(mode.to_ns)
+            );
+            confidence::believe(
+                &mut finding,
+                confidence::PRIOR,
+                [
+                    confidence::above("time that the slow ones take", mode.of_time, HOLDS),
+                    Clause::fixed("next to nothing between them", NOTHING_BETWEEN),
+                ],
+            );
+            finding.doubt_if(is_durable(counted, mode), DURABLE, SHAPE_ALONE);
+            finding.explained_share = mode.of_time;
+        }
+    }
+    let limited = analysis.network_odds(counted.device) >= HELD_BACK;
+    finding.doubt_if(limited, LIMITED, SHAPE_ALONE);
+    finding.evidence = counted_evidence(analysis, counted);
+    advise(&mut finding, &counted.disk);
+    Some(finding)
+}
+
+/// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes longer.
+fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
+    !counted.reads_only && mode.to_ns <= DURABLE_NS
+}
+
+fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence> {
+    let (source, n) = (analysis.source(counted.listing), counted.count());
+    let s0 = &counted.s0;
+    let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
+    let mut evidence = vec![
+        estimated("mean latency", counted.mean_ms, Unit::Ms, n, source),
+        estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
+    ];
+    if let Some(Slow::Some(mode)) = counted.slow() {
+        let what = "time that the slow ones take, at least";
+        evidence.insert(
+            0,
+            held(computed(what, mode.of_time, Unit::Share, n, source), Bound::Above(HOLDS)),
+        );
+        let what = "requests in the slow mode";
+        evidence.insert(1, computed(what, mode.of_requests, Unit::Share, n, source));
+    }
+    if let Some(queue) = counted.in_flight() {
+        let what = "requests in flight, mean (rate times latency)";
+        evidence.push(estimated(what, queue, Unit::Requests, n, source));
+    }
+    evidence
 }
 
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {

@@ -19,7 +19,9 @@
 //! guesses the mean latency is above three healthy service times while the device completes as many
 //! as two healthy ones would. From averages: mean latency above three healthy service times while
 //! busy time per completion is not above twice; of a disk that serves one request after the other it is
-//! enough that it works without a pause while two or more wait. Another disk that waits as long for as
+//! enough that it works without a pause while two or more wait. From histograms whose time is known, rate
+//! times latency must exceed five in flight; where it is not known, all requests must wait, and the
+//! queue is suspected only. Another disk that waits as long for as
 //! much makes it surer. Elasticity of throughput above 0.5 speaks against it.
 //!
 //! ## Wrong if
@@ -35,7 +37,8 @@ use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
-use crate::evidence::confidence;
+use crate::evidence::confidence::{self, SHAPE_ALONE};
+use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
 use crate::evidence::fullness;
 use crate::evidence::requesters;
@@ -78,7 +81,67 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(averaged).chain(runs::deep(analysis, DETECTOR.verdict, false)).collect()
+    let counted = counted::disks(analysis);
+    let counted = counted.iter().filter_map(|counted| from_counts(analysis, counted));
+    let runs = runs::deep(analysis, DETECTOR.verdict, false);
+    traced.chain(averaged).chain(counted).chain(runs).collect()
+}
+
+/// From histograms: all requests waited, and by rate and latency (Little's law) behind others, while the device
+/// completed as a healthy one does. Where the rate is not known, that is a suspicion.
+fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
+    let s0 = &counted.s0;
+    let all_wait = matches!(counted.slow(), Some(Slow::All(_)));
+    let known = counted.in_flight().zip(counted.pace_ms());
+    let queued = known.is_some_and(|(queue, _)| queue >= QUEUE);
+    if !queued && (known.is_some() || !all_wait) {
+        return None;
+    }
+    let wait = counted.mean_ms;
+    let served_well = |s0: f64| known.is_none_or(|(_, pace)| pace <= SERVED_WELL * s0);
+    let (votes, believed) = s0.votes(|s0| wait > WAITS * s0 && served_well(s0));
+    if votes == 0 {
+        return None;
+    }
+    let (source, n) = (analysis.source(counted.listing), counted.count());
+    let mut finding = new_finding(DETECTOR.verdict, Some(counted.device), vec![counted.listing]);
+    let disk = phrase::disk(&counted.disk);
+    let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
+    finding.evidence = vec![
+        held(
+            estimated("mean latency", wait, Unit::Ms, n, source),
+            Bound::Above(WAITS * s0.median_ms()),
+        ),
+        estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
+        estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
+    ];
+    finding.assume(believed, format!("{votes} of 9 baseline variants put the wait in the queue"));
+    match known {
+        Some((queue, pace)) => {
+            finding.sentence = format!(
+                "{disk} is saturated: {} requests in flight, so each waits {} though {} complete",
+                phrase::digits(queue.round()),
+                phrase::ms(wait),
+                phrase::iops(1e3 / pace)
+            );
+            finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
+            let what = "requests in flight, mean (rate times latency)";
+            let queue = estimated(what, queue, Unit::Requests, n, source);
+            finding.evidence.insert(1, held(queue, Bound::Above(QUEUE)));
+            finding.explained_share = ((wait - pace.max(s0.median_ms())) / wait).max(0.0);
+        }
+        None => {
+            finding.sentence = format!(
+                "{disk} may be saturated: nearly all of its {n} requests wait, {} on average",
+                phrase::ms(wait)
+            );
+            let why = "how many requests were in flight is not known: a slow device looks the same";
+            finding.doubt(why, SHAPE_ALONE);
+            finding.explained_share = ((wait - s0.median_ms()) / wait).max(0.0);
+        }
+    }
+    advise(&mut finding, &counted.disk);
+    Some(finding)
 }
 
 /// What the replay says, or what the throughput does: the surer one.

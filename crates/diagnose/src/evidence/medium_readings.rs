@@ -5,7 +5,7 @@
 //! media that a name allows disagree so far, both readings are given (docs/METHOD.md, 3 Healthy service
 //! times).
 
-use iowhy_model::{DeviceId, Finding, Medium, Op, STANDS, Verdict};
+use iowhy_model::{DeviceId, Finding, Medium, Op, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
@@ -180,15 +180,16 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Keeps a finding at most at what the guess of the class is worth that it hangs on: a clean verdict just
-/// stands, an accusation does not. In the laboratory a clean verdict is worth more: slow flash is rare there.
+/// Keeps a finding at most at what the guess of the class is worth that it hangs on: neither a clean
+/// verdict nor an accusation stands then. In the laboratory a clean verdict is worth more: slow flash is
+/// rare there.
 pub fn bound(analysis: &Analysis, finding: &mut Finding) {
-    let most = match finding.verdict {
-        Verdict::Healthy if analysis.options.calibration == Calibration::Field => STANDS,
-        Verdict::DeviceSlow => SHAPE_ALONE,
-        _ => return,
+    let holds = match finding.verdict {
+        Verdict::Healthy => analysis.options.calibration == Calibration::Field,
+        Verdict::DeviceSlow => true,
+        _ => false,
     };
-    if finding.confidence() > most && is_open(analysis, finding) {
-        finding.bound("the class of the device is a guess that decides it", most);
+    if holds && finding.confidence() > SHAPE_ALONE && is_open(analysis, finding) {
+        finding.bound("the class of the device is a guess that decides it", SHAPE_ALONE);
     }
 }

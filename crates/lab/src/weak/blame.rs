@@ -321,7 +321,11 @@ impl Scenario {
     pub fn text(&self, shown: Shown) -> (&'static str, String) {
         match shown {
             Shown::Averages => ("iostat.txt", iostat(&self.ios, self.disk)),
-            Shown::Histogram => ("biolatency.txt", biolatency(&self.ios, self.disk)),
+            // Half of those who paste one paste the command as well.
+            Shown::Histogram => {
+                let command = self.ios.len().is_multiple_of(2);
+                ("biolatency.txt", biolatency(&self.ios, self.disk, command))
+            }
             Shown::Log | Shown::Told => {
                 ("biosnoop.txt", biosnoop(self.listed(), self.disk, false))
             }

@@ -81,8 +81,9 @@ pub fn iostat(ios: &[Io], disk: &str) -> String {
     out
 }
 
-/// `biolatency -D`: one histogram in powers of two of microseconds.
-pub fn biolatency(ios: &[Io], disk: &str) -> String {
+/// `biolatency -D`: one histogram in powers of two of microseconds; with the command above it, or until
+/// somebody interrupted it.
+pub fn biolatency(ios: &[Io], disk: &str, command: bool) -> String {
     let mut counts: Vec<usize> = Vec::new();
     for io in ios {
         let bucket = (io.latency() * 1e3).max(1.0).log2() as usize;
@@ -90,8 +91,13 @@ pub fn biolatency(ios: &[Io], disk: &str) -> String {
         counts[bucket] += 1;
     }
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let last = ios.iter().map(|io| io.completed).fold(0.0, f64::max);
+    let (above, interrupt) = match command {
+        true => (format!("# biolatency -D {} 1\n", (last / 1e3).ceil().max(1.0)), ""),
+        false => (String::new(), "^C\n"),
+    };
     let mut out = format!(
-        "Tracing block device I/O... Hit Ctrl-C to end.\n^C\n\ndisk = {disk}\n     usecs               : \
+        "{above}Tracing block device I/O... Hit Ctrl-C to end.\n{interrupt}\ndisk = {disk}\n     usecs               : \
          count     distribution\n"
     );
     for (bucket, count) in counts.iter().enumerate() {

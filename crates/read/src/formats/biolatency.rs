@@ -26,7 +26,8 @@
 //!
 //! ## Cannot know
 //! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
-//! the operation without -F, the moment without -T. Whether whole lines are missing: they bear no
+//! the operation without -F, the moment without -T. How long it counted where neither times nor the
+//! command with its interval stand above the tables. Whether whole lines are missing: they bear no
 //! numbers.
 
 mod dictionary;
@@ -206,6 +207,8 @@ struct Biolatency {
     /// The end of the current interval and its length, in seconds.
     clock: Option<i64>,
     length: Option<i64>,
+    /// The interval that the command above was given, in seconds.
+    asked: Option<i64>,
     /// The stamp of the last dictionary.
     stamp: Option<String>,
     table: Option<Table>,
@@ -216,6 +219,7 @@ struct Biolatency {
 impl Reader for Biolatency {
     fn above(&mut self, line: &str) {
         self.subject.note_above(line);
+        self.asked = interval_of_command(line).or(self.asked);
     }
 
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
@@ -284,10 +288,11 @@ impl Biolatency {
 
     fn item(&mut self, item: Item, sink: &mut dyn Sink) -> Result<(), String> {
         match item {
-            Item::Interrupt => {}
+            // The interval that it ends is shorter than was asked for.
+            Item::Interrupt => self.asked = None,
             Item::Banner(said) => {
                 self.flush(sink)?;
-                *self = Biolatency::default();
+                *self = Biolatency { asked: self.asked, ..Biolatency::default() };
                 if said.starts_with("block device I/O") {
                     self.subject = Subject::Disks;
                 } else {
@@ -368,12 +373,35 @@ impl Biolatency {
         let mut of = Distribution::new(device, Layer::Block, Stage::Device, histogram);
         of.op = self.flags.as_deref().and_then(operation);
         of.label = self.flags.as_deref().map(|flags| sink.name(flags));
-        of.length = self.length.filter(|s| *s > 0).map(|s| Nanos(s * NS_PER_S));
+        let length = self.length.or(self.asked).filter(|s| *s > 0);
+        of.length = length.map(|s| Nanos(s.saturating_mul(NS_PER_S)));
         let end = self.clock.map(|s| Time::from_ns(s.saturating_mul(NS_PER_S)));
         of.start = end.zip(of.length).map(|(end, length)| end - length);
         sink.distribution(of);
         Ok(())
     }
+}
+
+/// The interval of `biolatency [OPTIONS] [INTERVAL [COUNT]]`, in seconds.
+fn interval_of_command(line: &str) -> Option<i64> {
+    let mut words = line.split_whitespace();
+    words.find(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        matches!(name, "biolatency" | "biolatency-bpfcc" | "biolatency.py")
+    })?;
+    let mut takes_a_value = false;
+    for word in words {
+        match (takes_a_value, word) {
+            (true, _) => takes_a_value = false,
+            (_, "-d" | "--disk" | "-c" | "--cgroup") => takes_a_value = true,
+            (_, option) if option.starts_with('-') => {}
+            (_, interval) => {
+                let asked = integer(interval).filter(|s| (1..=DAY_S as u64).contains(s))?;
+                return Some(asked as i64);
+            }
+        }
+    }
+    None
 }
 
 fn unit_of(word: &str) -> Option<u64> {

@@ -1,0 +1,147 @@
+//! What the block layer's histograms of a disk say together: how many requests were in flight, where
+//! the time they were counted in is known, and whether all of them or a part apart were slow.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Name, Op, Stage, Time};
+
+use crate::analysis::Analysis;
+use crate::analysis::samples::HistogramSample;
+use crate::baseline::healthy_time::HealthyServiceTime;
+use crate::evidence::peer_families;
+use crate::facts::disk_names;
+use crate::measures::modes::{self, SlowMode};
+
+/// A request is slow from so many healthy service times of the slowest class in question on
+/// (docs/METHOD.md, 1 Replay: above 2.5 S0).
+const SLOW_FROM: f64 = 2.5;
+/// Share of the requests that must be slow for all of them to count as slow: a cache answers a few of
+/// any device's.
+const NEARLY_ALL: f64 = 0.9;
+/// Requests a histogram must hold (docs/METHOD.md, 10 Rules: as many I/Os as a trace).
+const ENOUGH: u64 = crate::analysis::EVENTS_NEEDED as u64;
+
+/// The requests of one disk that the histograms of a listing count.
+pub struct CountedDisk {
+    /// The listing's place.
+    pub listing: usize,
+    /// The device.
+    pub device: DeviceId,
+    /// Its disk's name.
+    pub disk: String,
+    /// The healthy service time of most of them.
+    pub s0: Rc<HealthyServiceTime>,
+    /// Their latencies.
+    pub histogram: Histogram,
+    /// Their mean latency, ms.
+    pub mean_ms: f64,
+    /// Whether all are reads.
+    pub reads_only: bool,
+    /// The time they were counted in, s.
+    pub seconds: Option<f64>,
+}
+
+/// Which requests were slow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Slow {
+    /// Nearly all, from this latency on, ns.
+    All(f64),
+    /// Some, apart from the others.
+    Some(SlowMode),
+}
+
+impl CountedDisk {
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.histogram.count()
+    }
+
+    /// Completions per second.
+    pub fn per_s(&self) -> Option<f64> {
+        self.seconds.map(|seconds| self.count() as f64 / seconds)
+    }
+
+    /// Requests in flight, mean: by Little's law, their rate times their latency.
+    pub fn in_flight(&self) -> Option<f64> {
+        self.per_s().map(|per_s| per_s * self.mean_ms / 1e3)
+    }
+
+    /// From one completion to the next, ms, mean.
+    pub fn pace_ms(&self) -> Option<f64> {
+        self.per_s().map(|per_s| 1e3 / per_s)
+    }
+
+    /// Whether all were slow, or a part of them.
+    pub fn slow(&self) -> Option<Slow> {
+        let bound_ns = SLOW_FROM * self.s0.slowest_ms() * 1e6;
+        let beyond = self.histogram.count_from(bound_ns as u64) as f64;
+        if beyond >= NEARLY_ALL * self.count() as f64 {
+            return Some(Slow::All(bound_ns));
+        }
+        modes::slow_mode(&self.histogram, bound_ns).map(Slow::Some)
+    }
+}
+
+/// The disks of which histograms count enough, each listing by itself. What a table counts of disks that
+/// are made of others is not theirs, and of one that was traced single I/Os tell more.
+pub fn disks(analysis: &Analysis) -> Vec<CountedDisk> {
+    let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
+    let traced = |sample: &HistogramSample| {
+        analysis.traces.iter().any(|trace| {
+            trace.disk == sample.disk
+                && analysis.input(trace.listing) == analysis.input(sample.listing)
+        })
+    };
+    let told = analysis.histograms.iter().filter(|sample| is_of_a_disk(sample) && !traced(sample));
+    for sample in told {
+        by_disk.entry((sample.listing, &sample.disk)).or_default().push(sample);
+    }
+    by_disk.into_values().filter_map(|samples| of(&samples)).collect()
+}
+
+fn is_of_a_disk(sample: &HistogramSample) -> bool {
+    let known = &sample.known;
+    let data = matches!(known.op, None | Some(Op::Read | Op::Write));
+    let stage = matches!(known.stage, Stage::Device | Stage::Total);
+    known.layer == Layer::Block && data && stage && !disk_names::is_stacked(&sample.disk)
+}
+
+fn of(samples: &[&HistogramSample]) -> Option<CountedDisk> {
+    let most = samples.iter().max_by_key(|sample| sample.known.histogram.count())?;
+    // One stage, and one way of telling operations apart: the others count the same requests again.
+    let alike: Vec<&Distribution> = samples
+        .iter()
+        .map(|sample| &*sample.known)
+        .filter(|known| known.stage == most.known.stage)
+        .filter(|known| known.op.is_some() == most.known.op.is_some())
+        .collect();
+    let histogram = peer_families::merged(alike.iter().map(|known| &known.histogram))?;
+    let (mean_ns, _) = histogram.mean_ns()?;
+    let counted = CountedDisk {
+        listing: most.listing,
+        device: most.known.device,
+        disk: most.disk.clone(),
+        s0: Rc::clone(&most.s0),
+        seconds: seconds(&alike),
+        mean_ms: mean_ns / 1e6,
+        reads_only: alike.iter().all(|known| known.op == Some(Op::Read)),
+        histogram,
+    };
+    (counted.count() >= ENOUGH).then_some(counted)
+}
+
+/// The time that histograms cover, s: those of one name follow each other, those of several names (the
+/// operations) are of the same time.
+fn seconds(alike: &[&Distribution]) -> Option<f64> {
+    type Of = (Option<Op>, Option<Name>);
+    let mut by_name: HashMap<Of, HashMap<(Option<Time>, usize), f64>> = HashMap::new();
+    for (place, known) in alike.iter().enumerate() {
+        let length = known.length?.seconds();
+        // Those without a time are one after the other.
+        let at = (known.start, known.start.map_or(place, |_| 0));
+        by_name.entry((known.op, known.label)).or_default().insert(at, length);
+    }
+    let sums = by_name.into_values().map(|lengths| lengths.into_values().sum::<f64>());
+    sums.reduce(f64::max).filter(|seconds| *seconds > 0.0)
+}

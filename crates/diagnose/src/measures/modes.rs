@@ -1,0 +1,105 @@
+//! Whether a histogram falls in two: a quick body, and slow requests apart from it.
+//!
+//! A queue that fills and drains leaves a smear: who came first waited a little, who came last a lot, and
+//! each octave of a latency holds half of what the next one holds. A device that answers most requests at
+//! once and some late leaves a mode of its own, with next to nothing below it.
+
+use iowhy_model::{Edges, Histogram};
+
+/// The slow requests of a histogram that falls in two.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SlowMode {
+    /// How many they are.
+    pub count: u64,
+    /// Their share of all requests, 0 to 1.
+    pub of_requests: f64,
+    /// Their share of all time, at least, 0 to 1.
+    pub of_time: f64,
+    /// They take at least this, ns ...
+    pub from_ns: f64,
+    /// ... and most of them at most this, ns.
+    pub to_ns: f64,
+    /// The others take at most this, ns.
+    pub others_ns: f64,
+}
+
+/// Octaves of latency that a histogram is looked at in: up to 18 minutes.
+const OCTAVES: u32 = 30;
+/// A count below this share of a peak is next to nothing: a smear holds a half of it in the octave below
+/// and a quarter two octaves below.
+const NOTHING: f64 = 0.12;
+/// So many octaves below its peak, at most, a mode ends.
+const STEEP: usize = 2;
+/// Share of the requests that must be quick for a body, and slow ones that make a mode (docs/METHOD.md, 10
+/// Rules: fewer than three decide nothing; five keep a Poisson count of one below 0.4 %).
+const BODY: f64 = 0.1;
+const FEWEST: u64 = 5;
+
+/// The slow mode of a histogram: apart from the body, and beyond `bound_ns` as a whole.
+pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
+    if histogram.edges().buckets() == 1 {
+        return None;
+    }
+    // An octave is as coarse as the tools print; whole buckets of what is finer lie within one.
+    let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
+    let counts = coarse.counts();
+    let first = (0..counts.len()).find(|place| coarse.edges().low(*place) as f64 >= bound_ns)?;
+    let peak = (first..counts.len()).max_by_key(|place| (counts[*place], counts.len() - place))?;
+    let next_to_nothing = |place: usize| (counts[place] as f64) < NOTHING * counts[peak] as f64;
+    // Down from the peak to where next to nothing is left.
+    let gap = (0..peak).rev().find(|place| next_to_nothing(*place))?;
+    let from = gap + 1;
+    let quick: u64 = counts[..from].iter().sum();
+    let slow: u64 = counts[from..].iter().sum();
+    let all = quick.saturating_add(slow) as f64;
+    let body = counts[..from].iter().copied().max().unwrap_or(0);
+    let apart = (counts[gap] as f64) < NOTHING * body as f64;
+    let beyond = coarse.edges().low(from) as f64 >= bound_ns;
+    if !apart || !beyond || peak - gap > STEEP || slow < FEWEST || (quick as f64) < BODY * all {
+        return None;
+    }
+    let last = (peak..counts.len()).rev().find(|place| !next_to_nothing(*place)).unwrap_or(peak);
+    let others = (0..from).rev().find(|place| counts[*place] > 0)?;
+    let (mean_ns, _) = histogram.mean_ns()?;
+    let least: f64 = coarse
+        .filled()
+        .filter(|(low, _, _)| *low >= coarse.edges().low(from))
+        .map(|(low, _, n)| low as f64 * n as f64)
+        .sum();
+    Some(SlowMode {
+        count: slow,
+        of_requests: slow as f64 / all,
+        of_time: (least / (mean_ns * all)).min(1.0),
+        from_ns: coarse.edges().low(from) as f64,
+        to_ns: coarse.edges().high(last) as f64,
+        others_ns: coarse.edges().high(others) as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(latencies_ms: impl IntoIterator<Item = f64>) -> Histogram {
+        let mut histogram = Histogram::empty(Edges::log2_us(OCTAVES));
+        for ms in latencies_ms {
+            histogram.record((ms * 1e6) as u64);
+        }
+        histogram
+    }
+
+    #[test]
+    fn late_answers_are_a_mode_and_a_queue_is_a_smear() {
+        let quick = (0..300).map(|k| 2.0 + 0.01 * f64::from(k));
+        let late = (0..60).map(|k| 70.0 + f64::from(k));
+        let found = slow_mode(&of(quick.clone().chain(late)), 27e6).expect("two modes");
+        assert_eq!(found.count, 60);
+        assert!(found.of_time > 0.6 && found.from_ns > 60e6 && found.others_ns < 10e6, "{found:?}");
+        // A batch that drains: even between nothing and all of it.
+        let smear = (1..300).map(|k| 0.7 * f64::from(k));
+        assert_eq!(slow_mode(&of(quick.clone().chain(smear)), 27e6), None);
+        // One hump, wherever it lies, is none.
+        assert_eq!(slow_mode(&of(quick.clone()), 1e6), None);
+        assert_eq!(slow_mode(&of(quick.map(|ms| 40.0 * ms)), 27e6), None);
+    }
+}
