@@ -16,6 +16,7 @@ pub mod mounts;
 pub mod observations;
 pub mod peer_families;
 pub mod programs;
+pub mod recorded;
 pub mod requesters;
 pub mod runs;
 pub mod shortage;

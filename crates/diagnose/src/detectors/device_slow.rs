@@ -175,7 +175,8 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
         Slow::All(bound_ns) => {
             let least_ms = bound_ns / 1e6;
             // Who waits for nobody is served for as long as it waits.
-            let served = counted.pace_ms().map_or(counted.mean_ms, |pace| pace.min(counted.mean_ms));
+            let served =
+                counted.pace_ms().map_or(counted.mean_ms, |pace| pace.min(counted.mean_ms));
             let (votes, believed) = s0.votes(|s0| served > SLOWDOWN * s0);
             if votes == 0 {
                 return None;

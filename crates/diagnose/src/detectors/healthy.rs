@@ -14,7 +14,8 @@
 //! ## Rule
 //! Mean latency within three healthy service times at most of nine guesses, or within twice the
 //! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Not where a third
-//! of all time is held by requests beyond three times that class, of a trace half of it beyond ten times; nor where a
+//! of all time is held by requests beyond three times that class, or in averages by one operation whose mean is, of a
+//! trace half of it beyond ten times; nor where a
 //! disk that serves one request after the other works without a pause while two or more wait, and gives no more with a
 //! deeper queue; nor beneath 16 requests or more in flight, at three healthy service times or more. Where
 //! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
@@ -326,7 +327,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let judged = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
     let in_flight = trace.plateau.map_or(0.0, |known| known.in_flight);
     let queued = is_queue(in_flight, mean_ms, &trace.s0);
-    let worth = if queued { Worth::NOTHING } else { judged };
+    let worth = if queued || reads_wait(trace) { Worth::NOTHING } else { judged };
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
         held(
@@ -385,7 +386,12 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let full = waits.iter().filter(|(_, row)| fullness::is_full(analysis, row)).count();
     let queue = row.interval.queue_len.unwrap_or(row.per_s() * wait / 1e3);
     let queued = is_queue(queue / row.interval.busy.unwrap_or(1.0).clamp(0.01, 1.0), wait, &row.s0);
-    let denied = waits_revolutions || queued || 2 * full >= waits.len();
+    let one_way = waits.iter().filter(|(_, row)| waits_one_way(row)).count();
+    // What is in flight and does not complete has no latency yet: its rows say nothing good.
+    let stands = rows.iter().any(|row| {
+        row.outstanding().is_some() && row.interval.busy >= Some(samples::WITHOUT_PAUSE)
+    });
+    let denied = waits_revolutions || queued || stands || 2 * full.max(one_way) >= waits.len();
     let worth = if denied { Worth::NOTHING } else { worth };
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
@@ -406,6 +412,31 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     Some(Clearance { listing: row.listing, worth, evidence, told, assumption, readings })
 }
 
+/// Whether reads hold a third of all time beyond three healthy times of the slowest class: quick writes hide them
+/// in the mean. Slow writes may have had to be durable.
+fn reads_wait(trace: &DeviceTrace) -> bool {
+    let of_reads = trace.spans.iter().filter(|span| span.op == Op::Read);
+    let reads: Vec<f64> = of_reads.map(ServiceSpan::latency_ns).collect();
+    let (sum, all) = (reads.iter().sum::<f64>(), trace.mean_ns() * trace.spans.len() as f64);
+    let mean_ms = sum / 1e6 / reads.len().max(1) as f64;
+    sum > TAIL_HOLDS * all && mean_ms > NEAR_TAIL * trace.s0.slowest_ms()
+}
+
+/// The same of averages, reads or writes: what may have had to be durable is another question.
+fn waits_one_way(row: &IntervalSample) -> bool {
+    let spent = |op: Op| {
+        let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
+        let wait_ms = rates.await_ns? / 1e6;
+        Some((rates.ios_per_s * wait_ms, wait_ms))
+    };
+    let ops = [Op::Read, Op::Write].map(|op| spent(op).unwrap_or_default());
+    let all: f64 = ops.iter().map(|(spent, _)| spent).sum();
+    let holds = |(spent, wait_ms): &(f64, f64)| {
+        *spent > TAIL_HOLDS * all && *wait_ms > NEAR_TAIL * row.s0.slowest_ms()
+    };
+    !row.may_be_durable() && ops.iter().any(holds)
+}
+
 fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
     let histogram = &sample.known.histogram;
     let n = histogram.count();
@@ -419,7 +450,10 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let many = n >= EVENTS_NEEDED as u64;
     // Few slow ones accuse nobody, but they clear nobody either.
     let slow = alone && n >= FEWEST && !many && !few;
-    let tells = (sample.known.layer == Layer::Block && many) || (alone && (many || few || slow));
+    // A stage before the issue is a part of the wait, however short it is.
+    let whole = matches!(sample.known.stage, Stage::Device | Stage::Total);
+    let tells =
+        (sample.known.layer == Layer::Block && whole && many) || (alone && (many || few || slow));
     let listing = analysis.listing(sample.listing);
     // What was counted since long ago says nothing of now.
     if listing.facts.iter().any(|fact| fact.key == key::COUNTERS_SINCE) {

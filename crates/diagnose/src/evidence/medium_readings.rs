@@ -86,6 +86,11 @@ fn readings(
     Some(Readings { healthy: *healthy, slow: *slow, times: of(*slow) })
 }
 
+/// Whether a spread between quartiles beside such a median is a platter's own, ms.
+fn is_a_platters(spread_ms: f64, median_ms: f64) -> bool {
+    spread_ms >= PLATTER_SPREAD_MS.max(PLATTER_SPREAD * median_ms)
+}
+
 /// The readings of single I/Os.
 pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let (group, _) = trace.groups.first()?;
@@ -106,7 +111,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let shows_a_platter = found.healthy == Medium::Rotational
         && !trace.cached
         && sorted.len() >= ENOUGH
-        && at(0.75)? - at(0.25)? >= PLATTER_SPREAD_MS.max(PLATTER_SPREAD * at(0.5)?);
+        && is_a_platters(at(0.75)? - at(0.25)?, at(0.5)?);
     (!shows_a_platter).then_some(found)
 }
 
@@ -129,11 +134,18 @@ pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
     readings(analysis, row.device, own_ms, &s0)
 }
 
-/// The readings of counts and a mean, of which nothing shows a spread.
+/// The readings of counts: of a mean, where no bucket shows the spread of a platter.
 pub fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readings> {
     let known = &sample.known;
-    let shapeless = known.histogram.edges().buckets() == 1 && known.histogram.max_ns.is_none();
-    let (mean_ns, _) = known.histogram.mean_ns().filter(|_| shapeless)?;
+    let (mean_ns, _) = known.histogram.mean_ns()?;
+    let at = |share: f64| known.histogram.quantile(share);
+    if let (Some(low), Some(half), Some(high)) = (at(0.25), at(0.5), at(0.75)) {
+        // From the top of the bucket of the first quartile to the bottom of the third's.
+        let spread_ms = (high.low_ns as f64 - low.high_ns as f64) / 1e6;
+        if is_a_platters(spread_ms, half.high_ns as f64 / 1e6) {
+            return None;
+        }
+    }
     let bytes = known.bytes.map_or(4096.0, f64::from);
     let request = Request { op: known.op.unwrap_or(Op::Read), bytes, sequential: None };
     let s0 = |medium| HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms();

@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::recorded;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::tail;
 use crate::phrase;
@@ -389,6 +390,11 @@ pub fn of(
             seen.push(Observation { evidence, would_mean, verdict: Some(Verdict::ReportUtilTrap) });
         }
     }
+    // Nothing that was read is kept from the screen; what a line above told is told once.
+    let told: Vec<f64> = seen.iter().map(|one| one.evidence.amount.value).collect();
+    let is_told = |value: f64| told.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
+    let more = recorded::of(analysis, input).into_iter();
+    seen.extend(more.filter(|one| !is_told(one.evidence.amount.value)));
     seen.truncate(MOST);
     seen
 }

@@ -326,9 +326,7 @@ impl Scenario {
                 let command = self.ios.len().is_multiple_of(2);
                 ("biolatency.txt", biolatency(&self.ios, self.disk, command))
             }
-            Shown::Log | Shown::Told => {
-                ("biosnoop.txt", biosnoop(self.listed(), self.disk, false))
-            }
+            Shown::Log | Shown::Told => ("biosnoop.txt", biosnoop(self.listed(), self.disk, false)),
         }
     }
 
@@ -428,9 +426,8 @@ pub fn macro_f1(blamed: &[BlameCase], world: World, shown: Shown) -> f64 {
 
 /// Of the sick devices the share over which a headline says that nothing is wrong.
 pub fn cleared_wrongly(blamed: &[BlameCase], world: World, shown: Shown) -> f64 {
-    let sick = |known: &&BlameCase| {
-        (known.world, known.shown, known.side) == (world, shown, Side::Device)
-    };
+    let sick =
+        |known: &&BlameCase| (known.world, known.shown, known.side) == (world, shown, Side::Device);
     let of: Vec<&BlameCase> = blamed.iter().filter(sick).collect();
     let cleared = |known: &&&BlameCase| known.stands && known.said == Some(Side::Healthy);
     of.iter().filter(cleared).count() as f64 / of.len().max(1) as f64
@@ -501,12 +498,8 @@ fn scenarios(all: &[&BlameCase]) -> String {
         wrong.sort_by_key(|(said, n)| (std::cmp::Reverse(*n), *said));
         let wrong: Vec<String> =
             wrong.iter().take(4).map(|(said, n)| format!("{said} {n}")).collect();
-        let _ = writeln!(
-            out,
-            "| {name} | {side:?} | {right} of {} | {} |",
-            of.len(),
-            wrong.join(", ")
-        );
+        let _ =
+            writeln!(out, "| {name} | {side:?} | {right} of {} | {} |", of.len(), wrong.join(", "));
     }
     out.push('\n');
     out

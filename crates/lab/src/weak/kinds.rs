@@ -187,8 +187,9 @@ fn cache_hits(chance: &mut Chance) -> Weak {
 
 fn flash_that_is_slow(chance: &mut Chance) -> Vec<Io> {
     let (middle, spread) = (chance.even(5.0, 12.0), chance.even(0.05, 0.3));
-    let service =
-        move |chance: &mut Chance, _: &Asker, _: f64| middle * chance.even(1.0 - spread, 1.0 + spread);
+    let service = move |chance: &mut Chance, _: &Asker, _: f64| {
+        middle * chance.even(1.0 - spread, 1.0 + spread)
+    };
     let device = Device { servers: 1, service: &service, freezes: Vec::new() };
     let count = chance.scale(30.0, 800.0) as usize;
     let think = chance.scale(0.05, 2.0);

@@ -53,7 +53,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// What may stand between the disk and its timings.
 fn is_remark(line: &str) -> bool {
-    line.starts_with("SG_IO:") || line.trim().is_empty()
+    let line = line.trim();
+    line.starts_with("SG_IO:") || line.starts_with("HDIO_") || line.is_empty()
 }
 
 /// `/dev/sda:`.

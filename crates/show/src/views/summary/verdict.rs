@@ -2,11 +2,13 @@
 
 use std::io;
 
-use iowhy_model::{Finding, Forecast, Report};
+use iowhy_model::{Finding, Forecast, Observation, Report};
 
 use super::{evidence, ledger};
 use crate::paint::{Canvas, Line, TextStyle, Tone, gauge};
-use crate::words::{blame_headline, duration, explains, impact, share, sureness, tone};
+use crate::words::{
+    blame_headline, count, duration, explains, impact, quantity, share, sureness, tone,
+};
 
 /// How much room a finding gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub fn write(
         Rank::Other => EVIDENCE.1,
     };
     evidence::write(canvas, finding, most, full)?;
+    seen(canvas, finding, full)?;
     if canvas.style.ledger {
         ledger::write(canvas, finding)?;
     }
@@ -64,6 +67,23 @@ pub fn write(
         list(canvas, "What would refute it", "  - ", &finding.refuted_by, usize::MAX)?;
     }
     list(canvas, "Next", "", &finding.next_step, steps)
+}
+
+/// What was seen where nothing can be concluded, each with what it would mean.
+fn seen(canvas: &mut Canvas, finding: &Finding, full: bool) -> io::Result<()> {
+    let line = |one: &Observation| {
+        let known = &one.evidence;
+        let amount = quantity(known.amount.value, known.amount.unit);
+        let (n, origin) = (count(known.n), known.origin.to_string());
+        format!(
+            "{}: {amount}, n {n}, {}, from {origin}: {}",
+            known.quantity,
+            known.how.word(),
+            one.would_mean
+        )
+    };
+    let lines: Vec<String> = finding.seen.iter().map(line).collect();
+    if full { list(canvas, "Seen", "  - ", &lines, usize::MAX) } else { Ok(()) }
 }
 
 /// The device and the part of its load a finding is about.

@@ -1,0 +1,209 @@
+//! What was read and moved no verdict: a line for each kind of record, with whose it is.
+//!
+//! Whoever pastes a listing wants to see that its figures arrived. Nothing here accuses, and nothing
+//! that was read is kept from the screen.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    DeviceId, Event, Evidence, How, Interval, Layer, Listing, Observation, Op, Quantity, Unit, key,
+};
+
+use crate::analysis::{Analysis, requests};
+use crate::evidence::builder::{cited, computed, read_off};
+use crate::phrase;
+
+/// Lines of one kind, at most.
+const LINES: usize = 3;
+
+/// What the listings of an input hold beside the block layer's present.
+pub fn of(analysis: &Analysis, input: &str) -> Vec<Observation> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let mut seen = Vec::new();
+    for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+        seen.extend(throughput(analysis, place, listing));
+        seen.extend(waits_of_programs(analysis, place, listing));
+        seen.extend(counted_for_programs(analysis, place, listing));
+        seen.extend(since_boot(analysis, place, listing));
+    }
+    seen.extend(memory(analysis, input));
+    seen
+}
+
+fn observed(evidence: Evidence, would_mean: &str) -> Observation {
+    Observation { evidence, would_mean: would_mean.to_string(), verdict: None }
+}
+
+/// `md1, md2, md3 and 2 more`.
+fn names(analysis: &Analysis, devices: &[DeviceId]) -> String {
+    let name = |id: &DeviceId| analysis.recording.device_of(*id).name.clone();
+    let mut names: Vec<String> = devices.iter().map(name).collect();
+    names.retain(|name| !name.is_empty());
+    phrase::list(&names)
+}
+
+/// Rates that a program measured, the least first: where latencies stand beside them those are told.
+fn throughput(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
+    let is_untimed = |row: &Interval| {
+        row.layer == Layer::Application
+            && row.rates.iter().all(|(_, rates)| rates.await_ns.is_none())
+    };
+    let mut slowest: BTreeMap<(DeviceId, Op), (f64, u64)> = BTreeMap::new();
+    for row in listing.intervals.iter().filter(|row| is_untimed(row) && !row.since_boot) {
+        for (op, rates) in &row.rates {
+            let Some(rate) = rates.bytes_per_s.filter(|rate| *rate > 0.0) else { continue };
+            let known = slowest.entry((row.device, *op)).or_insert((rate, 0));
+            *known = (known.0.min(rate), known.1 + 1);
+        }
+    }
+    let mut by_op: BTreeMap<Op, Vec<(f64, u64, DeviceId)>> = BTreeMap::new();
+    for ((device, op), (rate, n)) in slowest {
+        by_op.entry(op).or_default().push((rate, n, device));
+    }
+    let source = analysis.source(place);
+    let lines = by_op.into_iter().filter_map(|(op, mut rates)| {
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ((rate, n, device), others) = rates.split_first()?;
+        let name = |device: &DeviceId| analysis.recording.device_of(*device).name.clone();
+        let least = if others.is_empty() && *n == 1 { "" } else { "least " };
+        let what = format!(
+            "{least}throughput of {}s, as {} saw it ({})",
+            op.name(),
+            source.format,
+            name(device)
+        );
+        let beside: Vec<String> = others
+            .iter()
+            .map(|(rate, _, device)| format!("{} {}", name(device), per_s(*rate)))
+            .collect();
+        let beside = match beside.is_empty() {
+            true => String::new(),
+            false => format!("beside it {}; ", phrase::list(&beside)),
+        };
+        let would_mean = format!(
+            "{beside}what one program got: its pauses, the file system and everyone else on the device are in it"
+        );
+        let evidence = read_off(&what, *rate, Unit::BytesPerSecond, *n, source);
+        Some(Observation { evidence, would_mean, verdict: None })
+    });
+    lines.collect()
+}
+
+fn per_s(rate: f64) -> String {
+    Quantity { value: rate, unit: Unit::BytesPerSecond }.words()
+}
+
+/// Single waits of programs, by operation.
+fn waits_of_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
+    let recording = analysis.recording;
+    let mut by_op: BTreeMap<Op, Vec<&Event>> = BTreeMap::new();
+    for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
+        by_op.entry(event.op).or_default().push(event);
+    }
+    let source = analysis.source(place);
+    let lines = by_op.into_iter().filter_map(|(op, events)| {
+        let waited = |event: &&Event| {
+            let (start, end) = requests::stretch(event)?;
+            Some((end - start) as f64 / 1e9)
+        };
+        let longest = events.iter().filter_map(waited).reduce(f64::max)?;
+        let mut whose: Vec<String> = events
+            .iter()
+            .filter_map(|event| event.comm)
+            .map(|comm| recording.text(comm).to_string())
+            .collect();
+        whose.sort_unstable();
+        whose.dedup();
+        let by =
+            if whose.is_empty() { String::new() } else { format!(" ({})", phrase::list(&whose)) };
+        let n = events.len() as u64;
+        let what = format!("longest of {n} {} that programs waited for{by}", plural(op));
+        let evidence = read_off(&what, longest, Unit::Seconds, n, source);
+        Some(observed(evidence, above_the_device(op)))
+    });
+    lines.collect()
+}
+
+fn plural(op: Op) -> String {
+    match op {
+        Op::Flush => "flushes".to_string(),
+        op => format!("{}s", op.name()),
+    }
+}
+
+/// What a wait above the block layer is made of.
+fn above_the_device(op: Op) -> &'static str {
+    match op {
+        Op::Flush => {
+            "a flush waits for the device, for all that is written before it, and for the journal of \
+             the file system: the latency of each I/O tells them apart"
+        }
+        _ => {
+            "it holds the file system, its locks, the page cache and the device: the latency of each \
+             I/O tells them apart"
+        }
+    }
+}
+
+/// Waits of programs that a source summed up.
+fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
+    let mut by_op: BTreeMap<(DeviceId, Option<Op>), (f64, u64)> = BTreeMap::new();
+    for known in listing.histograms().filter(|known| known.layer != Layer::Block) {
+        let Some((mean_ns, _)) = known.histogram.mean_ns() else { continue };
+        let longest = by_op.entry((known.device, known.op)).or_default();
+        let n = known.histogram.count();
+        *longest = if mean_ns > longest.0 { (mean_ns, n) } else { *longest };
+    }
+    let source = analysis.source(place);
+    let mut lines: Vec<((DeviceId, Option<Op>), (f64, u64))> = by_op.into_iter().collect();
+    lines.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    let line = |((device, op), (mean_ns, n)): ((DeviceId, Option<Op>), (f64, u64))| {
+        let name = &analysis.recording.device_of(device).name;
+        let of = op.map_or("requests".to_string(), plural);
+        let what = format!("mean of {n} {of} as programs saw them ({name})");
+        let evidence = computed(&what, mean_ns / 1e9, Unit::Seconds, n, source);
+        observed(evidence, above_the_device(op.unwrap_or(Op::Other)))
+    };
+    lines.into_iter().take(LINES).map(line).collect()
+}
+
+/// Averages since boot: the longest mean, and of whom.
+fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Observation> {
+    let rows: Vec<&Interval> = listing.intervals.iter().filter(|row| row.since_boot).collect();
+    let mean = |row: &&Interval| Some((row.mean_await_ns()? / 1e6, row.device));
+    let longest = rows.iter().filter_map(mean).max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut devices: Vec<DeviceId> = rows.iter().map(|row| row.device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let source = analysis.source(place);
+    let (ms, device) = longest?;
+    let name = &analysis.recording.device_of(device).name;
+    let what = match devices.len() {
+        1 => format!("mean latency of {name} since boot"),
+        n => format!("longest mean latency since boot of {n} devices ({name})"),
+    };
+    let evidence = read_off(&what, ms, Unit::Ms, rows.len() as u64, source);
+    let others: Vec<DeviceId> = devices.into_iter().filter(|other| *other != device).collect();
+    let beside = match others.is_empty() {
+        true => String::new(),
+        false => format!("; beside it {}", names(analysis, &others)),
+    };
+    let would_mean = format!(
+        "an average over all the time since boot says little of the present{beside}: the same command \
+         with an interval shows that"
+    );
+    Some(Observation { evidence, would_mean, verdict: None })
+}
+
+/// What memory gave: reads that touch no disk.
+fn memory(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let about = analysis.facts.about(Some(input), "");
+    let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
+    let what = "cached reads, which touch no disk";
+    let mut evidence = cited(analysis.recording, &reading, what, rate, Unit::BytesPerSecond);
+    evidence.how = How::Reported;
+    Some(observed(
+        evidence,
+        "the host itself: a slow one (below 1 GB/s) makes any disk look slow, a fast one does not",
+    ))
+}
