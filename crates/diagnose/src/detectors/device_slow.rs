@@ -14,7 +14,7 @@
 //! ## Rule
 //! With single I/Os, the observed arrivals are replayed through a healthy device, at nine guesses
 //! of how quick a healthy one would be; each replay in which more than half of the excess goes
-//! away is a vote. From averages, the busy time per completion (the utilisation law) must exceed
+//! away is a vote; or the services fall in two, as below. From averages, the busy time per completion (the utilisation law) must exceed
 //! twice the healthy service time, again at nine guesses. Requests are never served for longer than
 //! they waited, so the mean latency bounds it. The device must be busy for 5 % of the time and
 //! lose time that matters, or nobody would have noticed. From histograms: nearly all requests take
@@ -34,7 +34,10 @@
 //! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
-use iowhy_model::{Bound, Clause, DeviceId, Event, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Source, Unit,
+    Verdict,
+};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
@@ -49,7 +52,7 @@ use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::peer_families;
 use crate::evidence::shortage;
 use crate::facts::disk_names;
-use crate::measures::modes::SlowMode;
+use crate::measures::modes::{self, SlowMode};
 use crate::measures::replay::Side;
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spans::Spans;
@@ -196,25 +199,8 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             finding.explained_share = ((served - s0.median_ms()) / served).clamp(0.0, 1.0);
         }
         Slow::Some(mode) => {
-            finding.sentence = format!(
-                "{disk} answers most requests within {} and {} of {} in {} to {}, with next to nothing \
-                 between: those wait in the device, as for retries or stalls, not behind others",
-                phrase::ns(mode.others_ns),
-                mode.count,
-                counted.count(),
-                phrase::ns(mode.from_ns),
-                phrase::ns(mode.to_ns)
-            );
-            confidence::believe(
-                &mut finding,
-                confidence::PRIOR,
-                [
-                    confidence::above("time that the slow ones take", mode.of_time, HOLDS),
-                    Clause::fixed("next to nothing between them", NOTHING_BETWEEN),
-                ],
-            );
+            believe_mode(&mut finding, &counted.disk, mode, counted.count());
             finding.doubt_if(is_durable(counted, mode), DURABLE, SHAPE_ALONE);
-            finding.explained_share = mode.of_time;
         }
     }
     let limited = analysis.network_odds(counted.device) >= HELD_BACK;
@@ -222,6 +208,32 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     finding.evidence = counted_evidence(analysis, counted);
     advise(&mut finding, &counted.disk);
     Some(finding)
+}
+
+/// What two modes say, and how sure that makes.
+fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
+    finding.sentence = format!(
+        "{} answers most requests within {} and {} of {count} in {} to {}, with next to nothing between: \
+         those wait in the device, as for retries or stalls, not behind others",
+        phrase::disk(disk),
+        phrase::ns(mode.others_ns),
+        mode.count,
+        phrase::ns(mode.from_ns),
+        phrase::ns(mode.to_ns)
+    );
+    let clauses = [
+        confidence::above("time that the slow ones take", mode.of_time, HOLDS),
+        Clause::fixed("next to nothing between them", NOTHING_BETWEEN),
+    ];
+    confidence::believe(finding, confidence::PRIOR, clauses);
+    finding.explained_share = mode.of_time;
+}
+
+fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
+    let time =
+        computed("time that the slow ones take, at least", mode.of_time, Unit::Share, n, source);
+    let share = computed("requests in the slow mode", mode.of_requests, Unit::Share, n, source);
+    vec![held(time, Bound::Above(HOLDS)), share]
 }
 
 /// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes longer.
@@ -238,13 +250,7 @@ fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence>
         estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
     ];
     if let Some(Slow::Some(mode)) = counted.slow() {
-        let what = "time that the slow ones take, at least";
-        evidence.insert(
-            0,
-            held(computed(what, mode.of_time, Unit::Share, n, source), Bound::Above(HOLDS)),
-        );
-        let what = "requests in the slow mode";
-        evidence.insert(1, computed(what, mode.of_requests, Unit::Share, n, source));
+        evidence.splice(0..0, mode_evidence(mode, n, source));
     }
     if let Some(queue) = counted.in_flight() {
         let what = "requests in flight, mean (rate times latency)";
@@ -253,7 +259,41 @@ fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence>
     evidence
 }
 
+/// From single I/Os: what the replay says, or that the device's own times fall in two; the surer one.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    let found = [by_replay(analysis, trace), by_modes(analysis, trace)].into_iter().flatten();
+    found.max_by(|a, b| a.confidence().total_cmp(&b.confidence()))
+}
+
+/// Some requests were served late, apart from all others. Times in the queue are left out.
+fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
+    if trace.paused || disk_names::is_stacked(&trace.disk) {
+        return None;
+    }
+    let mut services = Histogram::empty(Edges::standard());
+    trace.services_ns.iter().for_each(|ns| services.record(*ns as u64));
+    let mode = modes::slow_mode(&services, SLOW_FROM * trace.s0.slowest_ms() * 1e6)?;
+    let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
+    let n = trace.spans.len() as u64;
+    believe_mode(&mut finding, &trace.disk, mode, n);
+    for (stands, why) in [
+        (is_held_back(analysis, trace.device, 1.0, f64::MAX), LIMITED),
+        (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
+        (may_be_durable(analysis, trace), DURABLE),
+        (waits_for_discards(analysis, trace), DISCARDS),
+        (are_slow_together(analysis, trace), "other disks are slow at the same time"),
+    ] {
+        finding.doubt_if(stands, why, SHAPE_ALONE);
+    }
+    let source = analysis.source(trace.listing);
+    finding.evidence = mode_evidence(mode, n, source);
+    let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
+    finding.evidence.push(estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source));
+    advise(&mut finding, &trace.disk);
+    Some(finding)
+}
+
+fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let vote = trace.vote.as_ref()?;
     let middle = vote.middle()?;
     let limit = SLOW_FROM * trace.s0.median_ms() * 1e6;

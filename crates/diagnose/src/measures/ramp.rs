@@ -138,8 +138,15 @@ struct Drain {
     lost_ns: f64,
 }
 
+/// Whether most of a batch is in flight when the last of it is issued. Requests that follow each other beside a
+/// single one that is stuck come as close together, and wait for nobody.
+fn waits_together(batch: &[&ServiceSpan]) -> bool {
+    let last = batch.iter().map(|span| span.started_ns()).max().unwrap_or(i64::MAX);
+    2 * batch.iter().filter(|span| span.completed_ns > last).count() >= batch.len()
+}
+
 fn drain(batch: &[&ServiceSpan], s0_ns: f64) -> Option<Drain> {
-    if batch.len() < FEWEST {
+    if batch.len() < FEWEST || !waits_together(batch) {
         return None;
     }
     let mut completions: Vec<i64> = batch.iter().map(|span| span.completed_ns).collect();
@@ -199,6 +206,19 @@ mod tests {
         let refilled: Vec<ServiceSpan> =
             (0..4000).map(|k| span((k / 8 - 4) * 800, (k / 8) * 800 + k % 8 * 100)).collect();
         assert!(rest_share(&refilled, 4) < 0.05, "{}", rest_share(&refilled, 4));
+    }
+
+    #[test]
+    fn quick_ones_beside_a_stuck_one_are_no_batch() {
+        // One request of 100 ms, every second, and fifty behind each other beside it.
+        let beside = |second: i64| {
+            let start = second * 1_000_000_000;
+            let quick = move |k: i64| span(start + k * 200_000, start + k * 200_000 + 170_000);
+            (0..50).map(quick).chain([span(start, start + 100_000_000)])
+        };
+        let mut all: Vec<ServiceSpan> = (0..4).flat_map(beside).collect();
+        all.sort_by_key(|span| span.completed_ns);
+        assert_eq!(ramps(&all, 150_000.0), None);
     }
 
     #[test]
