@@ -21,6 +21,8 @@ pub struct SlowMode {
     pub to_ns: f64,
     /// The others take at most this, ns.
     pub others_ns: f64,
+    /// How much less likely a smear would have left so few between them, nats.
+    pub no_smear: f64,
 }
 
 /// Octaves of latency that a histogram is looked at in: up to 18 minutes.
@@ -30,10 +32,10 @@ const OCTAVES: u32 = 30;
 const NOTHING: f64 = 0.12;
 /// So many octaves below its peak, at most, a mode ends.
 const STEEP: usize = 2;
-/// Share of the requests that must be quick for a body, and slow ones that make a mode (docs/METHOD.md, 10
-/// Rules: fewer than three decide nothing; five keep a Poisson count of one below 0.4 %).
+/// Share of the requests that must be quick for a body, and requests that a body and a mode have at least
+/// (docs/METHOD.md, 10 Rules: ten events).
 const BODY: f64 = 0.1;
-const FEWEST: u64 = 5;
+const FEWEST: u64 = 10;
 
 /// The slow mode of a histogram: apart from the body, and beyond `bound_ns` as a whole.
 pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
@@ -55,13 +57,15 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
     let body = counts[..from].iter().copied().max().unwrap_or(0);
     let apart = (counts[gap] as f64) < NOTHING * body as f64;
     let beyond = coarse.edges().low(from) as f64 >= bound_ns;
-    if !apart || !beyond || peak - gap > STEEP || slow < FEWEST || (quick as f64) < BODY * all {
+    let few = quick.min(slow) < FEWEST || (quick as f64) < BODY * all;
+    if !apart || !beyond || peak - gap > STEEP || few {
         return None;
     }
     let last = (peak..counts.len()).rev().find(|place| !next_to_nothing(*place)).unwrap_or(peak);
     let others = (0..from).rev().find(|place| counts[*place] > 0)?;
     let (mean_ns, _) = histogram.mean_ns()?;
-    let least: f64 = coarse
+    // As fine as it was counted.
+    let least: f64 = histogram
         .filled()
         .filter(|(low, _, _)| *low >= coarse.edges().low(from))
         .map(|(low, _, n)| low as f64 * n as f64)
@@ -73,7 +77,21 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
         from_ns: coarse.edges().low(from) as f64,
         to_ns: coarse.edges().high(last) as f64,
         others_ns: coarse.edges().high(others) as f64,
+        no_smear: -ln_as_few(counts[gap], slow as f64 * SMEARED),
     })
+}
+
+/// Of an even smear the octave two below the last holds an eighth, the two above it six: so many for each of them.
+const SMEARED: f64 = 1.0 / 6.0;
+
+/// The logarithm of the chance to count `n` or fewer where so many are expected (Poisson).
+fn ln_as_few(n: u64, expected: f64) -> f64 {
+    let (mut term, mut sum) = (1.0, 1.0);
+    for k in 1..=n {
+        term *= expected / k as f64;
+        sum += term;
+    }
+    sum.ln() - expected
 }
 
 #[cfg(test)]
@@ -95,6 +113,9 @@ mod tests {
         let found = slow_mode(&of(quick.clone().chain(late)), 27e6).expect("two modes");
         assert_eq!(found.count, 60);
         assert!(found.of_time > 0.6 && found.from_ns > 60e6 && found.others_ns < 10e6, "{found:?}");
+        // Sixty of a smear leave ten in the octave that is empty here.
+        assert!((found.no_smear - 10.0).abs() < 1e-9, "{found:?}");
+        assert!((ln_as_few(2, 3.0) - (8.5f64 * (-3.0f64).exp()).ln()).abs() < 1e-12);
         // A batch that drains: even between nothing and all of it.
         let smear = (1..300).map(|k| 0.7 * f64::from(k));
         assert_eq!(slow_mode(&of(quick.clone().chain(smear)), 27e6), None);
