@@ -137,12 +137,19 @@ const SHARED: &str =
     "the log lists one program only: what others asked for may have been served in between";
 const LIMITED: &str = "the queue may be the provider's, who admits so many requests a second";
 const DURABLE: &str = "most of the time was lost by writes that may have had to be durable";
+const TOGETHER: &str = "other disks are slow at the same time";
+const SEEN_LATE: &str = "the CPUs were busy: completions may have been seen late";
+const RESETS: &str =
+    "waits of a second and more are resets and time limits, of the drive or of the way to it";
 const FILLED: &str = "the load alone fills the device: the queue makes that latency";
 const DISCARDS: &str = "the requests waited behind discards";
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
 const WORTH_SAYING: f64 = 0.1;
+/// From here on a wait is one of error handling: a SATA link takes a second and more to come back, a drive's own recovery
+/// seven (libata's and the SCSI layer's limits begin there).
+const RESETS_NS: f64 = 1e9;
 /// Share of all time that slow ones apart from the others must hold, at least (a choice: as
 /// `healthy` has it for the tail of a histogram).
 const HOLDS: f64 = 1.0 / 3.0;
@@ -165,14 +172,18 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    let counted = counted::disks(analysis);
-    let counted = counted.iter().filter_map(|counted| from_counts(analysis, counted));
+    let disks = counted::disks(analysis);
+    let counted = disks.iter().filter_map(|counted| from_counts(analysis, counted, &disks));
     traced.chain(averaged).chain(counted).collect()
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some
 /// were slow apart from the others.
-fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
+fn from_counts(
+    analysis: &Analysis,
+    counted: &CountedDisk,
+    disks: &[CountedDisk],
+) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(counted.device), vec![counted.listing]);
     let disk = phrase::disk(&counted.disk);
     let s0 = &counted.s0;
@@ -203,10 +214,18 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
         Slow::Some(mode) => {
             believe_mode(&mut finding, &counted.disk, mode, counted.count());
             finding.doubt_if(is_durable(counted, mode), DURABLE, SHAPE_ALONE);
+            finding.doubt_if(mode.to_ns >= RESETS_NS, RESETS, SHAPE_ALONE);
         }
     }
     let limited = analysis.network_odds(counted.device) >= HELD_BACK;
     finding.doubt_if(limited, LIMITED, SHAPE_ALONE);
+    let others = || {
+        let beside =
+            |other: &&CountedDisk| other.listing == counted.listing && other.disk != counted.disk;
+        disks.iter().filter(beside)
+    };
+    let slow = others().filter(|other| other.slow().is_some()).count();
+    finding.doubt_if(slow > 0 && 2 * slow >= others().count(), TOGETHER, SHAPE_ALONE);
     finding.evidence = counted_evidence(analysis, counted);
     advise(&mut finding, &counted.disk);
     Some(finding)
@@ -241,7 +260,7 @@ fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
 
 /// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes longer.
 fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
-    !counted.reads_only && mode.to_ns <= DURABLE_NS
+    !counted.reads_only && mode.from_ns <= DURABLE_NS
 }
 
 fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence> {
@@ -275,7 +294,10 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let mut services = Histogram::empty(Edges::standard());
     trace.services_ns.iter().for_each(|ns| services.record(*ns as u64));
-    let mode = modes::slow_mode(&services, SLOW_FROM * trace.s0.slowest_ms() * 1e6)?;
+    let bytes = trace.groups.first().map_or(4096.0, |(group, _)| f64::from(group.bytes));
+    let slowest_ms = counted::slowest_ms(analysis, trace.device, None, bytes);
+    let slowest_ms = slowest_ms.max(trace.s0.slowest_ms());
+    let mode = modes::slow_mode(&services, SLOW_FROM * slowest_ms * 1e6)?;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     let n = trace.spans.len() as u64;
     believe_mode(&mut finding, &trace.disk, mode, n);
@@ -284,8 +306,10 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
         (may_be_durable(analysis, trace), DURABLE),
         (waits_for_discards(analysis, trace), DISCARDS),
-        (are_slow_together(analysis, trace), "other disks are slow at the same time"),
+        (are_slow_together(analysis, trace), TOGETHER),
         (trace.side() == Some(Side::Workload), FILLED),
+        (mode.to_ns >= RESETS_NS, RESETS),
+        (host_may_be_late(analysis, trace, trace.mean_ns() - trace.slow_end_ns()), SEEN_LATE),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
@@ -334,13 +358,13 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let saturated = trace.side() == Some(Side::Workload);
     for (stands, why) in [
         (limited, LIMITED),
-        (late, "the CPUs were busy: completions may have been seen late"),
+        (late, SEEN_LATE),
         (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
         (may_be_durable(analysis, trace), DURABLE),
         (is_a_sum(analysis, trace), SHARED),
         (waits_for_discards(analysis, trace), DISCARDS),
         (seeks_for_others(analysis, trace), "the disk seeks between streams of several programs"),
-        (are_slow_together(analysis, trace), "other disks are slow at the same time"),
+        (are_slow_together(analysis, trace), TOGETHER),
         (saturated, FILLED),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);

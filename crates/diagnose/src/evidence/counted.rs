@@ -8,7 +8,7 @@ use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Name, Op, Stage, Tim
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
-use crate::baseline::healthy_time::HealthyServiceTime;
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
 use crate::measures::modes::{self, SlowMode};
@@ -36,6 +36,9 @@ pub struct CountedDisk {
     pub histogram: Histogram,
     /// Their mean latency, ms.
     pub mean_ms: f64,
+    /// The healthy service time of the slowest class that its name allows, ms: a quick body is a cache's or that of
+    /// requests in sequence, and rules no class out.
+    pub slowest_ms: f64,
     /// Whether all are reads.
     pub reads_only: bool,
     /// The time they were counted in, s.
@@ -74,7 +77,7 @@ impl CountedDisk {
 
     /// Whether all were slow, or a part of them.
     pub fn slow(&self) -> Option<Slow> {
-        let bound_ns = SLOW_FROM * self.s0.slowest_ms() * 1e6;
+        let bound_ns = SLOW_FROM * self.slowest_ms * 1e6;
         let beyond = self.histogram.count_from(bound_ns as u64) as f64;
         if beyond >= NEARLY_ALL * self.count() as f64 {
             return Some(Slow::All(bound_ns));
@@ -97,7 +100,15 @@ pub fn disks(analysis: &Analysis) -> Vec<CountedDisk> {
     for sample in told {
         by_disk.entry((sample.listing, &sample.disk)).or_default().push(sample);
     }
-    by_disk.into_values().filter_map(|samples| of(&samples)).collect()
+    by_disk.into_values().filter_map(|samples| of(analysis, &samples)).collect()
+}
+
+/// The healthy service time of the slowest class that a device's name allows, ms.
+pub fn slowest_ms(analysis: &Analysis, device: DeviceId, op: Option<Op>, bytes: f64) -> f64 {
+    let request = Request { op: op.unwrap_or(Op::Read), bytes, sequential: None };
+    let stated = analysis.options.healthy_ms;
+    let of_class = || HealthyServiceTime::of(&analysis.media(device), request, None).slowest_ms();
+    stated.unwrap_or_else(of_class)
 }
 
 fn is_of_a_disk(sample: &HistogramSample) -> bool {
@@ -107,7 +118,7 @@ fn is_of_a_disk(sample: &HistogramSample) -> bool {
     known.layer == Layer::Block && data && stage && !disk_names::is_stacked(&sample.disk)
 }
 
-fn of(samples: &[&HistogramSample]) -> Option<CountedDisk> {
+fn of(analysis: &Analysis, samples: &[&HistogramSample]) -> Option<CountedDisk> {
     let most = samples.iter().max_by_key(|sample| sample.known.histogram.count())?;
     // One stage, and one way of telling operations apart: the others count the same requests again.
     let alike: Vec<&Distribution> = samples
@@ -125,6 +136,13 @@ fn of(samples: &[&HistogramSample]) -> Option<CountedDisk> {
         s0: Rc::clone(&most.s0),
         seconds: seconds(&alike),
         mean_ms: mean_ns / 1e6,
+        slowest_ms: slowest_ms(
+            analysis,
+            most.known.device,
+            most.known.op,
+            most.known.bytes.map_or(4096.0, f64::from),
+        )
+        .max(most.s0.slowest_ms()),
         reads_only: alike.iter().all(|known| known.op == Some(Op::Read)),
         histogram,
     };
