@@ -134,9 +134,12 @@ fn the_longest_mean_that_a_program_saw_is_listed() {
     }
     let findings = capture.judge();
     assert_eq!(findings[0].verdict, "insufficient", "{}", brief(&findings));
-    let [seen] = &findings[0].seen[..] else { panic!("{:?}", findings[0].seen) };
+    let [seen, since_boot] = &findings[0].seen[..] else { panic!("{:?}", findings[0].seen) };
     let evidence = &seen.evidence;
     assert!(evidence.quantity.ends_with("(b:/y)") && (evidence.amount.value - 0.0095).abs() < 1e-9);
+    let evidence = &since_boot.evidence;
+    assert_eq!(evidence.quantity.to_string(), "mean latency of b:/y since boot");
+    assert!((evidence.amount.value - 20.0).abs() < 1e-9);
 }
 
 #[test]

@@ -138,8 +138,11 @@ fn dusty_disk_biolatency_rows() {
     assert_eq!(filled_us(sdb)[..3], [(1024, 2048, 13), (2048, 4096, 82), (8192, 16384, 9)]);
     for known in slow.distributions.iter().chain(&fast.distributions) {
         assert_eq!((known.layer, known.stage, known.op), (Layer::Block, Stage::Device, None));
-        assert_eq!((known.start, known.length), (None, None));
+        assert_eq!(known.start, None);
     }
+    // `biolatency -D 60 1` stands above the first ones alone.
+    assert!(slow.distributions.iter().all(|known| known.length == Some(Nanos(60_000_000_000))));
+    assert!(fast.distributions.iter().all(|known| known.length.is_none()));
     assert!(listings.iter().filter(|l| l.source.format == "biolatency").all(|listing| {
         listing.source.level == Level::B && listing.source.resolution == Some(Nanos(1_000))
     }));
