@@ -71,6 +71,8 @@ const QUEUE: f64 = 5.0;
 /// what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
+/// What a queue is worth that is there in batches at most (a choice: below an even chance).
+const IN_BATCHES: f64 = 0.35;
 /// What it adds that a disk works without a pause, and that another waits as long for as much, in nats (choices: a third
 /// and half of a clause that is met twice over); and how near to another "as much" is.
 const WITHOUT_PAUSE: f64 = 1.0;
@@ -94,11 +96,13 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     let all_wait = matches!(counted.slow(), Some(Slow::All(_)));
     let known = counted.in_flight().zip(counted.pace_ms());
     let queued = known.is_some_and(|(queue, _)| queue >= QUEUE);
-    if !queued && (known.is_some() || !all_wait) {
+    if !queued && !all_wait {
         return None;
     }
     let wait = counted.mean_ms;
-    let served_well = |s0: f64| known.is_none_or(|(_, pace)| pace <= SERVED_WELL * s0);
+    // Of a device that rests the pace is that of its load.
+    let served_well =
+        |s0: f64| known.is_none_or(|(_, pace)| !queued || pace <= SERVED_WELL * s0);
     let (votes, believed) = s0.votes(|s0| wait > WAITS * s0 && served_well(s0));
     if votes == 0 {
         return None;
@@ -118,9 +122,10 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     finding.assume(believed, format!("{votes} of 9 baseline variants put the wait in the queue"));
     match known {
         Some((queue, pace)) => {
+            let is = if queued { "is" } else { "may be" };
             finding.sentence = format!(
-                "{disk} is saturated: {} requests in flight, so each waits {} though {} complete",
-                phrase::digits(queue.round()),
+                "{disk} {is} saturated: {} requests in flight, so each waits {} though {} complete",
+                phrase::digits(queue),
                 phrase::ms(wait),
                 phrase::iops(1e3 / pace)
             );
@@ -128,7 +133,10 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             let what = "requests in flight, mean (rate times latency)";
             let queue = estimated(what, queue, Unit::Requests, n, source);
             finding.evidence.insert(1, held(queue, Bound::Above(QUEUE)));
-            finding.explained_share = ((wait - pace.max(s0.median_ms())) / wait).max(0.0);
+            let few = "few are in flight on average: only batches would make all of them wait";
+            finding.doubt_if(!queued, few, IN_BATCHES);
+            let alone = if queued { pace.max(s0.median_ms()) } else { s0.median_ms() };
+            finding.explained_share = ((wait - alone) / wait).max(0.0);
         }
         None => {
             finding.sentence = format!(
