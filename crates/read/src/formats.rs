@@ -18,6 +18,7 @@ mod btrfs_stats;
 mod btt;
 mod ceph_log;
 mod ceph_osd_perf;
+mod ceph_osd_perf_json;
 mod cgroup_io;
 mod cockroach_log;
 mod collectl;
@@ -92,6 +93,7 @@ mod pidstat;
 mod pmstat;
 mod postgres_log;
 mod pressure;
+mod profile_blockio;
 mod prometheus;
 mod pveperf;
 mod pylatencymap;
@@ -110,6 +112,7 @@ mod smartd;
 mod solaris_iostat;
 mod spdk_perf;
 mod sqlserver_log;
+mod storcli_json;
 mod strace;
 mod sysbench;
 mod sysfs;
@@ -148,6 +151,7 @@ pub const FORMATS: &[Format] = &[
     btt::FORMAT,
     ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
+    ceph_osd_perf_json::FORMAT,
     cgroup_io::FORMAT,
     cockroach_log::FORMAT,
     collectl::FORMAT,
@@ -222,6 +226,7 @@ pub const FORMATS: &[Format] = &[
     pmstat::FORMAT,
     postgres_log::FORMAT,
     pressure::FORMAT,
+    profile_blockio::FORMAT,
     prometheus::FORMAT,
     pveperf::FORMAT,
     pylatencymap::FORMAT,
@@ -240,6 +245,7 @@ pub const FORMATS: &[Format] = &[
     solaris_iostat::FORMAT,
     spdk_perf::FORMAT,
     sqlserver_log::FORMAT,
+    storcli_json::FORMAT,
     strace::FORMAT,
     sysbench::FORMAT,
     sysfs::FORMAT,

@@ -386,7 +386,7 @@ enum Table {
 }
 
 #[derive(Default)]
-struct Controller {
+pub(super) struct Controller {
     places: Places,
     /// The number of the controller.
     number: Option<u64>,
@@ -402,17 +402,12 @@ struct Controller {
 
 impl Reader for Controller {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        self.place = self.places.next(sink);
+        self.at_next_line(sink);
         let text = line.trim();
         if text.is_empty() || text.chars().all(|c| matches!(c, '-' | '=')) {
             return Step::Took;
         }
-        let took = self.heading(text, sink)
-            || self.row(text, sink)
-            || self.cells(text, sink)
-            || self.label(text, sink)
-            || begins(text);
-        if took { Step::Took } else { Step::Passed }
+        if self.says(text, sink) || begins(text) { Step::Took } else { Step::Passed }
     }
 
     fn resumes(&self) -> bool {
@@ -421,6 +416,24 @@ impl Reader for Controller {
 }
 
 impl Controller {
+    /// What is said from here on stands in the next line of the input.
+    pub(super) fn at_next_line(&mut self, sink: &mut dyn Sink) {
+        self.place = self.places.next(sink);
+    }
+
+    /// Takes a line of the printed form; false if it says nothing.
+    pub(super) fn says(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        self.heading(text, sink)
+            || self.row(text, sink)
+            || self.cells(text, sink)
+            || self.label(text, sink)
+    }
+
+    /// Another part of a document begins: what is said is about no drive or volume until it names one.
+    pub(super) fn begins_part(&mut self) {
+        (self.about, self.table) = (None, Table::None);
+    }
+
     fn controller(&self) -> String {
         format!("c{}", self.number.unwrap_or(0))
     }

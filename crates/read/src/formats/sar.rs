@@ -1,13 +1,15 @@
-//! sar's disk tables (`sar -d`): requests, bytes, queue, await and busy share per interval.
+//! sar's disk tables (`sar -d`, `sar -b`): requests, bytes, queue, await and busy share per interval.
 //!
 //! ## Reads
-//! The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
+//! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of all disks together, as
+//! device `total`, and the facts `disks.read.*`, `disks.written.*`; beside a table of the disks it repeats them and is
+//! not used. The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
 //! with `-p`, behind them; with `--human` units; header by header, so the columns may stand in any
 //! order. Tables of other things in the same output (`sar -A`) are passed over. `sadf -d -- -d` too: the
 //! same columns between semicolons, each row with its interval and its time; with `-h` all disks in one row.
 //!
 //! ## Where it comes from
-//! `sar -d 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
+//! `sar -d 10`, `sar -b 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
 //!
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
@@ -27,17 +29,18 @@
 //! all is kept together. How latencies behind a mean are distributed. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Level, Nanos, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{named, own};
+use crate::counters::stated::{Column, rates};
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "sar",
-    summary: "sar -d of sysstat, live or from a daily file, old and new columns",
+    summary: "sar -d and -b of sysstat, live or from a daily file, old and new columns",
     manual: iowhy_model::manual!("sar.rs"),
     level: Level::A,
     sniff,
@@ -49,7 +52,10 @@ const LEAD: usize = 4;
 
 fn sniff(lines: &[&str]) -> Sniff {
     for (place, line) in lines.iter().enumerate() {
-        if Header::of(line).is_some() || sadf_heading(line).is_some_and(|known| !known.is_empty()) {
+        if Header::of(line).is_some()
+            || is_of_totals(line)
+            || sadf_heading(line).is_some_and(|known| !known.is_empty())
+        {
             return Sniff::Yes;
         }
         if banner(line).is_none() && (place == 0 || !line.trim().is_empty()) {
@@ -217,10 +223,131 @@ impl Sadf {
     }
 }
 
+/// `12:00:01 PM  tps  rtps  wtps ...`: a heading of `sar -b`.
+fn is_of_totals(line: &str) -> bool {
+    if !line.contains("rtps") {
+        return false;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    stamp(&words).is_some_and(|(_, rest)| total_columns(rest).is_some())
+}
+
+/// Columns of `sar -b`, after the time.
+fn total_columns(rest: &[&str]) -> Option<Vec<String>> {
+    const KNOWN: [&str; 7] = ["tps", "rtps", "wtps", "dtps", "bread/s", "bwrtn/s", "bdscd/s"];
+    let are = rest.starts_with(&["tps", "rtps", "wtps"]) && rest.iter().all(|w| KNOWN.contains(w));
+    are.then(|| rest.iter().map(ToString::to_string).collect())
+}
+
+/// Rows of all disks together that wait for the end of the listing, in which a table of each disk may follow. A day of
+/// seconds has a tenth of them.
+const ROWS_KEPT: usize = 1 << 20;
+/// A block of `bread/s`, bytes (sar(1)).
+const BLOCK: f64 = 512.0;
+
+/// What the rows of `sar -b` state.
+#[derive(Default)]
+struct Totals {
+    columns: Vec<String>,
+    began: Option<WallTime>,
+    before: Option<WallTime>,
+    /// Seconds from the first time to `before`.
+    elapsed: f64,
+    rows: Vec<TotalsRow>,
+    average: Option<TotalsRow>,
+}
+
+/// A row: when it began and how long it lasted, s, and the values per second.
+struct TotalsRow {
+    when: Option<(f64, f64)>,
+    /// Requests and bytes: read, written, discarded.
+    parts: [(Option<f64>, Option<f64>); 3],
+}
+
+impl Totals {
+    fn heading(&mut self, stamp: Stamp, columns: Vec<String>) {
+        if let (Stamp::At(moment), None) = (stamp, self.before) {
+            (self.began, self.before) = (Some(moment), Some(moment));
+        }
+        self.columns = columns;
+    }
+
+    /// The machine was restarted.
+    fn restart(&mut self, moment: WallTime) {
+        let down = self.before.and_then(|before| moment.since(before));
+        self.elapsed += down.unwrap_or(0.0);
+        self.before = self.before.map(|_| moment);
+    }
+
+    /// Takes a row, if these are as many values as the heading has.
+    fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
+        let values: Vec<Option<f64>> = rest.iter().map(|word| decimal(word)).collect();
+        if values.len() != self.columns.len() || values.iter().any(Option::is_none) {
+            return Err("the values do not fit the header".to_string());
+        }
+        let of = |name: &str| {
+            let place = self.columns.iter().position(|column| column == name)?;
+            values.get(place).copied().flatten()
+        };
+        let bytes = |name: &str| of(name).map(|blocks| blocks * BLOCK);
+        let parts = [
+            (of("rtps"), bytes("bread/s")),
+            (of("wtps"), bytes("bwrtn/s")),
+            (of("dtps"), bytes("bdscd/s")),
+        ];
+        match stamp {
+            Stamp::Average => self.average = Some(TotalsRow { when: None, parts }),
+            Stamp::At(moment) => {
+                let length = self.before.and_then(|before| moment.since(before));
+                let length = length.filter(|length| *length > 0.0);
+                let when = length.map(|length| (self.elapsed, length));
+                self.elapsed += length.unwrap_or(0.0);
+                self.before = Some(moment);
+                if self.rows.len() < ROWS_KEPT {
+                    self.rows.push(TotalsRow { when, parts });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives all rows out, as of one device.
+    fn pour(&mut self, sink: &mut dyn Sink) {
+        let (mut read, mut written) = (Column::default(), Column::default());
+        let mut rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            rows.extend(self.average.take());
+        }
+        if let (Some(began), false) = (self.began, rows.is_empty()) {
+            began.state(0.0, sink);
+        }
+        for row in rows {
+            let mut interval = Interval::new(sink.device("total"), Layer::Block);
+            if let Some((start, length)) = row.when {
+                interval.start = Some(Time::from_seconds(start));
+                interval.length = Some(Nanos::from_seconds(length));
+            }
+            for ((ios, bytes), op) in row.parts.into_iter().zip([Op::Read, Op::Write, Op::Discard])
+            {
+                interval.rates.extend(rates(ios, bytes, None).map(|rates| (op, rates)));
+            }
+            sink.interval(interval);
+            let [(_, of_reads), (_, of_writes), _] = row.parts;
+            of_reads.into_iter().for_each(|bytes| read.take(bytes / 1024.0));
+            of_writes.into_iter().for_each(|bytes| written.take(bytes / 1024.0));
+        }
+        read.state("disks.read", "KiB/s", sink);
+        written.state("disks.written", "KiB/s", sink);
+    }
+}
+
 #[derive(Default)]
 struct Sar {
     /// What `sadf -d` printed, if it did.
     sadf: Option<Sadf>,
+    /// The table of all disks together, if its rows follow, and what it stated.
+    in_totals: bool,
+    totals: Totals,
     /// The table whose rows follow.
     table: Option<Header>,
     /// A blank line stands behind its last row.
@@ -249,6 +376,7 @@ impl Reader for Sar {
         if words.is_empty() {
             self.apart = true;
             self.shares.clear();
+            self.in_totals = false;
             return Step::Took;
         }
         if let Some(columns) = sadf_heading(line) {
@@ -263,10 +391,7 @@ impl Reader for Sar {
             return sadf.row(line, sink);
         }
         if let Some(host) = banner(line) {
-            if self.sadf.is_some() {
-                return Step::Ended;
-            }
-            if self.before.is_some() {
+            if self.sadf.is_some() || self.before.is_some() || self.totals.before.is_some() {
                 return Step::Ended;
             }
             sink.source().host = Some(host);
@@ -278,7 +403,7 @@ impl Reader for Sar {
                 moment.state(0.0, sink);
             }
             self.table = Some(header);
-            self.apart = false;
+            (self.apart, self.in_totals) = (false, false);
             return Step::Took;
         }
         let Some((stamp, rest)) = stamp(&words) else {
@@ -296,12 +421,26 @@ impl Reader for Sar {
                 let down = self.before.and_then(|before| moment.since(before));
                 self.elapsed += down.unwrap_or(0.0);
                 (self.before, self.now) = (Some(moment), None);
+                self.totals.restart(moment);
             }
             return Step::Took;
         }
         if let Some(columns) = processor_columns(rest) {
-            self.shares = columns;
+            (self.shares, self.in_totals) = (columns, false);
             return Step::Took;
+        }
+        if let Some(columns) = total_columns(rest) {
+            self.totals.heading(stamp, columns);
+            (self.table, self.in_totals) = (None, true);
+            return Step::Took;
+        }
+        if self.in_totals {
+            // Another table may follow without a blank line: its heading is no row.
+            if rest.iter().all(|word| !is_value(word)) {
+                self.in_totals = false;
+                return Step::Took;
+            }
+            return self.totals.row(stamp, rest).map_or_else(Step::Skipped, |()| Step::Took);
         }
         // A blank line ends a table, unless a page has one behind each line.
         if std::mem::take(&mut self.apart)
@@ -341,6 +480,9 @@ impl Reader for Sar {
         self.processor.state(sink);
         if self.poured {
             return;
+        }
+        if self.averages.is_empty() {
+            return self.totals.pour(sink);
         }
         (self.now, self.before) = (None, None);
         for (name, draft) in std::mem::take(&mut self.averages) {
@@ -411,6 +553,37 @@ mod tests {
             assert_eq!((listing.intervals.len(), listing.source.skipped), (1, 0), "{average}");
             assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(600.0)), "{one}");
         }
+    }
+
+    #[test]
+    fn all_disks_together_are_one_device_unless_each_is_listed() {
+        let totals = "11:58:01 PM  tps  rtps  wtps  dtps  bread/s  bwrtn/s  bdscd/s\n\
+             11:59:01 PM  67.00  1.00  63.00  3.00  8.00  106064.00  24.00\n\
+             12:00:01 AM  10.00  0.00\n\
+             12:01:01 AM  40.00  40.00  0.00  0.00  320.00  0.00  0.00\n\
+             Average:  35.67  13.67  21.00  1.00  109.33  35354.67  8.00\n";
+        let recording = read(totals);
+        let listing = &recording.listings[0];
+        let [first, last] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
+        assert_eq!(recording.device_of(first.device).name, "total");
+        assert_eq!(first.of(Op::Write).unwrap().bytes_per_s, Some(106_064.0 * 512.0));
+        assert_eq!(first.of(Op::Read).unwrap().ios_per_s, 1.0);
+        assert_eq!(first.length, Some(Nanos::from_seconds(60.0)));
+        assert_eq!(last.start, Some(Time::from_seconds(60.0)));
+        assert_eq!((listing.source.skipped, first.await_ns), (1, None));
+        // `sar -A` has a table of the disks as well, of the same times.
+        let disks = "\n11:58:01 PM  DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util\n\
+             11:59:01 PM  sda  67.00  4.00  53032.00  791.00  0.10  1.50  3.00\n";
+        let recording = read(&format!("{totals}{disks}"));
+        let listing = &recording.listings[0];
+        let names: Vec<&str> = recording.devices().iter().map(|d| d.name.as_str()).collect();
+        assert_eq!((names, listing.intervals.len()), (vec!["sda"], 1));
+        assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(60.0)));
+        // Without a row but the average.
+        let recording = read(
+            "12:00:01  tps  rtps  wtps  bread/s  bwrtn/s\nAverage:  3.00  1.00  2.00  8.00  16.00\n",
+        );
+        assert_eq!(recording.listings[0].intervals.len(), 1);
     }
 
     #[test]

@@ -1,0 +1,129 @@
+//! ceph osd perf in JSON: the mean commit and apply latency of each OSD.
+//!
+//! ## Reads
+//! `osd_perf_infos` of `ceph osd perf -f json` or `json-pretty`, also cut. Each OSD becomes the mean latency of
+//! writes of `osd.N`, as Ceph sees them, and the fact `ceph.commit`, exactly as of the printed table.
+//!
+//! ## Where it comes from
+//! `ceph osd perf -f json-pretty`; support archives of Ceph and rook.
+//!
+//! ## Versions
+//! Since Nautilus the list is inside `osdstats` and latencies are in nanoseconds, too; before, in milliseconds only.
+//! Where both are present, nanoseconds are used.
+//!
+//! ## Traps
+//! A value is a mean over the last few seconds that the OSD reported; 0 is an OSD at rest or below a millisecond. It is
+//! the latency of the OSD's store: its device, its flushes and its own threads together. OSDs of different classes
+//! (HDD, SSD) are no peers.
+//!
+//! ## Cannot know
+//! Rates, reads, which device an OSD has (`ceph device ls`), what the device itself did.
+
+use iowhy_model::{Interval, Layer, Level, Sink};
+use serde_json::Value;
+
+use crate::counters::stated::state;
+use crate::histogram::powers::note;
+use crate::text::document::{Document, Piece, sniff_document};
+use crate::{Format, Reader, Step};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "ceph-osd-perf-json",
+    summary: "ceph osd perf -f json: mean commit latency of each OSD",
+    manual: iowhy_model::manual!("ceph_osd_perf_json.rs"),
+    level: Level::A,
+    sniff: |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
+    reader: || Box::new(CephOsdPerfJson::default()),
+};
+
+const NS_PER_MS: f64 = 1e6;
+
+struct CephOsdPerfJson {
+    document: Document,
+}
+
+impl Default for CephOsdPerfJson {
+    fn default() -> Self {
+        CephOsdPerfJson { document: Document::with_list("\"osd_perf_infos\"") }
+    }
+}
+
+impl Reader for CephOsdPerfJson {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let (pieces, mut step) = self.document.step(line);
+        for piece in pieces {
+            let Piece::Element(osd) = piece else { continue };
+            if let Err(reason) = take(&osd, sink) {
+                step = Step::Skipped(reason);
+            }
+        }
+        step
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        if self.document.is_over() {
+            return;
+        }
+        if let Some(osd) = self.document.cut_element()
+            && take(&osd, sink).is_err()
+        {
+            sink.skip(note("the document is cut within an OSD, which is left out"));
+        } else if self.document.is_torn() {
+            sink.skip(note("the document is cut"));
+        }
+    }
+}
+
+/// An element of the list: `{"id": 1, "perf_stats": {"commit_latency_ms": 412, ...}}`.
+fn take(osd: &Value, sink: &mut dyn Sink) -> Result<(), String> {
+    let id = osd.get("id").and_then(Value::as_u64).ok_or("an OSD without a number")?;
+    let of = |key| osd.get("perf_stats")?.get(key)?.as_f64().filter(|value| *value >= 0.0);
+    let ms = || Some(of("commit_latency_ms")? * NS_PER_MS);
+    let commit_ns = of("commit_latency_ns").or_else(ms).ok_or("the latencies are no numbers")?;
+    let device = sink.device(&format!("osd.{id}"));
+    let mut interval = Interval::new(device, Layer::Application);
+    interval.await_ns = Some(commit_ns).filter(|ns| *ns > 0.0);
+    sink.interval(interval);
+    state(Some(device), "ceph.commit", format!("{} us", commit_ns / 1e3), sink);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    #[test]
+    fn the_table_and_its_json_are_the_same() {
+        let table =
+            "osd  commit_latency(ms)  apply_latency(ms)\n  4  17  17\n  0  660  660\n  1  0  0\n";
+        let osd = |id: u64, ms: u64| {
+            format!(
+                "{{\"id\": {id}, \"perf_stats\": {{\"commit_latency_ms\": {ms}, \
+                 \"apply_latency_ms\": {ms}}}}}"
+            )
+        };
+        let list = [osd(4, 17), osd(0, 660), osd(1, 0)].join(",\n");
+        let old = format!("{{\"osd_perf_infos\": [\n{list}\n]}}\n");
+        let new = format!(
+            "{{\"pg_ready\": true, \"osdstats\": {{\"osd_perf_infos\": [\n{}\n]}}}}\n",
+            list.replace(
+                "commit_latency_ms\": 17,",
+                "commit_latency_ms\": 17, \"commit_latency_ns\": 17000000,"
+            )
+        );
+        let rows = |text: &str| {
+            let recording = read(text);
+            let listing = &recording.listings[0];
+            let name = |device| recording.device_of(device).name.clone();
+            let rows = listing.intervals.iter().map(|row| (name(row.device), row.await_ns));
+            let facts = listing.facts.iter().map(|fact| fact.value.to_string());
+            (rows.collect::<Vec<_>>(), facts.collect::<Vec<_>>(), listing.source.skipped)
+        };
+        assert_eq!(rows(&old), rows(table));
+        assert_eq!(rows(&new), rows(table));
+        // Cut within the last OSD: what is complete is read.
+        let cut = old.split_at(old.len() - 20).0;
+        assert_eq!((rows(cut).0.len(), rows(cut).2), (2, 1));
+    }
+}

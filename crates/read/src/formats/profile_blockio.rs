@@ -1,0 +1,249 @@
+//! Inspektor Gadget's profile_blockio: block I/O latency histograms.
+//!
+//! ## Reads
+//! The screen of `profile_blockio`: the line `latency`, the heading `µs : count distribution` (or `ms`) and rows
+//! `LO -> HI : N |***|`; and that of `kubectl gadget profile block-io` of earlier versions, which has the heading alone.
+//!
+//! ## Where it comes from
+//! `kubectl gadget run profile_blockio --node NODE`, `ig run profile_blockio`, `kubectl gadget profile block-io`.
+//!
+//! ## Versions
+//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row holds what it says. Gadgets that are
+//! images (`run profile_blockio`) print rows `2 -> 4`; see below.
+//!
+//! ## Traps
+//! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) holds latencies from HI up to, not
+//! including, twice HI: the program counts by the highest bit of the latency (`log2l` in its program.bpf.c), and the
+//! printer puts each of these under the bound that its smallest value reaches (addValHistFunc in otel-metrics.go). Its
+//! first row holds everything below 2. The screen is printed again each second and counts since the gadget began: of
+//! tables that count on from each other the last is used. `profile_tcprtt` prints the same table of the network: where no
+//! command or heading above names block I/O, no disk is judged by it.
+//!
+//! ## Cannot know
+//! The disk, the operation, the time. Time in the kernel's queue is not included.
+
+use iowhy_model::{Distribution, Layer, Level, Nanos, Sink, Stage};
+
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram::powers::note;
+use crate::histogram::subject::Subject;
+use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "profile-blockio",
+    summary: "Inspektor Gadget's profile_blockio: block I/O latency histograms",
+    manual: iowhy_model::manual!("profile_blockio.rs"),
+    level: Level::B,
+    sniff,
+    reader: || Box::new(ProfileBlockio::default()),
+};
+
+const NS_PER_US: u64 = 1_000;
+const NS_PER_MS: u64 = 1_000_000;
+/// The name of the metric, above its heading.
+const METRIC: &str = "latency";
+
+fn sniff(lines: &[&str]) -> Sniff {
+    Sniff::announced(lines, 1, |line| unit(line).is_some(), |line| line.trim() == METRIC)
+}
+
+/// The unit of a heading `µs : count distribution`, ns; behind a `^C` that the terminal echoed.
+fn unit(line: &str) -> Option<u64> {
+    let line = line.trim_start();
+    let line = line.strip_prefix("^C").unwrap_or(line);
+    let mut words = line.split_whitespace();
+    // The micro sign and the Greek letter.
+    let unit = match words.next()? {
+        "\u{b5}s" | "\u{3bc}s" => NS_PER_US,
+        "ms" => NS_PER_MS,
+        _ => return None,
+    };
+    let rest = [words.next(), words.next(), words.next(), words.next()];
+    (rest == [Some(":"), Some("count"), Some("distribution"), None]).then_some(unit)
+}
+
+/// `16 -> 32 : 39060 |****  |`: its bounds and its count.
+fn row(line: &str) -> Option<(u64, u64, u64)> {
+    let (range, rest) = line.split_once(" : ")?;
+    let (low, high) = range.split_once("->")?;
+    let (count, bar) = rest.split_once('|')?;
+    let is_bar = bar.trim_end().strip_suffix('|')?.bytes().all(|b| matches!(b, b'*' | b' ' | b'+'));
+    let count = integer(count.trim()).filter(|count| is_bar && *count <= COUNT_LIMIT)?;
+    Some((integer(low.trim())?, integer(high.trim())?, count))
+}
+
+/// A table: nanoseconds per unit, and its rows as printed.
+#[derive(Clone, Default)]
+struct Table {
+    unit: u64,
+    rows: Vec<(u64, u64, u64)>,
+}
+
+impl Table {
+    /// Whether it counts on from one that was printed before.
+    fn goes_on(&self, before: &Table) -> bool {
+        self.unit == before.unit
+            && before.rows.iter().all(|(low, high, count)| {
+                let same = self.rows.iter().find(|row| (row.0, row.1) == (*low, *high));
+                same.is_some_and(|row| row.2 >= *count)
+            })
+    }
+
+    /// What each row holds, ns.
+    fn buckets(&self) -> Vec<(u64, u64, u64)> {
+        // Bounds that are shared by two rows are those of an image.
+        let of_image = self.rows.windows(2).any(|two| two[0].1 == two[1].0);
+        let bounds = |low: u64, high: u64| match (of_image, low) {
+            (true, 0) => (0, 2),
+            (true, _) => (high, high.saturating_mul(2)),
+            (false, _) => (low, high.saturating_add(1)),
+        };
+        let rows = self.rows.iter().map(|(low, high, count)| {
+            let (low, high) = bounds(*low, *high);
+            (low.saturating_mul(self.unit), high.saturating_mul(self.unit), *count)
+        });
+        rows.collect()
+    }
+}
+
+#[derive(Default)]
+struct ProfileBlockio {
+    /// What the words around the tables say of them.
+    subject: Subject,
+    /// The table that is read, and the one before it that is not given out yet.
+    table: Option<Table>,
+    before: Option<Table>,
+}
+
+impl Reader for ProfileBlockio {
+    fn above(&mut self, line: &str) {
+        match line {
+            _ if line.contains("profile_blockio") || line.contains("profile block-io") => {
+                self.subject = Subject::Disks;
+            }
+            _ if line.contains("profile_tcprtt") || line.contains("profile tcprtt") => {
+                self.subject = Subject::Foreign("round trips of the network");
+            }
+            _ => self.subject.note_above(line),
+        }
+    }
+
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if line.trim().is_empty() || line.trim() == METRIC {
+            return Step::Took;
+        }
+        if let Some(unit) = unit(line) {
+            let said = self.settle(sink);
+            self.table = Some(Table { unit, rows: Vec::new() });
+            return said.map_or_else(Step::Skipped, |()| Step::Took);
+        }
+        let Some(table) = &mut self.table else { return Step::Passed };
+        match row(line) {
+            Some(row) => {
+                if let Some(reason) = self.subject.refusal() {
+                    return Step::Skipped(reason);
+                }
+                table.rows.push(row);
+                Step::Took
+            }
+            None if line.contains("->") && line.contains(':') => {
+                Step::Skipped("the row is incomplete".to_string())
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for said in [self.settle(sink), self.flush(sink)] {
+            if let Err(reason) = said {
+                sink.skip(note(&reason));
+            }
+        }
+    }
+}
+
+impl ProfileBlockio {
+    /// The table that was read is over: it takes the place of the one before if it counts on from that.
+    fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
+            return Ok(());
+        };
+        let said = match &self.before {
+            Some(before) if !table.goes_on(before) => self.flush(sink),
+            _ => Ok(()),
+        };
+        self.before = Some(table);
+        said
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        let Some(table) = self.before.take() else { return Ok(()) };
+        self.subject.state(sink);
+        let histogram =
+            histogram_of(table.buckets()).ok_or("the rows of the table above overlap")?;
+        let source = sink.source();
+        source.sees_queue = false;
+        source.resolution = source.resolution.max(Some(Nanos(table.unit as i64)));
+        let device = sink.device("");
+        sink.distribution(Distribution::new(device, Layer::Block, Stage::Device, histogram));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scan::recorded as read;
+
+    fn table(rows: &[(u64, u64, u64)]) -> String {
+        let rows = rows.iter().map(|(low, high, count)| {
+            format!(
+                "{low:>10} -> {high:<10} : {count:<8} |****                                    |\n"
+            )
+        });
+        format!("        µs               : count    distribution\n{}", rows.collect::<String>())
+    }
+
+    #[test]
+    fn a_row_of_an_image_is_named_by_half_of_what_it_holds() {
+        let text = "$ kubectl gadget run profile_blockio --node worker-2\nlatency\n".to_string()
+            + &table(&[(0, 1, 3), (1, 2, 0), (2, 4, 5), (4, 8, 7)]);
+        let recording = read(&text);
+        let listing = &recording.listings[0];
+        let histogram = &listing.distributions[0].histogram;
+        let held: Vec<(u64, u64)> = histogram.filled().map(|(low, _, n)| (low, n)).collect();
+        assert_eq!(held, [(0, 3), (4_000, 5), (8_000, 7)]);
+        // Of the earlier one as printed.
+        let text = "latency\n".to_string() + &table(&[(0, 1, 3), (2, 3, 5), (4, 7, 7)]);
+        let recording = read(&text);
+        let histogram = &recording.listings[0].distributions[0].histogram;
+        let held: Vec<(u64, u64)> = histogram.filled().map(|(low, _, n)| (low, n)).collect();
+        assert_eq!(held, [(0, 3), (2_000, 5), (4_000, 7)]);
+    }
+
+    #[test]
+    fn tables_that_count_on_are_one() {
+        let counts = |tables: &[[u64; 3]]| {
+            let text: String = tables
+                .iter()
+                .map(|n| {
+                    "latency\n".to_string() + &table(&[(0, 1, n[0]), (1, 2, n[1]), (2, 4, n[2])])
+                })
+                .collect();
+            let recording = read(&text);
+            let all = &recording.listings[0].distributions;
+            all.iter().map(|of| of.histogram.count()).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&[[0, 1, 2], [0, 4, 2], [1, 4, 9]]), [14]);
+        // Another run of it.
+        assert_eq!(counts(&[[0, 4, 2], [1, 4, 9], [0, 1, 1]]), [14, 2]);
+    }
+
+    #[test]
+    fn the_same_table_of_the_network_is_not_read() {
+        let text =
+            "# ig run profile_tcprtt\nlatency\n".to_string() + &table(&[(0, 1, 3), (1, 2, 9)]);
+        let recording = read(&text);
+        assert!(recording.listings.iter().all(|listing| listing.distributions.is_empty()));
+    }
+}
