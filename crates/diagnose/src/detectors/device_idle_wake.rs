@@ -9,7 +9,8 @@
 //! quicker it gets.
 //!
 //! ## Needs
-//! A per-I/O log with at least four pauses, each longer than the device takes to fall asleep.
+//! A per-I/O log with at least four pauses, each longer than the device takes to fall asleep; or two runs of a load
+//! generator on one device that differ in the pause between requests (`ioping -i 1`, `ioping -i 0.01`).
 //!
 //! ## Rule
 //! For some pause between 0.1 and 60 s: requests issued after a longer one, with nothing in flight,
@@ -17,7 +18,8 @@
 //! median distance from their median is below 15 %. Most slow requests must be such. A platter that
 //! merely has to seek after a pause is no sleeper: there the woken ones must take longer than any
 //! seek, three times the slowest healthy service time, unless a quarter of the random reads is
-//! quicker than any platter's.
+//! quicker than any platter's. Of two runs: the pauses are at least ten times apart, the longer is 0.1 s or more, and the
+//! requests after it take at least five times those of the other, all alike.
 //!
 //! ## Wrong if
 //! The pauses end in reads that no cache held. The processor slept, not the device: then other
@@ -26,16 +28,23 @@
 //! ## Next step
 //! Forbid the deep power states and measure again; stop the spin-down timer.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Medium, Op, Unit, Verdict};
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Bound, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, Op, Unit, Verdict,
+    key,
+};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::too_quick_to_seek;
+use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
+use crate::evidence::peer_families;
 use crate::measures::idle_wake::{self, Wake};
 use crate::phrase;
 
@@ -62,10 +71,173 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
 
+/// How many times longer the pauses of one run are than those of another that shows what the device takes awake (a
+/// choice).
+const LONGER: f64 = 10.0;
+/// Two runs may differ in more than their pause.
+const TWO_RUNS: f64 = 0.85;
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let found =
         analysis.traces.iter().filter_map(|trace| Some((trace, of_trace(analysis, trace)?)));
-    found.map(|(trace, wake)| finding(analysis, trace, &wake)).collect()
+    let found = found.map(|(trace, wake)| finding(analysis, trace, &wake));
+    found.chain(of_runs(analysis)).collect()
+}
+
+/// A run of single requests with the same pause before each.
+struct PausedRun<'s, 'a> {
+    pause_s: f64,
+    sample: &'s HistogramSample<'a>,
+    /// Their median, ns, and half the distance between quartiles over it.
+    median_ns: f64,
+    spread: f64,
+}
+
+impl<'s, 'a> PausedRun<'s, 'a> {
+    /// All runs of which the pause is stated: in a listing of several each states its own, in their order.
+    fn all(analysis: &Analysis, samples: &'s [HistogramSample<'a>]) -> Vec<Self> {
+        let mut counted: BTreeMap<(usize, DeviceId), Vec<&HistogramSample>> = BTreeMap::new();
+        for sample in samples.iter().filter(|sample| sample.known.layer == Layer::Application) {
+            counted.entry((sample.listing, sample.known.device)).or_default().push(sample);
+        }
+        let runs = counted.into_iter().flat_map(|((listing, device), samples)| {
+            let pause = |fact: &&Fact| fact.key == key::RUN_PAUSE && fact.device == Some(device);
+            let facts = analysis.listing(listing).facts.iter().filter(pause);
+            let pauses: Vec<f64> = facts.filter_map(|fact| fact.value.number()).collect();
+            let each = if pauses.len() == samples.len() { pauses } else { Vec::new() };
+            each.into_iter().zip(samples).filter_map(|(pause_s, one)| PausedRun::of(pause_s, one))
+        });
+        runs.collect()
+    }
+
+    fn of(pause_s: f64, sample: &'s HistogramSample<'a>) -> Option<Self> {
+        let histogram = &sample.known.histogram;
+        let at = |share: f64| bucket_at(histogram, share);
+        let ((low, _), (_, high)) = (at(0.25)?, at(0.75)?);
+        let median_ns = match peer_families::is_summary(histogram) {
+            // Between the smallest and the largest nothing is known but the mean.
+            true => histogram.mean_ns()?.0,
+            false => at(0.5).map(|(low, high)| (low + high) / 2.0)?,
+        };
+        let spread = (high - low) / 2.0 / median_ns;
+        Some(PausedRun { pause_s, sample, median_ns, spread })
+    }
+
+    /// Whether it shows what the same requests take when the device is awake.
+    fn is_awake_of(&self, slept: &PausedRun) -> bool {
+        let (own, other) = (&self.sample.known, &slept.sample.known);
+        own.device == other.device
+            && (own.op, own.bytes, own.layer) == (other.op, other.bytes, other.layer)
+            && self.pause_s * LONGER <= slept.pause_s
+            && slept.median_ns >= idle_wake::RATIO * self.median_ns
+            && slept.median_ns - self.median_ns > SHORTEST_NS
+    }
+
+    fn count(&self) -> u64 {
+        self.sample.known.histogram.count()
+    }
+}
+
+/// The bounds, ns, of the bucket that holds the value at a share of all, of however few there are.
+fn bucket_at(histogram: &Histogram, share: f64) -> Option<(f64, f64)> {
+    let rank = (share * histogram.count() as f64).ceil().max(1.0);
+    let mut seen = 0.0;
+    let (low, high, _) = histogram.filled().find(|(_, _, n)| {
+        seen += *n as f64;
+        seen >= rank
+    })?;
+    let (least, most) = (histogram.min_ns.unwrap_or(low), histogram.max_ns.unwrap_or(high));
+    Some((low.max(least) as f64, high.min(most) as f64))
+}
+
+/// Runs of one generator that differ in the pause between requests, and whose requests take long after the long one alone.
+fn of_runs(analysis: &Analysis) -> Vec<Finding> {
+    let runs = PausedRun::all(analysis, &analysis.histograms);
+    let sleeps = |run: &&PausedRun| {
+        let device = run.sample.known.device;
+        // A platter that has to seek after a pause is no sleeper.
+        let seek_ns = BEYOND_A_SEEK * run.sample.s0.slowest_ms() * 1e6;
+        run.pause_s >= idle_wake::PAUSES_S[0]
+            && run.count() >= idle_wake::WOKEN as u64
+            && run.spread < idle_wake::SPREAD
+            && (!analysis.may_rotate(device) || run.median_ns > seek_ns)
+    };
+    let mut found: Vec<(&PausedRun, &PausedRun)> = Vec::new();
+    for slept in runs.iter().filter(sleeps) {
+        let enough = |run: &&PausedRun| run.count() >= idle_wake::WOKEN as u64;
+        let awake = runs.iter().filter(enough).filter(|run| run.is_awake_of(slept));
+        let Some(awake) = awake.min_by(|a, b| a.median_ns.total_cmp(&b.median_ns)) else {
+            continue;
+        };
+        let device = slept.sample.known.device;
+        let known = found.iter_mut().find(|(known, _)| known.sample.known.device == device);
+        match known {
+            // The shortest pause that is long enough tells most.
+            Some(known) if slept.pause_s < known.0.pause_s => *known = (slept, awake),
+            Some(_) => {}
+            None => found.push((slept, awake)),
+        }
+    }
+    found.into_iter().map(|(slept, awake)| of_two_runs(analysis, slept, awake)).collect()
+}
+
+fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Finding {
+    let device = slept.sample.known.device;
+    let listings = vec![slept.sample.listing, awake.sample.listing];
+    let mut finding = new_finding(DETECTOR.verdict, Some(device), listings);
+    let disk = phrase::disk(&slept.sample.disk).to_string();
+    finding.sentence = format!(
+        "{disk} enters a sleep state: requests after a pause of {} take {}, those after {} {}",
+        phrase::ms(slept.pause_s * 1e3),
+        phrase::ns(slept.median_ns),
+        phrase::ms(awake.pause_s * 1e3),
+        phrase::ns(awake.median_ns)
+    );
+    let (n, others) = (slept.count(), awake.count());
+    let (long, short) =
+        (analysis.source(slept.sample.listing), analysis.source(awake.sample.listing));
+    let ratio = slept.median_ns / awake.median_ns;
+    finding.evidence = vec![
+        computed("pause between requests of the slow run", slept.pause_s, Unit::Seconds, n, long),
+        computed("of the fast run", awake.pause_s, Unit::Seconds, others, short),
+        held(
+            computed("requests of the slow run", n as f64, Unit::Count, n, long),
+            Bound::Above(idle_wake::WOKEN as f64 - 1.0),
+        ),
+        computed("median latency of the slow run", slept.median_ns / 1e6, Unit::Ms, n, long),
+        computed("median latency of the fast run", awake.median_ns / 1e6, Unit::Ms, others, short),
+        held(
+            computed("slow run over the fast one", ratio, Unit::Ratio, n, long),
+            Bound::Above(idle_wake::RATIO),
+        ),
+        held(
+            computed(
+                "half the distance between quartiles of the slow run, over its median",
+                slept.spread,
+                Unit::Share,
+                n,
+                long,
+            ),
+            Bound::Below(idle_wake::SPREAD),
+        ),
+    ];
+    let clauses = [
+        confidence::above("after a long pause, over a short one", ratio, idle_wake::RATIO),
+        confidence::above("requests after a long pause", n as f64, idle_wake::WOKEN as f64),
+        confidence::below("spread of the wake-up time", slept.spread, idle_wake::SPREAD)
+            .at_most(1.5),
+    ];
+    confidence::believe(&mut finding, PRIOR, clauses);
+    finding.doubt("two runs may differ in more than their pause", TWO_RUNS);
+    finding.explained_share = 1.0 - awake.median_ns / slept.median_ns;
+    let assuming = "the device stays awake, and the same requests are sent".to_string();
+    finding.forecast = from_means(slept.median_ns, awake.median_ns, assuming);
+    finding.refuted_by = lines(&[
+        "`iowhy probe idle-wake` finds no pause after which a read is slow",
+        "the same two runs the other way round: the slow one is the first again",
+    ]);
+    finding.next_step = next_step(analysis, device, &disk);
+    finding
 }
 
 fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Wake> {
@@ -144,7 +316,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
         "other devices of the host are as slow after the same pauses: then the processor slept",
     ]);
-    finding.next_step = next_step(analysis, trace);
+    finding.next_step = next_step(analysis, trace.device, phrase::disk(&trace.disk));
     finding
 }
 
@@ -162,10 +334,9 @@ fn forecast(trace: &DeviceTrace, wake: &Wake) -> Option<Forecast> {
     from_means(mean, cured, assuming)
 }
 
-fn next_step(analysis: &Analysis, trace: &DeviceTrace) -> Vec<String> {
-    let disk = phrase::disk(&trace.disk);
+fn next_step(analysis: &Analysis, device: DeviceId, disk: &str) -> Vec<String> {
     let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and the price");
-    let media: Vec<Medium> = analysis.media(trace.device).into_iter().map(|(m, _)| m).collect();
+    let media: Vec<Medium> = analysis.media(device).into_iter().map(|(m, _)| m).collect();
     let mut steps = vec![probe];
     if media.contains(&Medium::Nvme) {
         steps.push(

@@ -31,7 +31,7 @@ pub struct Wake {
 }
 
 /// Pauses tried, s (docs/METHOD.md, 17 Faults: 0.1 to 60 s).
-const PAUSES_S: [f64; 9] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0];
+pub const PAUSES_S: [f64; 9] = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0];
 /// Bounds of the rule (same place).
 pub const RATIO: f64 = 5.0;
 /// Woken requests needed.

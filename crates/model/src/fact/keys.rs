@@ -103,6 +103,7 @@ keys {
     FILE_FLUSHES "file.flushes" PerSecond "flushes of files that a program did";
     FILE_READS "file.reads" PerSecond "reads of files that a program did";
     FILE_WRITES "file.writes" PerSecond "writes of files that a program did";
+    FLUSH_IDLE "flush.idle" Microseconds "longest round of a cleaner that had nothing to flush";
     FLUSH_PENDING "flush.pending" Count "flushes that a program waits for";
     FLUSH_SLOW "flush.slow" Count "flushes slower than a limit";
     FLUSH_SLOWEST "flush.slowest" Microseconds "time of the slowest flush";
@@ -179,6 +180,7 @@ keys {
     RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
     RUN_DURABLE "run.durable" Text "when a run made its data durable";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
+    RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
     RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";
     RUN_THROUGHPUT "run.throughput" BytesPerSecond "throughput of a run";
     SCAN_FAILED "scan.failed" Count "places of a drive that a program could not read or write";

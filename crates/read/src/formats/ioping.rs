@@ -7,6 +7,8 @@
 //! their first line was, the mean, for its IOPS are requests over the time they took. JSON
 //! tells the time of each request, so there each becomes an event. Raw statistics (`-B`, `-p` with `-q`) are ten
 //! numbers, of which a line is taken if they fit together: requests, their time, their rate, minimum, mean and maximum.
+//! The pause between requests is the fact `run.pause`: of the command above (`-i`, 1 s without it), else of
+//! `generated N requests in T`.
 //!
 //! ## Where it comes from
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
@@ -36,6 +38,7 @@ use serde_json::Value;
 use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::invocation::invocation;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -134,6 +137,42 @@ fn duration(text: &str) -> Option<u64> {
         .map(|ns| ns as u64)
 }
 
+/// `$ ioping -c8 -D -i 0.01 /dev/nvme2n1`: the seconds between requests that a command asks for; 1 s without `-i`, none
+/// of a test of the seek rate (`-R`).
+fn interval_asked(line: &str) -> Option<f64> {
+    let letters = invocation(line, "ioping")?.letters;
+    let (_, arguments) = line.split_once("ioping ")?;
+    let mut words = arguments.split_whitespace();
+    while let Some(word) = words.next() {
+        let value = match word {
+            "-i" | "-interval" | "--interval" => words.next()?,
+            _ => match word.strip_prefix("-i") {
+                Some(value) if value.starts_with(|c: char| c.is_ascii_digit() || c == '.') => value,
+                _ => continue,
+            },
+        };
+        let end = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+        let (digits, unit) = value.split_at(end);
+        let unit = match unit {
+            "" | "s" | "sec" => 1.0,
+            "us" => 1e-6,
+            "ms" | "msec" => 1e-3,
+            "m" | "min" => 60.0,
+            _ => return None,
+        };
+        return decimal(digits).map(|n| n * unit).filter(|s| (0.0..86_400.0).contains(s));
+    }
+    Some(if letters.contains('R') { 0.0 } else { 1.0 })
+}
+
+/// `generated 9 requests in 8.00 s, 36 KiB, 1 iops, 4.50 KiB/s`: how many, and the seconds.
+fn generated(line: &str) -> Option<(u64, f64)> {
+    let rest = line.trim().strip_prefix("generated ")?;
+    let (count, rest) = rest.split_once(" requests in ")?;
+    let (time, _) = rest.split_once(',')?;
+    Some((counted(count)?, duration(time)? as f64 / 1e9))
+}
+
 /// `--- . (ext4 /dev/sda 252.0 GiB) ioping statistics ---`: the target.
 fn heading(line: &str) -> Option<&str> {
     let line = line.trim();
@@ -214,6 +253,9 @@ struct Ioping {
     completed: Option<u64>,
     /// What their first line gives: how many, and the mean, ns.
     total: Option<(u64, f64)>,
+    /// The pause between requests, s: as the command asks for it, or as the run was.
+    asked_s: Option<f64>,
+    pause_s: Option<f64>,
     zero: Option<f64>,
     /// Raw statistics, used where nothing else was read.
     raw: Vec<Histogram>,
@@ -221,6 +263,10 @@ struct Ioping {
 }
 
 impl Reader for Ioping {
+    fn above(&mut self, line: &str) {
+        self.asked_s = interval_asked(line).or(self.asked_s);
+    }
+
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if self.document.is_some() || line.trim_start().starts_with("[{") {
             return self.json(line, sink);
@@ -259,6 +305,11 @@ impl Reader for Ioping {
             let words: Vec<&str> = line.split_whitespace().collect();
             let raw = words.len() == RAW && words.iter().all(|word| integer(word).is_some());
             let echo = line.trim() == "^C";
+            if let Some((count, seconds)) = generated(line) {
+                let mean = self.mean_s().unwrap_or(0.0);
+                let pauses = count.saturating_sub(1);
+                self.pause_s = (pauses > 0).then(|| (seconds / pauses as f64 - mean).max(0.0));
+            }
             if !raw && !echo && !words.is_empty() && !line.starts_with("generated ") {
                 return Step::Passed;
             }
@@ -282,6 +333,12 @@ impl Reader for Ioping {
 }
 
 impl Ioping {
+    /// The mean of the run that is read, s.
+    fn mean_s(&self) -> Option<f64> {
+        let of_requests = self.histogram.as_ref().and_then(Histogram::mean_ns).map(|mean| mean.0);
+        of_requests.or(self.total.map(|(_, mean)| mean)).map(|ns| ns / 1e9)
+    }
+
     fn request(&mut self, request: Request, sink: &mut dyn Sink) {
         if self.op.is_some_and(|op| op != request.op) || self.device != request.device {
             self.flush(sink);
@@ -302,8 +359,13 @@ impl Ioping {
         let device = sink.device(&self.device);
         // It waits for each request before the next.
         let place = sink.source().place();
-        let fact = Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(1), place);
+        let fact = Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(1), place.clone());
         sink.fact(fact);
+        let (asked, was) = (self.asked_s.take(), self.pause_s.take());
+        if let Some(seconds) = asked.or(was) {
+            let pause = FactValue::Duration(Nanos::from_seconds(seconds));
+            sink.fact(Fact::new(Some(device), key::RUN_PAUSE, pause, place));
+        }
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         (one.op, one.bytes) = (op, bytes);
         sink.distribution(one);
@@ -373,6 +435,39 @@ mod tests {
              min/avg/max/mdev = 100 us / 202 us / 9 ms / 90 us\n";
         let recording = crate::scan::recorded(many);
         assert_eq!(recording.listings[0].distributions[0].histogram.count(), 11_600);
+    }
+
+    #[test]
+    fn the_pause_between_requests_is_asked_for_or_measured() {
+        let pauses = |text: &str| -> Vec<String> {
+            let recording = crate::scan::recorded(text);
+            let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+            let of = facts.filter(|fact| fact.key == key::RUN_PAUSE);
+            of.map(|fact| fact.value.to_string()).collect()
+        };
+        let run = |command: &str, end: &str| {
+            format!(
+                "{command}4 KiB <<< /dev/sdb (block device 1 GiB): request=1 time=7.9 ms (warmup)\n\
+                 4 KiB <<< /dev/sdb (block device 1 GiB): request=2 time=8 ms\n{end}\n"
+            )
+        };
+        for (command, pause) in [
+            ("# ioping -c8 -D -i 0.01 /dev/sdb\n", "0.01 s"),
+            ("$ sudo ioping -D -i20ms /dev/sdb\n", "0.02 s"),
+            ("$ ioping -c 8 /dev/sdb\n", "1 s"),
+            ("$ ioping -R /dev/sdb\n", "0 s"),
+        ] {
+            assert_eq!(pauses(&run(command, "")), [pause], "{command}");
+        }
+        let end = "--- /dev/sdb (block device 1 GiB) ioping statistics ---\n\
+             8 requests completed in 64 ms, 32 KiB read, 125 iops, 500 KiB/s\n\
+             generated 9 requests in 8.00 s, 36 KiB, 1 iops, 4.50 KiB/s\n\
+             min/avg/max/mdev = 7.9 ms / 8 ms / 8.1 ms / 30 us\n";
+        assert_eq!(pauses(&run("", end)), ["0.992 s"]);
+        // Two runs of one page have a command each, or none.
+        let two = run("# ioping -i 2 /dev/sdb\n", "") + &run("# ioping -i 1us /dev/sdb\n", "");
+        assert_eq!(pauses(&two), ["2 s", "0.000001 s"]);
+        assert!(pauses(&run("", "")).is_empty());
     }
 
     #[test]
