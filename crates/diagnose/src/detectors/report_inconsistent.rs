@@ -21,7 +21,7 @@
 //! than what completes needs, as where the kernel's count of requests in flight lost an end; or it was busy for more than 110 % of the time over all rows, 130 % in one that
 //! stands alone; or a histogram's mean and the averages of the same
 //! device in the same document are more than two times apart, or two listings of averages, though
-//! as much was in flight. The share it states is not of latency: it is the part of the reported
+//! as much was in flight; or a round of a cleaner that had nothing to write took more than an hour. The share it states is not of latency: it is the part of the reported
 //! figure that cannot be trusted.
 //!
 //! ## Wrong if
@@ -31,11 +31,12 @@
 //! Measure again with one tool that sees every I/O.
 
 use iowhy_model::{
-    Bound, DeviceId, Distribution, Finding, Level, Sampling, Source, Stage, Unit, Verdict, key,
+    Bound, DeviceId, Distribution, Fact, Finding, Level, Sampling, Source, Stage, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::audit::{
-    Absurd, Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE,
+    Absurd, Contradiction, Inconsistency, LINK_BYTES_PER_S, LITTLE_TOLERANCE, LONGEST_WAIT_S,
 };
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
@@ -45,6 +46,7 @@ use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs;
+use crate::facts::reading::FactReading;
 use crate::measures::service::ServiceSpan;
 use crate::measures::spread;
 use crate::phrase;
@@ -79,6 +81,8 @@ const MATTERS: f64 = 1.0;
 const FAINT: f64 = 0.55;
 /// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a choice).
 const CUT: f64 = 2.0;
+/// A program that had nothing to write was away for an hour: the machine was suspended, or somebody stopped the program.
+const AWAY: f64 = 0.85;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
 /// How far a histogram's mean and the averages of the same device may be apart (docs/METHOD.md, 9
@@ -104,7 +108,42 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(means_apart(analysis));
     findings.extend(runs::cached(analysis, DETECTOR.verdict));
     findings.extend(unusable(analysis));
+    findings.extend(suspended(analysis));
     findings
+}
+
+/// Times that a program took for a wait though it had nothing to write: longer than any disk is waited for, so its machine
+/// was suspended.
+fn suspended(analysis: &Analysis) -> Vec<Finding> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let idle = listings.filter_map(|(listing, known)| {
+        let fact: &Fact = known.facts.iter().find(|fact| fact.key == key::FLUSH_IDLE)?;
+        let reading = FactReading { fact, listing };
+        Some((listing, reading, reading.number().filter(|s| *s > LONGEST_WAIT_S)?))
+    });
+    let found = idle.map(|(listing, reading, seconds)| {
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
+        finding.sentence = format!(
+            "a round that flushed nothing took {}: no disk was waited for, and the machine was probably suspended \
+             (over an hour)",
+            phrase::ms(seconds * 1e3)
+        );
+        let what = "longest round that flushed nothing";
+        let (of, bound) = ((seconds, Unit::Seconds), Bound::Above(LONGEST_WAIT_S));
+        finding.evidence =
+            vec![builder::cited_held(analysis.recording, &reading, what, of, bound)];
+        finding.assume(AWAY, "no disk is waited for by a round that writes nothing");
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&[
+            "neither the log of the kernel nor that of the machine's manager shows a suspend at that time",
+        ]);
+        finding.next_step = lines(&[
+            "`journalctl -k | grep -e 'PM: suspend'`; of a virtual machine, the log of its host",
+            "where it happens while the server is used: capture then, `iowhy why --for 30s`",
+        ]);
+        finding
+    });
+    found.collect()
 }
 
 /// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the copy is

@@ -21,6 +21,8 @@ use crate::phrase;
 
 /// More than so many nobody reads.
 const MOST: usize = 8;
+/// Bytes per second of all disks together that are worth a word (a choice: any disk does more).
+const NOTABLE_PER_S: f64 = 1e6;
 /// Suspicions below this are noise.
 const SUSPECTED: f64 = 0.1;
 
@@ -65,6 +67,22 @@ fn share(
 fn of_machine() -> Vec<NotableNumber> {
     let above = Some(Verdict::LayerAbove);
     vec![
+        known(
+            key::DISKS_READ.of("mean"),
+            "read from all disks together, per second",
+            NOTABLE_PER_S,
+            "how many requests that was and how long each took is not in this output (`iostat -x 1`, `dstat -dr`)",
+            None,
+        )
+        .measured_in(Unit::BytesPerSecond),
+        known(
+            key::DISKS_WRITTEN.of("mean"),
+            "written to all disks together, per second",
+            NOTABLE_PER_S,
+            "how many requests that was and how long each took is not in this output (`iostat -x 1`, `dstat -dr`)",
+            None,
+        )
+        .measured_in(Unit::BytesPerSecond),
         share(
             key::VMSTAT_MEAN.of("st"),
             "processor time that the host took (steal)",
@@ -135,6 +153,14 @@ fn of_machine() -> Vec<NotableNumber> {
             0.1,
             "no healthy device takes so long for one alone: it is slow, or much else is queued on it",
             None,
+        )
+        .measured_in(Unit::Seconds),
+        known(
+            key::FLUSH_IDLE,
+            "longest round of a cleaner that flushed nothing",
+            0.1,
+            "it waited for no disk: the machine was suspended or paused, or the program got no processor",
+            above,
         )
         .measured_in(Unit::Seconds),
         known(
@@ -434,10 +460,15 @@ fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Obs
 fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f64) -> String {
     let iowait = [key::VMSTAT_MEAN.of("wa"), key::CPU_MEAN.of("iowait")].contains(&one.key);
     let flush = [key::FLUSH_SLOWEST, key::FLUSH_SLOWEST_LEAST].contains(&one.key);
+    // Requests that were counted, or bytes of all disks where requests were not.
     let worked = analysis
         .intervals
         .iter()
-        .any(|row| analysis.input(row.listing) == input && row.per_s() > 0.0);
+        .any(|row| analysis.input(row.listing) == input && row.per_s() > 0.0)
+        || [key::DISKS_READ, key::DISKS_WRITTEN].iter().any(|moved| {
+            let mean = analysis.facts.about(Some(input), "").machine_number(moved.of("mean"));
+            mean.is_some_and(|(per_s, _)| per_s > 0.0)
+        });
     let meaning = match one.would_mean {
         _ if iowait && !worked => {
             "tasks wait for I/O that no disk shown here does: on another disk or a server, or they are idle waits of \

@@ -3,7 +3,7 @@
 //! ## Reads
 //! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms to flush
 //! 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose statement is a commit.
-//! Both become facts: how many, and the slowest.
+//! Both become facts: how many, and the slowest. A round that flushed and evicted nothing is `flush.idle`.
 //!
 //! ## Where it comes from
 //! The server's error log, `journalctl -u mysqld`, the file of `slow_query_log`.
@@ -14,7 +14,8 @@
 //! ## Traps
 //! Only what took longer than a limit is logged: over 4 s of the page cleaner, `long_query_time` of a commit. A
 //! round of the page cleaner is many writes and a flush, so its time is no latency of the disk; it also waits
-//! for a processor and for locks. A commit waits for the flush of the log, and for other commits.
+//! for a processor and for locks. A round that flushed nothing waited for no disk: the machine was suspended, or the
+//! server stood still. A commit waits for the flush of the log, and for other commits.
 //!
 //! ## Cannot know
 //! How many commits were quick; the disk behind them; what else used it. Whether whole lines are missing: they
@@ -38,8 +39,8 @@ pub const FORMAT: Format = Format {
 /// A line that tells of I/O.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Entry {
-    /// Milliseconds of a round of the page cleaner.
-    Cleaner(f64),
+    /// Milliseconds of a round of the page cleaner, and whether it had nothing to write.
+    Cleaner { ms: f64, idle: bool },
     /// Seconds of the statement below.
     Query(f64),
 }
@@ -50,12 +51,15 @@ impl Entry {
             return None;
         }
         if let Some((_, rest)) = line.split_once("intended loop took ") {
-            let (ms, _) = rest.split_once("ms.").filter(|_| line.contains("page_cleaner:"))?;
-            return decimal(ms).map(Entry::Cleaner);
+            let (ms, rest) = rest.split_once("ms.").filter(|_| line.contains("page_cleaner:"))?;
+            let idle = rest.contains("(flushed=0 and evicted=0,");
+            return decimal(ms).map(|ms| Entry::Cleaner { ms, idle });
         }
         if let Some((_, rest)) = line.split_once("Page cleaner took ") {
             let (ms, rest) = rest.split_once("ms to flush ")?;
-            return decimal(ms).filter(|_| rest.contains(" pages")).map(Entry::Cleaner);
+            let idle = rest.starts_with("0 and evict 0 pages");
+            let cleaner = |ms| Entry::Cleaner { ms, idle };
+            return decimal(ms).filter(|_| rest.contains(" pages")).map(cleaner);
         }
         let rest = line.trim_start().strip_prefix("# Query_time: ")?;
         let seconds = decimal(rest.split_whitespace().next()?)?;
@@ -67,6 +71,8 @@ impl Entry {
 struct MysqlLog {
     rounds: u64,
     slowest_ms: f64,
+    /// The longest round that had nothing to write.
+    idle_ms: f64,
     /// Seconds of the statement whose text has not come yet.
     query: Option<f64>,
     commits: u64,
@@ -76,7 +82,11 @@ struct MysqlLog {
 impl Reader for MysqlLog {
     fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
         match Entry::of(line) {
-            Some(Entry::Cleaner(ms)) => {
+            Some(Entry::Cleaner { ms, idle: true }) => {
+                self.idle_ms = self.idle_ms.max(ms);
+                return Step::Took;
+            }
+            Some(Entry::Cleaner { ms, idle: false }) => {
                 self.rounds += 1;
                 self.slowest_ms = self.slowest_ms.max(ms);
                 return Step::Took;
@@ -116,6 +126,9 @@ impl Reader for MysqlLog {
             state(None, "flush.slow", self.rounds.to_string(), sink);
             state(None, "flush.slowest", format!("{} us", self.slowest_ms * 1e3), sink);
         }
+        if self.idle_ms > 0.0 {
+            state(None, "flush.idle", format!("{} us", self.idle_ms * 1e3), sink);
+        }
         if self.commits > 0 {
             state(None, "commit.slow", self.commits.to_string(), sink);
             state(None, "commit.slowest", format!("{} us", self.slowest_s * 1e6), sink);
@@ -137,6 +150,8 @@ mod tests {
     fn rounds_of_the_page_cleaner_and_commits() {
         let recording = read(
             "2026-11-22T10:00:01.123456Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took 15843ms. The settings might not be optimal. (flushed=1452 and evicted=0, during the time.)\n\
+             2026-11-22T10:00:05.123456Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop took 18720441ms. The settings might not be optimal. (flushed=0 and evicted=0, during the time.)\n\
+             2026-11-22T10:00:06.123456Z 0 [Note] InnoDB: Page cleaner took 5632ms to flush 0 and evict 0 pages\n\
              2026-11-22T10:00:09.123456Z 0 [Note] InnoDB: page_cleaner: 1000ms intended loop to\n\
              # Time: 2026-11-22T10:00:10.000000Z\n\
              # Query_time: 2.345000  Lock_time: 0.000000 Rows_sent: 0  Rows_examined: 0\n\
@@ -148,7 +163,10 @@ mod tests {
         );
         // The error log bears a time before each line, the slow query log does not.
         let [errors, queries] = &recording.listings[..] else { panic!("{:?}", recording.listings) };
-        assert_eq!(facts(errors), ["flush.slow 1", "flush.slowest 15.843 s"]);
+        assert_eq!(
+            facts(errors),
+            ["flush.slow 1", "flush.slowest 15.843 s", "flush.idle 18720.441 s"]
+        );
         assert_eq!(errors.source.skipped, 1);
         assert_eq!(facts(queries), ["commit.slow 1", "commit.slowest 2.345 s"]);
     }
