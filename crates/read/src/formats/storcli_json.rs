@@ -173,19 +173,19 @@ mod tests {
 
     #[test]
     fn the_printed_form_and_its_json_are_the_same() {
-        let printed = "Controller = 1\n\
+        let printed = "Controller = 0\n\
             EID:Slt DID State DG Size Intf Med SED PI SeSz Model Sp\n\
             32:4      7 UBad   - 3.637 TB SATA HDD N   N  512B ST4000 U\n\
-            Drive /c1/e32/s4 State :\n\
+            Drive /c0/e32/s4 State :\n\
             Shield Counter = 0\n\
             Media Error Count = 12\n\
             Other Error Count = 3\n\
             Predictive Failure Count = 1\n\
             S.M.A.R.T alert flagged by drive = Yes\n";
-        let json = "{\n\"Controllers\":[\n{\n\"Command Status\" : {\"Controller\" : 1, \"Status\" : \"Success\"},\n\
-            \"Response Data\" : {\n\"Drive /c1/e32/s4\" : [{\"EID:Slt\" : \"32:4\", \"DID\" : 7, \"State\" : \"UBad\", \
+        let json = "{\n\"Controllers\":[\n{\n\"Command Status\" : {\"Controller\" : 0, \"Status\" : \"Success\"},\n\
+            \"Response Data\" : {\n\"Drive /c0/e32/s4\" : [{\"EID:Slt\" : \"32:4\", \"DID\" : 7, \"State\" : \"UBad\", \
             \"DG\" : \"-\", \"Size\" : \"3.637 TB\", \"Intf\" : \"SATA\", \"Med\" : \"HDD\", \"Model\" : \"ST4000\"}],\n\
-            \"Drive /c1/e32/s4 - Detailed Information\" : {\n\"Drive /c1/e32/s4 State\" : {\n\"Shield Counter\" : 0,\n\
+            \"Drive /c0/e32/s4 - Detailed Information\" : {\n\"Drive /c0/e32/s4 State\" : {\n\"Shield Counter\" : 0,\n\
             \"Media Error Count\" : 12,\n\"Other Error Count\" : 3,\n\"Predictive Failure Count\" : 1,\n\
             \"S.M.A.R.T alert flagged by drive\" : \"Yes\"\n}}}\n}\n]\n}\n";
         assert_eq!(facts(json), facts(printed));
