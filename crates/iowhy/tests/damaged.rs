@@ -172,6 +172,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("pmstat", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("pylatencymap", "dropped", 1, "records have a beginning and an end"),
     ("smart", "dropped", 1, "brackets are counted"),
+    ("storcli-json", "dropped", 1, "brackets are counted"),
     ("typeperf", "dropped", 2, "the sample is so short that its rows are among the lines"),
     ("vmstat", "dropped", 2, "the sample is so short that its heading is among the ten"),
 ];

@@ -2,5 +2,6 @@
 
 pub(crate) mod complaints;
 pub(crate) mod health;
+pub(crate) mod raid_lines;
 pub(crate) mod smartd_lines;
 pub(crate) mod stack_frames;

@@ -23,7 +23,7 @@
 use iowhy_model::{Level, Sink};
 use serde_json::{Map, Value};
 
-use super::raid_controller::Controller;
+use crate::drive::raid_lines::Controller;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Step};
