@@ -20,5 +20,6 @@ pub mod recorded;
 pub mod requesters;
 pub mod runs;
 pub mod shortage;
+pub mod transport;
 pub mod unaccused;
 pub mod unseen_wait;

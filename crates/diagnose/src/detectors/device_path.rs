@@ -44,7 +44,8 @@ use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
-use crate::evidence::confidence::PRIOR;
+use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
+use crate::evidence::transport;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::{LogLine, by_port};
 use crate::facts::reading::FactReading;
@@ -139,8 +140,11 @@ const ENOLINK: u16 = 67;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
+    let logged: Vec<&LogLine> = analysis.facts.log().collect();
+    // Links of adapters that are told with the disks behind them.
+    let told = adapters::lost_links(analysis, &logged);
     let mut findings: Vec<Finding> =
-        candidates.iter().filter_map(|candidate| finding(analysis, candidate)).collect();
+        candidates.iter().filter_map(|candidate| finding(analysis, candidate, &told)).collect();
     findings.extend(nameless_ports(analysis));
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
@@ -159,6 +163,8 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings.clone();
         let mut finding = accusation(adapter.devices[0], listings, &builder);
         finding.subject.device = None;
+        // No latency of them was measured.
+        finding.share_is_assumed = true;
         finding.subject.devices = adapter.devices.iter().copied().chain(adapter.controller).collect();
         let name = match adapter.controller {
             Some(device) => analysis.recording.device_of(device).name.clone(),
@@ -213,10 +219,13 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
+fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let about = candidate.about();
-    let reading: Vec<&LogLine> = about.log().collect();
+    let told_elsewhere = |line: &&LogLine| told.iter().any(|known| std::ptr::eq(*known, *line));
+    let mut reading: Vec<&LogLine> = about.log().filter(|line| !told_elsewhere(line)).collect();
+    let lost_links = adapters::lost_links(analysis, &reading);
+    reading.extend(&lost_links);
     let mut clauses = vec![
         Clause::fixed(KERNEL_LOG, from_log(analysis, &reading, &mut builder)),
         Clause::fixed("error counters", from_counter(analysis, candidate, &mut builder)),
@@ -231,6 +240,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     ];
     let gone = from_pool(analysis, candidate, &mut builder);
     clauses.push(Clause::fixed("member that its pool lost", gone));
+    let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
     if clauses.iter().all(|clause| clause.nats <= 0.0) {
         return None;
     }
@@ -238,6 +248,10 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
+    let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
+    finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
+    // The adapter is part of what is accused: what it lost its disk lost too.
+    finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
     let way = Way::of(disk, &reading);
     let words = phrase::list(&builder.words);
     let is_open = finding.confidence() < STANDS;
@@ -301,7 +315,9 @@ impl Way {
 
 /// Whether the link went and came back and corrupted no frame.
 fn is_awake(reading: &[&LogLine]) -> bool {
-    let corrupt = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Corruption);
+    let corrupt = |line: &&LogLine| {
+        line.kind == MessageKind::Link && line.message.complaint == Some(PathComplaint::Corruption)
+    };
     reading.iter().any(|line| line.kind == MessageKind::Phy) && !reading.iter().any(corrupt)
 }
 

@@ -1,9 +1,9 @@
 //! Disks of one host adapter that stop answering together: what they share is at fault before each
-//! of them is.
+//! of them is; and links of adapters that went down before their disks did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{DeviceId, MessageKind};
+use iowhy_model::{DeviceId, MessageKind, PathComplaint};
 
 use crate::analysis::Analysis;
 use crate::facts::kernel_log::LogLine;
@@ -58,4 +58,28 @@ pub fn not_answering<'s, 'a>(
         together.then_some(NotAnswering { number, controller, devices, disks, seconds, lines })
     });
     found.collect()
+}
+
+/// A disk goes offline within this time, s, after the link of its adapter: remote ports are given 30 to 60 s to come
+/// back (`dev_loss_tmo` of drivers/scsi/scsi_transport_fc.c; the rest is a choice).
+const GIVEN_UP_S: f64 = 300.0;
+
+/// What the log says of a link that went down on the adapter of a disk that went offline behind it.
+pub fn lost_links<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    offline: &[&LogLine],
+) -> Vec<&'s LogLine<'a>> {
+    let is_before = |down: &LogLine| {
+        offline.iter().any(|line| {
+            let apart_s = line.message.at_s.zip(down.message.at_s).map(|(at, down)| at - down);
+            line.kind == MessageKind::Offline
+                && line.reading.listing == down.reading.listing
+                && line.message.adapter == down.message.adapter
+                && apart_s.is_none_or(|apart_s| (0.0..GIVEN_UP_S).contains(&apart_s))
+        })
+    };
+    let downs = analysis.facts.log().filter(|line| {
+        line.message.complaint == Some(PathComplaint::LinkDown) && line.message.adapter.is_some()
+    });
+    downs.filter(|line| is_before(line)).collect()
 }

@@ -43,6 +43,11 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     }
 }
 
+/// Whether a name says nothing of the bus: `sdb` or `da1`, or a SCSI address.
+pub fn is_of_any_bus(disk: &str) -> bool {
+    matches!(kind(disk), "sd" | "da") || disk.matches(':').count() == 3
+}
+
 /// Whether it is an NVMe drive or controller: it sits in a slot, and no cable leads to it.
 pub fn is_nvme(disk: &str) -> bool {
     disk.starts_with("nvme")

@@ -12,7 +12,8 @@ pub struct Message {
     pub text: String,
     /// The sector it names.
     pub sector: Option<u64>,
-    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`.
+    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`. Of fibre channel also the adapter
+    /// that the driver names, 8 of `qla2xxx [0000:41:00.0]-500b:8: `.
     pub adapter: Option<u32>,
     /// The logical unit of that address: 1.
     pub unit: Option<u32>,
@@ -135,7 +136,7 @@ impl Message {
             at_s: seconds(stamp),
             text: text.to_string(),
             sector: sector(text),
-            adapter: address(text).map(|[adapter, ..]| adapter),
+            adapter: address(text).map(|[adapter, ..]| adapter).or_else(|| of_qla(text)),
             unit: address(text).map(|[.., unit]| unit),
             complaint: complaint(text),
         }
@@ -257,6 +258,14 @@ fn address(text: &str) -> Option<[u32; 4]> {
     numbers?.try_into().ok()
 }
 
+/// The host adapter behind the place and the number of a message (drivers/scsi/qla2xxx/qla_dbg.c, ql_dbg_prefix).
+fn of_qla(text: &str) -> Option<u32> {
+    let (_, rest) = text.strip_prefix("qla2xxx [")?.split_once("]-")?;
+    let mut parts = rest.split(':');
+    let (_, adapter) = (parts.next()?, parts.next()?);
+    adapter.parse().ok()
+}
+
 /// Seconds of a printed time: `86411.201337` since boot, else day and time of day.
 fn seconds(stamp: &str) -> Option<f64> {
     if let Ok(since_boot) = stamp.trim().parse::<f64>() {
@@ -315,6 +324,18 @@ mod tests {
         assert_eq!(apart("Sat Nov 21 23:59:59 2026", "Sun Nov 22 00:00:01 2026"), 2.0);
         assert_eq!(apart("2026-11-21T08:36:47+0000", "2026-11-21T08:36:49+0000"), 2.0);
         assert_eq!(seconds("yesterday"), None);
+    }
+
+    #[test]
+    fn an_adapter_is_named_by_an_address_or_by_its_driver() {
+        let adapter = |text: &str| Message::new("900.0", text).adapter;
+        assert_eq!(adapter("sd 8:0:0:3: rejecting I/O to offline device"), Some(8));
+        assert_eq!(
+            adapter("qla2xxx [0000:41:00.0]-500b:8: LOOP DOWN detected (2 7 0 0)."),
+            Some(8)
+        );
+        assert_eq!(adapter("qla2xxx [0000:00:00.0]-0005: : QLogic Fibre Channel HBA Driver"), None);
+        assert_eq!(adapter("lpfc 0000:3b:00.0: 0:1305 Link Down Event x5e received"), None);
     }
 
     #[test]
