@@ -19,6 +19,7 @@ pub mod programs;
 pub mod recorded;
 pub mod requesters;
 pub mod runs;
+pub mod shares;
 pub mod shortage;
 pub mod transport;
 pub mod unaccused;

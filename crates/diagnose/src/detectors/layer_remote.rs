@@ -36,6 +36,7 @@ use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::shares;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
@@ -88,6 +89,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(stuck(analysis))
         .chain(reported_by_a_target(analysis))
         .chain(does_not_answer(analysis))
+        .chain(shares::waits(analysis, DETECTOR.verdict))
         .collect()
 }
 

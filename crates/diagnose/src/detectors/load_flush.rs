@@ -13,7 +13,8 @@
 //! A trace with the flags of each request (`iowhy why`, `biosnoop -P`, `perf script` of the block
 //! events) makes it sure. From averages that count flushes (`/proc/diskstats` and `iostat -x` since
 //! Linux 5.5) it is suspected. A program's log that holds only flushes beyond a limit (etcd, Ceph) is no evidence: how
-//! many were quick is not known, and who waits a second for one waits for a slow device or for much else on it.
+//! many were quick is not known, and who waits a second for one waits for a slow device or for much else on it. Where such a
+//! log names the tasks (`ext4slower`), one that is in its flushes 30 % of the time or more is held up by them.
 //!
 //! ## Rule
 //! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the
@@ -76,8 +77,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let waits = programs::flushes(analysis, DETECTOR.verdict);
+    let held_up = programs::held_up(analysis, DETECTOR.verdict);
     let off = programs::cache_off(analysis, DETECTOR.verdict);
-    traced.chain(rows).chain(waits).chain(off).collect()
+    traced.chain(rows).chain(waits).chain(held_up).chain(off).collect()
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {

@@ -11,6 +11,7 @@ use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verd
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs;
 use crate::facts::disk_models;
 use crate::measures::spread;
@@ -70,8 +71,9 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             }
         }
         let counted = listing.histograms().filter(|one| {
-            one.layer == Layer::Application && one.op == Some(Op::Flush) && waits.flushes.is_empty()
+            one.layer != Layer::Block && one.op == Some(Op::Flush) && waits.flushes.is_empty()
         });
+        let counted = counted.filter(|_| !is_in_background(listing));
         let means: Vec<_> = counted
             .filter_map(|one| Some((one.device, one.histogram.count(), one.histogram.mean_ns()?.0)))
             .collect();
@@ -85,6 +87,23 @@ pub fn flushes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
+/// Whether what a listing counts is flushed by a checkpoint, behind the back of whoever asks.
+fn is_in_background(listing: &Listing) -> bool {
+    listing.facts.iter().any(|fact| fact.key.is_under("checkpoint"))
+}
+
+/// Bytes up to which a write takes no time worth a word beside its flush: 1 ms at 64 MB/s.
+const SMALL: f64 = 65_536.0;
+
+/// Whether each write of a run waits until its data are on the medium.
+fn is_durable(listing: &Listing, device: DeviceId) -> bool {
+    listing.facts.iter().any(|fact| {
+        fact.key == key::RUN_DURABLE
+            && fact.device == Some(device)
+            && fact.value.text() == Some("each write")
+    })
+}
+
 /// What rows of averages say: of all devices together, which may be ways to flush one disk, and of each by itself where
 /// several write as well as flush.
 fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
@@ -94,6 +113,16 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
         for (op, rates) in &row.rates {
             let Some(ms) = rates.await_ns.map(|ns| ns / 1e6).filter(|ms| *ms > 0.0) else {
                 continue;
+            };
+            // Of a large durable write the transfer is a part that no flush costs.
+            let op = match op {
+                Op::Write if is_durable(listing, row.device) => {
+                    match rates.mean_bytes().is_some_and(|bytes| bytes <= SMALL) {
+                        true => &Op::Flush,
+                        false => continue,
+                    }
+                }
+                op => op,
             };
             match op {
                 Op::Flush => {
@@ -121,6 +150,83 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
         }
     }
     (together, apart)
+}
+
+/// The share of its time, at least, that a task is in its flushes where they hold it up: that of the busy time which
+/// makes flushes of a trace the cause (docs/METHOD.md, 10 Rules).
+const HELD_UP: f64 = 0.3;
+/// A flush longer than this, ms, is slow by whatever it waits for: a seek and a revolution take 25.
+const LONG_MS: f64 = 100.0;
+
+/// Tasks that are in their flushes most of the time, though the log lists only the slow ones: what it leaves out adds to that.
+pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        if analysis.lists_only_slow(place) {
+            found.extend(held_up_in(analysis, place, listing, verdict));
+        }
+    }
+    found
+}
+
+/// The task of a listing that is in its flushes the greatest share of the time.
+fn held_up_in(
+    analysis: &Analysis,
+    place: usize,
+    listing: &Listing,
+    verdict: Verdict,
+) -> Option<Finding> {
+    let mut tasks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let (mut first, mut last) = (i64::MAX, i64::MIN);
+    for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
+        let Some((began, ended)) = event.queued.zip(event.completed) else { continue };
+        (first, last) = (first.min(began.ns()), last.max(ended.ns()));
+        if let Some(pid) = event.pid.filter(|_| event.op == Op::Flush) {
+            tasks.entry(pid).or_default().push(ended.ns().saturating_sub(began.ns()) as f64 / 1e6);
+        }
+    }
+    // Times of whole seconds begin and end up to one later.
+    let watched_ms = (last.saturating_sub(first) as f64 / 1e9 + 1.0) * 1e3;
+    let longest = tasks
+        .iter()
+        .max_by(|a, b| f64::total_cmp(&a.1.iter().sum::<f64>(), &b.1.iter().sum::<f64>()));
+    let (pid, waits) = longest.filter(|(_, waits)| waits.len() as f64 >= FEW)?;
+    let share = (waits.iter().sum::<f64>() / watched_ms).min(1.0);
+    if share < HELD_UP {
+        return None;
+    }
+    let of_it = listing.events.iter().find(|event| event.pid == Some(*pid));
+    let comm = of_it.and_then(|event| event.comm).map(|comm| analysis.recording.text(comm));
+    let mean = spread::mean(waits)?;
+    let (n, source) = (waits.len() as u64, analysis.source(place));
+    let mut finding = new_finding(verdict, of_it.map(|event| event.device), vec![place]);
+    finding.sentence = format!(
+        "{} ({pid}) waits for its flushes at least {} of the time: {} of {} on average, and fast ones are not listed",
+        comm.unwrap_or("a task"),
+        phrase::percent(share),
+        phrase::count(waits.len() as f64, "flush(es)"),
+        phrase::ms(mean)
+    );
+    finding.evidence = vec![
+        held(
+            computed("time of one task in its flushes, at least", share, Unit::Share, n, source),
+            Bound::Above(HELD_UP),
+        ),
+        read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
+    ];
+    finding.assume(ALONE, "waits for durability, no plain writes beside them");
+    let slow = "a flush so long waits for a slow device, for a server, or for much else that is queued on it";
+    finding.doubt_if(mean > LONG_MS, slow, SHAPE_ALONE);
+    finding.explained_share = share;
+    finding.refuted_by = lines(&["the same program without flushes is as slow"]);
+    finding.next_step = vec![
+        "what does the device take for one? `iowhy probe flush-cost DIR`".to_string(),
+        "which device is it, and what else is queued there? `iostat -x 1` of the same minute"
+            .to_string(),
+        "group commits; a drive or controller cache that is protected against power loss"
+            .to_string(),
+    ];
+    Some(finding)
 }
 
 /// What that is worth: it says that durable writes are slow, not how many there are.

@@ -161,6 +161,16 @@ impl Run {
         self.listing
     }
 
+    /// Its device or file.
+    pub fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// The name of its device or file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     fn bytes(&self) -> f64 {
         if self.bytes_per_s > 0.0 { self.bytes_per_s / self.per_s } else { 4096.0 }
     }

@@ -15,6 +15,19 @@ const OPTIONS: [&str; 8] = [
 /// Of these, the ones of VxFS alone.
 const VXFS: [&str; 2] = ["mincache=", "convosync="];
 
+/// Options that only file systems of a server have: nfs(5), mount.cifs(8), and systemd's word for any of them.
+const REMOTE: [&str; 8] =
+    ["timeo=", "retrans=", "nfsvers=", "proto=tcp", "proto=rdma", "mountaddr=", "unc=", "_netdev"];
+/// File systems of a server, by type.
+const REMOTE_TYPES: [&str; 8] =
+    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "fuse.glusterfs", "lustre"];
+
+/// Whether a file system lies on a server, by its type and its options.
+pub fn is_remote(kind: Option<&str>, options: &str) -> bool {
+    let of_server = |option: &str| REMOTE.iter().any(|known| option.starts_with(known));
+    kind.is_some_and(|kind| REMOTE_TYPES.contains(&kind)) || options.split(',').any(of_server)
+}
+
 /// Those of the options that make I/O direct or synchronous.
 pub fn direct_or_synchronous(options: &str) -> Vec<&str> {
     options.split(['/', ',', ' ']).filter(|option| OPTIONS.contains(option)).collect()

@@ -15,7 +15,8 @@
 //! Only operations above the threshold are listed: how many there were in all, and their mean, is
 //! not known; the fact `trace.threshold` says so, and no mean is compared with a disk's. Opens and
 //! `getattr` are no I/O of data. Times are whole seconds, except fileslower's. `T` is `R`, `W`, `O`
-//! (open), `S` or `F` (fsync).
+//! (open), `S` or `F` (fsync), of NFS also `G` (attributes) and `C` (commit): where one of these stands, the fact
+//! `mount.type` says `nfs`.
 //!
 //! ## Cannot know
 //! The disk's share of it: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
@@ -37,6 +38,8 @@ pub const FORMAT: Format = Format {
     reader: || Box::new(FsSlower::default()),
 };
 
+/// Operations that nfsslower alone lists: asking a server for attributes, and committing what it holds.
+const OF_NFS: [&str; 2] = ["G", "C"];
 /// Step of LAT(ms), which has two decimals.
 const LATENCY_STEP: Nanos = Nanos(10_000);
 
@@ -85,6 +88,8 @@ struct FsSlower {
     kind: String,
     threshold: Option<f64>,
     offset: bool,
+    /// Whether a row is of an operation that only nfsslower lists.
+    is_nfs: bool,
     /// The first time, and the last second that was printed.
     first: Option<WallTime>,
 }
@@ -111,6 +116,9 @@ impl Reader for FsSlower {
             self.threshold.map_or("unknown".to_string(), |ms| format!("{} us", ms * 1e3));
         if sink.source().records > 0 {
             state(None, "trace.threshold", threshold, sink);
+            if self.is_nfs || matches!(self.kind.as_str(), "NFS" | "nfs") {
+                state(None, "mount.type", "nfs".to_string(), sink);
+            }
         }
     }
 }
@@ -145,6 +153,9 @@ impl FsSlower {
         let (Some(latency), Some(op)) = (latency, op) else {
             return Step::Skipped("the columns do not fit the heading".to_string());
         };
+        if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
+            self.is_nfs = true;
+        }
         let kind = if self.kind.is_empty() { "files" } else { &self.kind };
         let mut event = Event::new(sink.device(kind), op, Layer::Syscall);
         event.bytes = values.get(1).and_then(|word| integer(word)?.try_into().ok());
@@ -171,7 +182,7 @@ fn op(letter: &str) -> Option<Op> {
     match letter {
         "R" => Some(Op::Read),
         "W" => Some(Op::Write),
-        "S" | "F" => Some(Op::Flush),
+        "S" | "F" | "C" => Some(Op::Flush),
         "O" | "G" => Some(Op::Other),
         _ => None,
     }
@@ -200,5 +211,21 @@ mod tests {
         assert_eq!(last.completed, Some(Time::from_seconds(2.0)));
         assert_eq!(listing.facts[0].value.number(), Some(0.01));
         assert_eq!(listing.source.skipped, 1);
+    }
+
+    #[test]
+    fn a_commit_is_a_flush_on_a_server() {
+        let heading = "TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n";
+        let commit = "09:20:21 kworker/u4:1   1411   C 0       0        18904.31 backup.tar\n";
+        let write = "09:20:21 tar            1411   W 4096    0        31.22 backup.tar\n";
+        let of = |rows: &[&str]| {
+            let recording = read(&format!("{heading}{}", rows.concat()));
+            let listing = &recording.listings[0];
+            let is_nfs = listing.facts.iter().any(|fact| fact.key == iowhy_model::key::MOUNT_TYPE);
+            (listing.events[0].op, listing.source.skipped, is_nfs)
+        };
+        assert_eq!(of(&[commit]), (Op::Flush, 0, true));
+        assert_eq!(of(&[write, commit]), (Op::Write, 0, true));
+        assert_eq!(of(&[write]), (Op::Write, 0, false));
     }
 }

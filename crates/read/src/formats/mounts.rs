@@ -3,7 +3,7 @@
 //! ## Reads
 //! Solaris and VxFS `/u02 on /dev/... read/write/... on DATE` (with `mount -v` the type too),
 //! Linux `/dev/sda1 on / type ext4 (rw,...)`, rows of `findmnt`, lines of `/proc/mounts` and of
-//! `/proc/self/mountinfo`. Each file system on a block device or a server becomes the facts
+//! `/proc/self/mountinfo`, and the command `mount -o OPTIONS ... /point` as it was typed. Each file system on a block device or a server becomes the facts
 //! `mount.point`, `mount.type`, `mount.options` and, on Solaris, `mount.since`.
 //!
 //! ## Where it comes from
@@ -63,7 +63,10 @@ impl Reader for Mounts {
         let place = format!("{}:{}", sink.source().input, first + self.offered);
         self.offered += 1;
         let Some(mount) = parse(line) else { return Step::Passed };
-        let Some(device) = storage_name(&mount.source) else { return Step::Took };
+        // Of a file system that is mounted anew nothing but its place is typed.
+        let name =
+            if mount.source.is_empty() { Some(&*mount.point) } else { storage_name(&mount.source) };
+        let Some(device) = name else { return Step::Took };
         let device = Some(sink.device(device));
         let facts = [
             (key::MOUNT_POINT, Some(mount.point)),
@@ -95,11 +98,34 @@ fn parse(line: &str) -> Option<Mount> {
         return None;
     }
     let words: Vec<&str> = line.split_whitespace().collect();
-    mountinfo(&words)
+    typed(&words)
+        .or_else(|| mountinfo(&words))
         .or_else(|| proc_mounts(&words))
         .or_else(|| findmnt(&words))
         .or_else(|| linux(line.trim()))
         .or_else(|| solaris(&words))
+}
+
+/// `mount -o remount,timeo=900 /mnt`, `sudo mount -t nfs -o soft server:/export /mnt`: behind a prompt or not.
+fn typed(words: &[&str]) -> Option<Mount> {
+    let prompt = |word: &&&str| matches!(**word, "sudo" | "$" | "#") || word.ends_with(['$', '#']);
+    let prompts = words.iter().take_while(prompt).count();
+    let ["mount", rest @ ..] = words.get(prompts..)? else { return None };
+    let (mut mount, mut paths) = (Mount::default(), Vec::new());
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "-o" => mount.options = rest.next()?.to_string(),
+            "-t" => mount.kind = Some(rest.next()?.to_string()),
+            option if option.starts_with('-') => return None,
+            path => paths.push(path),
+        }
+    }
+    let (point, source) = paths.split_last()?;
+    let sound = point.starts_with('/') && source.len() < 2 && !mount.options.is_empty();
+    mount.point = point.to_string();
+    mount.source = source.first().map(|source| source.to_string()).unwrap_or_default();
+    sound.then_some(mount)
 }
 
 /// `36 35 98:0 /root /point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue`
