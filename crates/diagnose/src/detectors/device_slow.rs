@@ -21,6 +21,9 @@
 //! 2.5 healthy service times or more while hardly more than one is in flight; or they fall in two, a
 //! quick body and slow ones apart from it that hold a third of the time. Where nothing tells how many
 //! were in flight, a device of which all are slow is suspected only.
+//! Suspected: a disk that gives one stream of large requests less than 5 MB/s (`hdparm -t`, `dd iflag=direct`) where cached reads,
+//! another disk or direct requests show that the host is fast; requests that are on the device for twice a healthy time while
+//! fewer than one is there on average (btt).
 //!
 //! ## Wrong if
 //! The host's processors are all wanted, and it sees completions a slice too late: if most requests
@@ -51,6 +54,7 @@ use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::peer_families;
 use crate::evidence::shortage;
+use crate::evidence::throughput;
 use crate::facts::disk_names;
 use crate::measures::modes::{self, SlowMode};
 use crate::measures::replay::Side;
@@ -174,7 +178,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let disks = counted::disks(analysis);
     let counted = disks.iter().filter_map(|counted| from_counts(analysis, counted, &disks));
-    traced.chain(averaged).chain(counted).collect()
+    let streams = throughput::slow(analysis, DETECTOR.verdict);
+    traced.chain(averaged).chain(counted).chain(streams).collect()
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some

@@ -14,6 +14,7 @@
 //! Tasks wait for a processor in more than half of the time, or the host takes more than 15 % of it
 //! (steal). Where disks were measured they must have lost time, and none of them be slow by itself; where each
 //! of them responds like a healthy one (a mean below three healthy service times) it is a note.
+//! Suspected: cached reads, which touch no disk, run below 100 MB/s (`hdparm -T`).
 //!
 //! ## Wrong if
 //! What waits for the processor is not what is complained of.
@@ -27,6 +28,7 @@ use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::lines;
 use crate::evidence::shortage;
+use crate::evidence::throughput;
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -62,5 +64,6 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             "steal: fewer neighbours on the host, or processors that are not shared",
         ]);
     }
+    findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings
 }

@@ -15,6 +15,7 @@ use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
 use crate::evidence::recorded;
+use crate::evidence::throughput;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::tail;
 use crate::phrase;
@@ -397,6 +398,7 @@ pub fn of(
     seen.extend(complaints(analysis, input, disks));
     seen.extend(held_by_few(analysis, input, disks));
     seen.extend(longest_of_programs(analysis, input));
+    seen.extend(throughput::seen(analysis, input));
     seen.extend(at_most(analysis, input));
     seen.extend(longest_flush(analysis, input));
     for disk in disks {

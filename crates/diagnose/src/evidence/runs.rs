@@ -166,17 +166,28 @@ impl Run {
         self.device
     }
 
+    /// Mean latency as it reports it, ms.
+    pub fn await_ms(&self) -> Option<f64> {
+        self.await_ms
+    }
+
+    /// What most of its requests are.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
     /// The name of its device or file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    fn bytes(&self) -> f64 {
+    /// Mean size of a request.
+    pub fn bytes(&self) -> f64 {
         if self.bytes_per_s > 0.0 { self.bytes_per_s / self.per_s } else { 4096.0 }
     }
 
     /// Requests in flight: as stated, else by Little's law.
-    fn in_flight(&self) -> Option<f64> {
+    pub fn in_flight(&self) -> Option<f64> {
         self.at_once.or(self.await_ms.map(|ms| self.per_s * ms / 1000.0))
     }
 

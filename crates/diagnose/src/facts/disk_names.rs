@@ -43,6 +43,12 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
     }
 }
 
+/// Whether a name is that of a disk, by its first letters.
+pub fn is_of_a_disk(name: &str) -> bool {
+    let known = ["nvme", "xvd", "sd", "hd", "vd", "da", "ada", "mmcblk", "disk"];
+    known.contains(&kind(name)) && name.len() > kind(name).len()
+}
+
 /// Whether a name says nothing of the bus: `sdb` or `da1`, or a SCSI address.
 pub fn is_of_any_bus(disk: &str) -> bool {
     matches!(kind(disk), "sd" | "da") || disk.matches(':').count() == 3

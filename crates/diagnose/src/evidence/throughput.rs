@@ -1,0 +1,195 @@
+//! What one stream of large requests gave: tests such as `hdparm -tT` and `dd`.
+//!
+//! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below what the slowest disk
+//! of any class gives it is a suspicion, and what memory gave in the same test tells the disk from its host.
+
+use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::runs::{self, Run};
+use crate::facts::disk_names;
+use crate::facts::reading::FactReading;
+use crate::phrase;
+
+/// Bytes of a request from which on the transfer is most of it, wherever it lies (docs/METHOD.md, 10 Rules).
+const LARGE: f64 = 524_288.0;
+/// Bytes per second below which one stream of large requests is slow for a disk of any class: the slowest class of memory
+/// cards that is sold for video writes 6 MB/s, a disk of the nineties read 5.
+const SLOW_PER_S: f64 = 5e6;
+/// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s (a choice).
+const SLOW_MEMORY: f64 = 1e8;
+/// Times as fast as this one another disk is in the same test, so that the difference is no chance (a choice).
+const FAR: f64 = 10.0;
+/// What so slow a stream is worth.
+const SLOW: f64 = 0.75;
+
+/// Runs of one stream of large requests on disks, beside whom nothing else was measured.
+fn streams(analysis: &Analysis) -> Vec<Run> {
+    let mut all = runs::runs(analysis);
+    all.retain(|run| {
+        let name = run.name();
+        let is_disk = !name.contains('/') && disk_names::is_of_a_disk(name);
+        let one = run.in_flight().is_none_or(|n| n <= 1.5);
+        run.throughput() > 0.0 && run.bytes() >= LARGE && is_disk && one
+    });
+    all
+}
+
+/// What memory gave, if the input says so.
+fn memory<'a>(analysis: &Analysis<'a>, place: usize) -> Option<(f64, FactReading<'a>)> {
+    analysis.about(place, "").machine_number(key::MEMORY_THROUGHPUT)
+}
+
+/// Whether the host is too slow to say anything of its disks.
+fn is_host_slow(analysis: &Analysis, place: usize) -> bool {
+    memory(analysis, place).is_some_and(|(per_s, _)| per_s < SLOW_MEMORY)
+}
+
+/// Disks that gave one stream far less than the slowest of any class.
+pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let all = streams(analysis);
+    let mut found: Vec<(DeviceId, Finding)> = Vec::new();
+    for run in all.iter().filter(|run| run.throughput() < SLOW_PER_S) {
+        let best = all.iter().filter(|other| other.device() == run.device());
+        let best = best.map(Run::throughput).fold(0.0, f64::max);
+        let known = found.iter().any(|(device, _)| *device == run.device());
+        if known || best >= SLOW_PER_S || is_host_slow(analysis, run.place()) {
+            continue;
+        }
+        let slow = slow_stream(analysis, run, &all, verdict);
+        found.extend(slow.map(|finding| (run.device(), finding)));
+    }
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// A finding only where something shows that the host is fast: its memory, another disk, or requests that nothing stood
+/// between and the disk.
+fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
+    let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
+    let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
+    let of_input = |other: &&Run| analysis.input(other.place()) == analysis.input(run.place());
+    let control = all
+        .iter()
+        .filter(of_input)
+        .filter(|other| other.device() != run.device())
+        .filter(|other| other.throughput() > FAR * run.throughput())
+        .max_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+    let fast = memory(analysis, run.place());
+    if control.is_none() && fast.is_none() && run.await_ms().is_none() {
+        return None;
+    }
+    finding.sentence = format!(
+        "{disk}, or the way to it, is slow: one stream of {} got {}, where a disk of any class gives more than {}{}{}",
+        phrase::plural(run.op()),
+        phrase::rate(run.throughput()),
+        phrase::rate(SLOW_PER_S),
+        control.map_or(String::new(), |other| format!(
+            "; the same test of {} gave {}",
+            phrase::disk(other.name()),
+            phrase::rate(other.throughput())
+        )),
+        fast.as_ref().map_or(String::new(), |(per_s, _)| format!(
+            "; cached reads ran at {}, so the host is fast",
+            phrase::rate(*per_s)
+        ))
+    );
+    let per_s = run.throughput();
+    finding.evidence = vec![held(
+        read_off("throughput of one stream", per_s, Unit::BytesPerSecond, 1, source),
+        Bound::Below(SLOW_PER_S),
+    )];
+    if let Some(other) = control {
+        let source = analysis.source(other.place());
+        let what = format!("the same of {}", phrase::disk(other.name()));
+        let value = other.throughput();
+        finding.evidence.push(read_off(&what, value, Unit::BytesPerSecond, 1, source));
+        let what = "times as fast as this one";
+        let times = computed(what, value / per_s, Unit::Ratio, 1, source);
+        finding.evidence.push(held(times, Bound::Above(FAR)));
+    }
+    if let Some((value, reading)) = fast {
+        let what = "throughput of cached reads";
+        let (number, bound) = ((value, Unit::BytesPerSecond), Bound::Above(SLOW_MEMORY));
+        finding.evidence.push(cited_held(analysis.recording, &reading, what, number, bound));
+    }
+    finding.assume(SLOW, "one stream of large requests, slower than any class");
+    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
+    finding.next_step = vec![
+        format!(
+            "{}, during the test: single requests tell retries from a slow link or a queue",
+            phrase::capture(disk, 30)
+        ),
+        "`dmesg` of the same minute, and the health of the drive".to_string(),
+        "the same test of another disk, or of this one behind another cable or port".to_string(),
+    ];
+    Some(finding)
+}
+
+/// Hosts whose memory is as slow as a disk: the test says nothing of the disk.
+pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut inputs: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for place in 0..analysis.recording.listings.len() {
+        let Some((per_s, reading)) =
+            memory(analysis, place).filter(|(per_s, _)| *per_s < SLOW_MEMORY)
+        else {
+            continue;
+        };
+        if inputs.contains(&analysis.input(place)) {
+            continue;
+        }
+        inputs.push(analysis.input(place));
+        let mut finding = new_finding(verdict, None, vec![reading.listing]);
+        finding.sentence = format!(
+            "the host itself is slow: cached reads touch no disk and run at {}",
+            phrase::rate(per_s)
+        );
+        let what = "throughput of cached reads";
+        let (number, bound) = ((per_s, Unit::BytesPerSecond), Bound::Below(SLOW_MEMORY));
+        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        finding.assume(SLOW, "memory as slow as a disk");
+        finding.doubt("one short test: other programs may have taken the processors", SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["the same test of memory is fast a minute later"]);
+        finding.next_step = lines(&[
+            "`top -b -n 1 | head -20`, `vmstat 1 5`: who takes the processors, or how much does the host of a guest take?",
+            "`grep MHz /proc/cpuinfo`, temperatures, power limits: are the processors slowed down?",
+        ]);
+        found.push(finding);
+    }
+    found
+}
+
+/// What streams and memory gave, where nothing was concluded from it.
+pub fn seen(analysis: &Analysis, input: &str) -> Vec<Observation> {
+    let mut seen: Vec<Observation> = Vec::new();
+    for run in streams(analysis).iter().filter(|run| analysis.input(run.place()) == input) {
+        let size = Quantity { value: run.bytes(), unit: Unit::Bytes };
+        let of = phrase::plural(run.op());
+        let what = format!("one stream of {of} of {} ({})", size.words(), phrase::disk(run.name()));
+        let source = analysis.source(run.place());
+        let per_s = run.throughput();
+        let evidence = read_off(&what, per_s, Unit::BytesPerSecond, 1, source);
+        let would_mean = match per_s < SLOW_PER_S {
+            true => {
+                "less than a disk of any class gives: the disk, the way to it (USB 1.1, no DMA) or the host, and \
+                 `hdparm -T` tells the host"
+            }
+            false => {
+                "one request after the other, and others may have used the disk: compare it with a disk of the same \
+                 model"
+            }
+        };
+        seen.push(Observation { evidence, would_mean: would_mean.to_string(), verdict: None });
+    }
+    seen.sort_by(|a, b| a.evidence.amount.value.total_cmp(&b.evidence.amount.value));
+    seen.truncate(MOST_SEEN);
+    seen
+}
+
+/// Streams that are named, the slowest first.
+const MOST_SEEN: usize = 2;
