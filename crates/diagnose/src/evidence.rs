@@ -21,6 +21,7 @@ pub mod requesters;
 pub mod runs;
 pub mod shares;
 pub mod shortage;
+pub mod stages;
 pub mod throughput;
 pub mod transport;
 pub mod unaccused;

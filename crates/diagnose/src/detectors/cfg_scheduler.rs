@@ -20,6 +20,7 @@
 //! end with as many under way as ever. In either case the device answers in what a healthy one
 //! needs (at most 2.5 times). Where nine tenths of the wait are the kernel's writing back, or programs wait for
 //! none of it, the queue is suspected only.
+//! So it is where means alone say that most of the time passes in the scheduler (btt).
 //!
 //! ## Wrong if
 //! The device is saturated: then the queue must stand somewhere.
@@ -36,6 +37,7 @@ use crate::evidence::builder;
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
+use crate::evidence::stages;
 use crate::measures::held_back::{self, HeldBack, Stages};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
@@ -87,7 +89,8 @@ const MOST_AT_LAST: f64 = 0.5;
 const FULL: f64 = 0.9;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    analysis.requests.iter().filter_map(|requests| finding(analysis, requests)).collect()
+    let traced = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
+    traced.chain(stages::in_scheduler(analysis, DETECTOR.verdict)).collect()
 }
 
 /// What programs lose in the queue per second, and which share that is of all that is lost there: neither reads nor

@@ -54,6 +54,7 @@ use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{forecast, vote_evidence};
 use crate::evidence::peer_families;
 use crate::evidence::shortage;
+use crate::evidence::stages;
 use crate::evidence::throughput;
 use crate::facts::disk_names;
 use crate::measures::modes::{self, SlowMode};
@@ -179,7 +180,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let disks = counted::disks(analysis);
     let counted = disks.iter().filter_map(|counted| from_counts(analysis, counted, &disks));
     let streams = throughput::slow(analysis, DETECTOR.verdict);
-    traced.chain(averaged).chain(counted).chain(streams).collect()
+    let staged = stages::on_device(analysis, DETECTOR.verdict);
+    traced.chain(averaged).chain(counted).chain(streams).chain(staged).collect()
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some

@@ -275,6 +275,10 @@ fn clearances(
         rows.iter().filter(|rows| rows.first().is_some_and(|row| here(row.listing, &row.disk)));
     let histograms = analysis.histograms.iter().filter(|sample| here(sample.listing, &sample.disk));
     let histograms = histograms.filter(|sample| !has_a_narrower(narrowest, sample));
+    // What came before the device says nothing of it.
+    let on_device =
+        |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Device | Stage::Total);
+    let histograms = histograms.filter(on_device);
     traces
         .filter_map(|trace| of_trace(analysis, trace))
         .chain(rows.filter_map(|rows| of_rows(analysis, rows)))

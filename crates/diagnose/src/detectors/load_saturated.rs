@@ -23,6 +23,7 @@
 //! times latency must exceed five in flight; where it is not known, all requests must wait, and the
 //! queue is suspected only. Another disk that waits as long for as
 //! much makes it surer. Elasticity of throughput above 0.5 speaks against it.
+//! Suspected: most of the time passes in waiting for a free request (btt), or no request of a histogram is fast.
 //!
 //! ## Wrong if
 //! Throughput is flat because a provider caps it or because the disk is slow.
@@ -43,6 +44,7 @@ use crate::evidence::forecast::{unqueued, vote_evidence};
 use crate::evidence::fullness;
 use crate::evidence::requesters;
 use crate::evidence::runs;
+use crate::evidence::stages;
 use crate::facts::disk_names;
 use crate::measures::replay::Side;
 use crate::phrase;
@@ -85,8 +87,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let counted = counted::disks(analysis);
     let counted = counted.iter().filter_map(|counted| from_counts(analysis, counted));
-    let runs = runs::deep(analysis, DETECTOR.verdict, false);
-    traced.chain(averaged).chain(counted).chain(runs).collect()
+    let deep = runs::deep(analysis, DETECTOR.verdict, false);
+    let staged = stages::for_a_request(analysis, DETECTOR.verdict);
+    traced.chain(averaged).chain(counted).chain(deep).chain(staged).collect()
 }
 
 /// From histograms: all requests waited, and by rate and latency (Little's law) behind others, while the device

@@ -44,6 +44,7 @@ keys {
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
     ARRAY_WRITE_CACHE "array.write_cache" Text "what a RAID controller does with writes";
     ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" Text "what it was configured to do with writes";
+    ARRIVALS_APART "arrivals.apart" Seconds "mean time from one arrival to the next";
     CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
     CEPH_BLOCKED "ceph.blocked" Count "requests of an OSD that were blocked at once, most";
     CEPH_BLOCKED_FOR "ceph.blocked-for" Seconds "longest time that a request of an OSD was blocked";

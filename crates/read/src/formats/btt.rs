@@ -13,7 +13,7 @@
 //! ## Traps
 //! D2C is the device's part, Q2C the whole. Q2G is the wait for a free request (a full queue, or a
 //! flush ahead), I2D the time in the scheduler. The table is over all devices of the trace. Q2Q is
-//! the distance of arrivals, no latency.
+//! the distance of arrivals, no latency: it becomes the fact `arrivals.apart`.
 //!
 //! ## Cannot know
 //! Which device, reads and writes apart, how latencies are distributed: the trace itself tells.
@@ -21,6 +21,7 @@
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Sink, Stage};
 
+use crate::counters::stated::state;
 use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.
@@ -92,6 +93,11 @@ impl Reader for Btt {
             "I2D" => Stage::Queue,
             "D2C" => Stage::Device,
             "Q2C" => Stage::Total,
+            // Of one arrival after the other.
+            "Q2Q" => {
+                state(None, "arrivals.apart", format!("{mean} s"), sink);
+                return Step::Took;
+            }
             _ => return Step::Took,
         };
         let histogram = Histogram::from_summary(count, mean * 1e9, min, max);

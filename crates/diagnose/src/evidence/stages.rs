@@ -1,0 +1,221 @@
+//! Means of the stages of a request over a whole trace (btt): the wait for a free request, the scheduler, the device.
+//!
+//! The stages of one request add up to the whole, so a stage that is most of it is where requests wait. How much the
+//! device has to do is its mean time over the mean distance of arrivals (Little's law). Means over a trace hide bursts
+//! and add up reads, writes and what the kernel writes back, so all of it is a suspicion.
+
+use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::baseline::healthy_time::Request;
+use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::peer_families;
+use crate::phrase;
+
+/// Share of the whole time from which on a stage is where requests wait (docs/METHOD.md, 10 Rules).
+const MOST: f64 = 0.5;
+/// A wait below this, ms, nobody complains of (a choice: an access to a platter takes ten times as long).
+const FELT_MS: f64 = 1.0;
+/// Requests on the device at once, on average, below which it has room for another.
+const ROOM: f64 = 1.0;
+/// A service so many times as long as a healthy one of a large request is slow (docs/METHOD.md, 1 Replay).
+const SLOWDOWN: f64 = 2.0;
+/// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
+const FEWEST: u64 = 30;
+/// What a stage that is most of the time is worth.
+const WORTH: f64 = 0.75;
+const MEANS: &str =
+    "means over a whole trace: bursts, and writes that the kernel writes back, look the same";
+
+/// The means of a listing.
+struct Stages {
+    listing: usize,
+    device: DeviceId,
+    name: String,
+    /// Mean time in each stage, ms, over all requests.
+    before_ms: f64,
+    queue_ms: f64,
+    device_ms: f64,
+    total_ms: f64,
+    n: u64,
+    /// Requests on the device at once, on average.
+    on_device: Option<f64>,
+}
+
+/// All listings that give the stages as means.
+fn all(analysis: &Analysis) -> Vec<Stages> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let found = listings.filter_map(|(place, listing)| {
+        let means = |stage: Stage| {
+            listing
+                .distributions
+                .iter()
+                .find(|one| one.layer == Layer::Block && one.stage == stage && one.op.is_none())
+                .filter(|one| peer_families::is_summary(&one.histogram))
+                .and_then(|one| {
+                    Some((one, one.histogram.mean_ns()?.0 / 1e6, one.histogram.count()))
+                })
+        };
+        let (total, total_ms, n) = means(Stage::Total)?;
+        let (_, device_ms, _) = means(Stage::Device)?;
+        // Who was merged into another passed a stage with it; where most did not pass one, most did not wait there.
+        let of_all = |stage| {
+            let passed = |count: u64| if 2 * count < n { count as f64 / n as f64 } else { 1.0 };
+            means(stage).map_or(0.0, |(_, ms, count)| ms * passed(count))
+        };
+        let about = analysis.about(place, "");
+        let apart = about.machine_number(key::ARRIVALS_APART).filter(|(apart, _)| *apart > 0.0);
+        let name = analysis.recording.device_of(total.device).name.clone();
+        (n >= FEWEST).then(|| Stages {
+            listing: place,
+            device: total.device,
+            name,
+            before_ms: of_all(Stage::Before),
+            queue_ms: of_all(Stage::Queue),
+            device_ms,
+            total_ms,
+            n,
+            on_device: apart.map(|(apart_s, _)| device_ms / 1e3 / apart_s),
+        })
+    });
+    found.collect()
+}
+
+impl Stages {
+    /// The share of the time in all stages that is known.
+    fn share(&self, ms: f64) -> f64 {
+        ms / (self.before_ms + self.queue_ms + self.device_ms)
+    }
+
+    /// The evidence that all of them rest on.
+    fn finding(&self, analysis: &Analysis, verdict: Verdict, stage: &str, ms: f64) -> Finding {
+        let source = analysis.source(self.listing);
+        let mut finding = new_finding(verdict, Some(self.device), vec![self.listing]);
+        finding.evidence = vec![
+            held(
+                computed(
+                    &format!("share of Q2C that is {stage}"),
+                    self.share(ms),
+                    Unit::Share,
+                    self.n,
+                    source,
+                ),
+                Bound::Above(MOST),
+            ),
+            read_off(
+                "mean time from the program to completion (Q2C)",
+                self.total_ms,
+                Unit::Ms,
+                self.n,
+                source,
+            ),
+            read_off("mean time on the device (D2C)", self.device_ms, Unit::Ms, self.n, source),
+        ];
+        if let Some(on_device) = self.on_device {
+            let what = "requests on the device at once (D2C over the distance of arrivals)";
+            let known = computed(what, on_device, Unit::Requests, self.n, source);
+            let has_room = on_device < ROOM;
+            finding.evidence.push(if has_room { held(known, Bound::Below(ROOM)) } else { known });
+        }
+        finding.assume(WORTH, format!("{stage} is most of the time"));
+        finding.doubt(MEANS, SHAPE_ALONE);
+        (finding.explained_share, finding.share_is_assumed) = (self.share(ms), true);
+        finding
+    }
+
+    /// How busy the device is, in words.
+    fn room(&self) -> String {
+        match self.on_device {
+            Some(n) if n < ROOM => {
+                format!(", which has {} at once on average: it has room", phrase::digits(n))
+            }
+            Some(n) => format!(", which has {} at once on average", phrase::digits(n)),
+            None => String::new(),
+        }
+    }
+}
+
+/// Requests that wait in the scheduler.
+pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let waits = all(analysis).into_iter().filter(|of| {
+        of.share(of.queue_ms) > MOST
+            && of.queue_ms > FELT_MS
+            && of.on_device.is_none_or(|n| n < ROOM)
+    });
+    let found = waits.map(|of| {
+        let mut finding = of.finding(analysis, verdict, "I2D", of.queue_ms);
+        finding.sentence = format!(
+            "{}: {} of {} in the scheduler (I2D), {} on the device{}",
+            of.name,
+            phrase::ms(of.queue_ms),
+            phrase::ms(of.total_ms),
+            phrase::ms(of.device_ms),
+            of.room()
+        );
+        finding.refuted_by =
+            lines(&["with scheduler `none` the wait only moves from the queue to the device"]);
+        finding.next_step = lines(&[
+            "`cat /sys/block/*/queue/scheduler`, then `none` for the device, and measure again",
+            "`cat /sys/block/*/queue/wbt_lat_usec`: write-back is held back on purpose",
+            "`iowhy why --for 30s` while it is slow: which requests wait, and whose are they?",
+        ]);
+        finding
+    });
+    found.collect()
+}
+
+/// Requests that wait for a free one.
+pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let waits = all(analysis)
+        .into_iter()
+        .filter(|of| of.share(of.before_ms) > MOST && of.before_ms > FELT_MS);
+    let found = waits.map(|of| {
+        let mut finding = of.finding(analysis, verdict, "Q2G", of.before_ms);
+        finding.sentence = format!(
+            "{}: {} of {} waiting for a free request (Q2G), {} on the device{}: more is asked at once than the queue holds",
+            of.name,
+            phrase::ms(of.before_ms),
+            phrase::ms(of.total_ms),
+            phrase::ms(of.device_ms),
+            of.room()
+        );
+        finding.refuted_by = lines(&["with more requests in the queue the wait only moves to the device"]);
+        finding.next_step = lines(&[
+            "`cat /sys/block/*/queue/nr_requests`: too few for a device that takes many at once?",
+            "who asks? `iowhy why --for 30s` names the processes",
+            "fewer or larger I/Os, a cache, or the load spread over more devices",
+        ]);
+        finding
+    });
+    found.collect()
+}
+
+/// Requests that wait on a device which has hardly any at once.
+pub fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let slow = all(analysis).into_iter().filter(|of| {
+        // The size is not told, so a large one is assumed.
+        let request = Request { op: Op::Read, bytes: 524_288.0, sequential: None };
+        let healthy_ms = analysis.healthy_time(of.device, request, None).slowest_ms();
+        let alone = of.on_device.is_some_and(|n| n < ROOM);
+        alone && of.share(of.device_ms) > MOST && of.device_ms > SLOWDOWN * healthy_ms
+    });
+    let found = slow.map(|of| {
+        let mut finding = of.finding(analysis, verdict, "D2C", of.device_ms);
+        finding.sentence = format!(
+            "{}: {} of {} on the device (D2C){}, so no queue makes that time",
+            of.name,
+            phrase::ms(of.device_ms),
+            phrase::ms(of.total_ms),
+            of.room()
+        );
+        finding.refuted_by =
+            lines(&["requests came in bursts, and waited for each other on the device"]);
+        finding.next_step = lines(&[
+            "`btt -l`, or `iowhy why` of the trace itself: is each slow, or a few of them very?",
+            "the kernel's log and the health of the drive, of the same hour",
+        ]);
+        finding
+    });
+    found.collect()
+}
