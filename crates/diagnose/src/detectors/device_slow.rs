@@ -164,6 +164,9 @@ const HOLDS: f64 = 1.0 / 3.0;
 const NOTHING_BETWEEN: f64 = 3.0;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
+/// What batches leave in a histogram.
+const BATCHES: &str =
+    "latencies are spread as those of batches that drain: each waits for those before it";
 /// What histograms alone cannot know.
 const UNKNOWN_QUEUE: &str =
     "how many requests were in flight is not known: a queue in front of all of them looks the same";
@@ -216,6 +219,8 @@ fn from_counts(
             finding.assume(believed, format!("{votes} of 9 baseline variants find it slow"));
             let unknown = counted.in_flight().is_none();
             finding.doubt_if(unknown, UNKNOWN_QUEUE, SHAPE_ALONE);
+            let steep = modes::rises_steeply(&counted.histogram);
+            finding.doubt_if(steep.is_none_or(|nats| nats < NOTHING_BETWEEN), BATCHES, SHAPE_ALONE);
             finding.explained_share = ((served - s0.median_ms()) / served).clamp(0.0, 1.0);
         }
         Slow::Some(mode) => {

@@ -316,7 +316,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let Amounts { seen, counted, records, lost, by_program } = amounts(analysis, input, disks);
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     // What has no time tells no waiting per time.
-    let excess = lost.map_or(String::new(), |lost| {
+    let excess = lost.filter(|lost| *lost > 0.0).map_or(String::new(), |lost| {
         format!(", with {} of excess waiting per second", phrase::ms(lost * 1000.0))
     });
     finding.sentence = match suspicion {

@@ -73,6 +73,9 @@ const QUEUE: f64 = 5.0;
 /// what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
+/// Busy time over S0 from which on a histogram, which tells neither sizes nor places, leaves open whether the device is
+/// slow (a choice: half of what `SERVED_WELL` allows).
+const GIVES_LESS: f64 = 1.5;
 /// What a queue is worth that is there in batches at most (a choice: below an even chance).
 const IN_BATCHES: f64 = 0.35;
 /// What it adds that a disk works without a pause, and that another waits as long for as much, in nats (choices: a third
@@ -138,6 +141,8 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             finding.evidence.insert(1, held(queue, Bound::Above(QUEUE)));
             let few = "few are in flight on average: only batches would make all of them wait";
             finding.doubt_if(!queued, few, IN_BATCHES);
+            let less = "it completes less than a healthy one would: it may be slow as well";
+            finding.doubt_if(queued && pace > GIVES_LESS * s0.median_ms(), less, SHAPE_ALONE);
             let alone = if queued { pace.max(s0.median_ms()) } else { s0.median_ms() };
             finding.explained_share = ((wait - alone) / wait).max(0.0);
         }

@@ -81,6 +81,17 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
     })
 }
 
+/// How much less likely a smear would have so few requests below its peak, nats; `None` where the counts fall off as
+/// slowly as a smear's. Whoever waits behind a batch that drains leaves one, and no request needs to be quick for that.
+pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
+    let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
+    let counts = coarse.counts();
+    let peak = (0..counts.len()).max_by_key(|place| (counts[*place], counts.len() - place))?;
+    let gap = (0..peak).rev().find(|place| (counts[*place] as f64) < NOTHING * counts[peak] as f64)?;
+    let above: u64 = counts[gap + 1..].iter().sum();
+    (peak - gap <= STEEP).then(|| -ln_as_few(counts[gap], above as f64 * SMEARED))
+}
+
 /// Of an even smear the octave two below the last holds an eighth, the two above it six: so many for each of them.
 const SMEARED: f64 = 1.0 / 6.0;
 
@@ -119,6 +130,8 @@ mod tests {
         // A batch that drains: even between nothing and all of it.
         let smear = (1..300).map(|k| 0.7 * f64::from(k));
         assert_eq!(slow_mode(&of(quick.clone().chain(smear)), 27e6), None);
+        assert_eq!(rises_steeply(&of((1..300).map(|k| 0.7 * f64::from(k)))), None);
+        assert!(rises_steeply(&of((0..300).map(|k| 70.0 + f64::from(k)))).expect("steep") > 3.0);
         // One hump, wherever it lies, is none.
         assert_eq!(slow_mode(&of(quick.clone()), 1e6), None);
         assert_eq!(slow_mode(&of(quick.map(|ms| 40.0 * ms)), 27e6), None);
