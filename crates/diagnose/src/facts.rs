@@ -429,7 +429,7 @@ fn spoken_of(name: &str, disks: &[String]) -> Vec<String> {
 
 /// Whether `name` is a port of a host adapter, whose disk has to be found out.
 fn is_port(name: &str) -> bool {
-    ["ata", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
+    ["ata", "mmc", "mpt2sas_cm", "mpt3sas_cm"].iter().any(|kind| numbered(name, kind))
 }
 
 fn is_disk_or_its_part(name: &str, disk: &str) -> bool {

@@ -126,6 +126,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let n = phrase::count(LogLine::messages(&given_up) as f64, "command(s)");
+        let bus = Bus::of(&name, &given_up);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports that it has failed (CSTS, bit 1), over a link \
@@ -139,27 +140,22 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             ),
             None => format!(
                 "{name} stopped answering: {n} failed or timed out in the kernel's log, with no \
-                 medium or link error beside them: the drive, its firmware or the driver"
+                 medium or link error beside them: {}",
+                bus.suspects()
             ),
         };
         builder.believe(&mut finding, PRIOR);
         let why = "a guest sees the storage of its host, and no drive";
         finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
+        let why = "the host controller of a card gives its commands up as the card does";
+        finding.doubt_if(bus == Bus::Card, why, SHAPE_ALONE);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
-        finding.refuted_by = vec![
-            "another kernel version serves the same disk without a timeout: then it is the driver".to_string(),
-            "BadCRC, ICRC or UNC beside these lines: then it is the link or the medium".to_string(),
-        ];
-        finding.next_step = vec![
-            "does it begin with a kernel or firmware update? try the version before".to_string(),
-            format!(
-                "`smartctl -x {}`: errors, firmware; queueing off: `libata.force=noncq`",
-                phrase::node(&name)
-            ),
-            "power states off: `nvme_core.default_ps_max_latency_us=0`, `max_performance` for SATA links"
-                .to_string(),
-        ];
+        finding.refuted_by = lines(&[
+            "another kernel version serves the same disk without a timeout: then it is the driver",
+        ]);
+        finding.refuted_by.extend(lines(bus.refuted_by()));
+        finding.next_step = bus.next_step(&name);
         if guest.is_some() {
             finding.refuted_by = lines(&[
                 "the drive is passed through to the guest: `lspci` shows a vendor's controller, \
@@ -174,6 +170,88 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         Some(finding)
     });
     findings.collect()
+}
+
+/// What a drive that does not answer is attached by: what to look at and what to try is another thing on each.
+#[derive(Clone, Copy, PartialEq)]
+enum Bus {
+    Ata,
+    Nvme,
+    Card,
+    Other,
+}
+
+impl Bus {
+    /// By its name, or by who speaks of its commands.
+    fn of(name: &str, lines: &[&LogLine]) -> Bus {
+        let ata = |text: &str| {
+            text.strip_prefix("ata")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        if disk_names::is_nvme(name) {
+            Bus::Nvme
+        } else if name.starts_with("mmc") {
+            Bus::Card
+        } else if ata(name)
+            || name.starts_with("ada")
+            || lines.iter().any(|line| ata(&line.message.text))
+        {
+            Bus::Ata
+        } else {
+            Bus::Other
+        }
+    }
+
+    fn suspects(self) -> &'static str {
+        match self {
+            Bus::Card => "the card, its contacts or its host controller",
+            _ => "the drive, its firmware or the driver",
+        }
+    }
+
+    fn refuted_by(self) -> &'static [&'static str] {
+        match self {
+            Bus::Ata => {
+                &["BadCRC, ICRC or UNC beside these lines: then it is the link or the medium"]
+            }
+            Bus::Card => {
+                &["another card does the same in this slot: then it is the host controller"]
+            }
+            _ => &[],
+        }
+    }
+
+    fn next_step(self, name: &str) -> Vec<String> {
+        let update = "does it begin with a kernel or firmware update? try the version before";
+        let node = phrase::node(name);
+        let steps = match self {
+            Bus::Ata => [
+                update.to_string(),
+                format!("`smartctl -x {node}`: errors, firmware; queueing off: `libata.force=noncq`"),
+                "power states of the link off: `max_performance` in \
+                 `/sys/class/scsi_host/host*/link_power_management_policy`"
+                    .to_string(),
+            ],
+            Bus::Nvme => [
+                update.to_string(),
+                format!("`nvme smart-log {node}`, `nvme error-log {node}`: errors, temperature, spare"),
+                "power states off: `nvme_core.default_ps_max_latency_us=0`".to_string(),
+            ],
+            Bus::Card => [
+                "another card in this slot, and this card in another reader: which of them fails?".to_string(),
+                "`cat /sys/kernel/debug/mmc*/ios`: a slower mode (`max-frequency` of the device tree) cures contacts \
+                 and the host controller"
+                    .to_string(),
+                "copy what matters off the card first".to_string(),
+            ],
+            Bus::Other => [
+                update.to_string(),
+                format!("`smartctl -x {node}`: errors, firmware, temperature"),
+                "what is it attached by? `lsscsi -t`, and the log of the host adapter of the same minute".to_string(),
+            ],
+        };
+        steps.to_vec()
+    }
 }
 
 /// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
