@@ -21,7 +21,8 @@
 //! minute are the adapter's. Suspected only: errors that a PCIe link corrected, if a storage driver
 //! owns the function, by their rate; a link that woke without a corrupted frame while commands
 //! failed; an NVMe controller that is lost though it is ready; a fibre that went down; a member that
-//! its pool lost. An NVMe controller that reports that it has failed, or that of a guest, is
+//! its pool lost; a disk that went offline where nothing says by what it is attached (a fibre that
+//! went down before it says so); counts of a drive's whole life beside those of its twin. An NVMe controller that reports that it has failed, or that of a guest, is
 //! `device.stall`.
 //!
 //! ## Wrong if
@@ -135,6 +136,7 @@ const COLLATERAL_S: f64 = 60.0;
 /// given up (the rest is a choice).
 const SESSION_S: f64 = 300.0;
 const KERNEL_LOG: &str = "lines of the kernel's log";
+const ERROR_COUNTERS: &str = "error counters";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
@@ -228,7 +230,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
     reading.extend(&lost_links);
     let mut clauses = vec![
         Clause::fixed(KERNEL_LOG, from_log(analysis, &reading, &mut builder)),
-        Clause::fixed("error counters", from_counter(analysis, candidate, &mut builder)),
+        Clause::fixed(ERROR_COUNTERS, from_counter(analysis, candidate, &mut builder)),
         Clause::fixed("failed requests", from_failures(analysis, candidate, &mut builder)),
         Clause::fixed(
             "errors as an array's member",
@@ -250,6 +252,11 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
+    let others = builder.clauses.iter().filter(|clause| clause.what != ERROR_COUNTERS);
+    let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
+    let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
+    let old = "the counts are of whole lives: a cable that was replaced since leaves them";
+    finding.doubt_if(by_count_alone && !grew, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
     let way = Way::of(disk, &reading);
