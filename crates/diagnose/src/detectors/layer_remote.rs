@@ -17,6 +17,8 @@
 //! suspected. Reads of places that nobody touched before take at least three times as long as reads
 //! of places touched before, size for size, with at least ten of each and a chance below 1 %. Or the kernel's log says that a
 //! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer, or an array answered that it is busy.
+//! Or calls on a file system of a server take more than a second (`nfsslower`). Suspected: a file on such a file system goes slower
+//! than a network of 100 Mbit/s.
 //!
 //! ## Wrong if
 //! The disk is local behind a virtual name, and its own cache makes the second read quick.
