@@ -231,6 +231,30 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     assert_eq!(status, i32::from(sum("lost") + sum("skipped") > 0), "{inputs:?}");
 }
 
+/// What a shell prints in namespaces of its own, with the program and the device as `$1` and `$2`.
+fn in_namespaces(namespaces: &[&str], disk: &Loop, script: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_iowhy");
+    let words = [namespaces, &["sh", "-c", script, "sh", program, &disk.name]].concat();
+    output(start("unshare", &words), 0)
+}
+
+#[test]
+fn a_process_has_the_number_of_its_own_namespace() {
+    if !can_run(&["fio", "unshare"]) {
+        return;
+    }
+    let script = "fio --thread --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based \\
+                      --runtime=6 --rate_iops=500 >/dev/null &
+                  echo $!
+                  $1 snoop -d $2 --pid $! --for 1s
+                  kill $!";
+    let printed = in_namespaces(&["--pid", "--fork", "--mount-proc"], &paced(), script);
+    let mut lines = printed.lines();
+    let pid = lines.next().expect("the number of fio");
+    let rows: Vec<&str> = lines.skip(1).filter_map(|row| row.split_whitespace().nth(2)).collect();
+    assert!(rows.len() > 10 && rows.iter().all(|of| *of == pid), "{printed}");
+}
+
 #[test]
 fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     if !can_run(&[]) {

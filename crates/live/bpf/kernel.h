@@ -47,6 +47,7 @@ static long (*get_stack)(void *arguments, void *map, u64 flags) = (void *)27;
 static long (*read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static long (*read_kernel_text)(void *to, u32 size, const void *from) = (void *)115;
 static struct task_struct___sender *(*running_task)(void) = (void *)158; /* bpf_get_current_task_btf */
+static long (*ns_current_pid_tgid)(u64 dev, u64 ino, void *ids, u32 size) = (void *)120;
 static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*ringbuf_submit)(void *record, u64 flags) = (void *)132;
 

@@ -130,18 +130,31 @@ INLINE struct origin *origin_of(struct subject *is)
 	return all ? &all->of[is->way & (WAYS - 1)] : 0;
 }
 
+/* The number of the running process in the namespace that is told of; 0 if it is none of it, as getpid(2) there says. */
+INLINE u32 process(void)
+{
+	struct {
+		u32 pid;
+		u32 tgid;
+	} ids = {};
+
+	if (!pids_ino)
+		return current_pid_tgid() >> 32;
+	return ns_current_pid_tgid(pids_dev, pids_ino, &ids, sizeof(ids)) ? 0 : ids.tgid;
+}
+
 /* Notes who sends. The name is read in place, for the helper that copies it takes as long as the rest of a
  * program; only there it is padded with zeroes on every kernel, which a name that is asked for needs. */
 INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
 {
-	if (task_known && !comm_wanted[0]) {
+	if (task_known && !comm_wanted[0] && !pids_ino) {
 		u64 *comm = (u64 *)&is->task->comm;
 
 		tracked->pid = is->task->tgid;
 		tracked->comm[0] = comm[0];
 		tracked->comm[1] = comm[1];
 	} else {
-		tracked->pid = current_pid_tgid() >> 32;
+		tracked->pid = process();
 		current_comm(tracked->comm, sizeof(tracked->comm));
 	}
 }

@@ -9,7 +9,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use crate::Error;
 use crate::attach::KernelShape;
 use crate::clock;
-use crate::kernel_filter::KernelFilter;
+use crate::kernel_filter::{KernelFilter, PidNamespace};
 use crate::slots::{self, OpenSlot, SET_WORDS, word};
 use crate::thinning::ThinRule;
 
@@ -168,6 +168,7 @@ impl Programs {
         let origins = settings.files || settings.stacks;
         let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
+        let pids = PidNamespace::own();
         let mut loader = EbpfLoader::new();
         loader
             .btf(Some(&btf))
@@ -184,6 +185,8 @@ impl Programs {
             .map_max_entries("direct", only_if(settings.files, FILES))
             .map_max_entries("traces", only_if(settings.stacks, STACKS))
             .override_global("pid_wanted", &filter.pid, true)
+            .override_global("pids_dev", &pids.dev, true)
+            .override_global("pids_ino", &pids.ino, true)
             .override_global("comm_wanted", &filter.comm, true)
             .override_global("cgroup_wanted", &filter.cgroup, true)
             .override_global("over_ns", &settings.over_ns, true);

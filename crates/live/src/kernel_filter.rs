@@ -3,6 +3,8 @@
 //! What fails is tallied as filtered and costs neither a histogram nor a record, and
 //! measured + filtered + lost is still what the kernel counts.
 
+use std::os::unix::fs::MetadataExt;
+
 use iowhy_model::{Flags, Nanos};
 
 use crate::attach::CommandFlags;
@@ -70,6 +72,27 @@ impl KernelFilter {
     /// Whether it asks who sent a request.
     pub fn by_who(&self) -> bool {
         self.pid != 0 || self.comm[0] != 0 || self.cgroup != 0
+    }
+}
+
+/// The namespace whose numbers of processes are told, by its file; all zero for the first one, which holds all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PidNamespace {
+    /// The device of its file, as the kernel counts it.
+    pub dev: u64,
+    /// Its inode.
+    pub ino: u64,
+}
+
+/// The inode of the first namespace of processes (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+const FIRST: u64 = 0xefff_fffc;
+
+impl PidNamespace {
+    /// That of this program: in a container `--pid 7` is its process 7.
+    pub fn own() -> PidNamespace {
+        let known = std::fs::metadata("/proc/self/ns/pid").ok();
+        let of = known.map(|known| PidNamespace { dev: known.dev(), ino: known.ino() });
+        of.filter(|known| known.ino != FIRST).unwrap_or_default()
     }
 }
 
