@@ -256,6 +256,34 @@ fn a_process_has_the_number_of_its_own_namespace() {
 }
 
 #[test]
+fn a_disk_without_a_number_in_sys_has_its_name() {
+    if !can_run(&["fio", "unshare"]) {
+        return;
+    }
+    // As the paths of NVMe multipath are: a folder of /sys/block that has no file `dev`.
+    let script = "all=$(ls -d /sys/devices/virtual/block/*)
+                  mount -t tmpfs none /sys/dev/block && mount -t tmpfs none /sys/block
+                  for of in $all; do
+                      name=$(basename $of)
+                      [ $name = $2 ] && continue
+                      ln -s $of /sys/block/$name && ln -s $of /sys/dev/block/$(cat $of/dev)
+                  done
+                  mkdir /sys/block/$2
+                  for file in /sys/devices/virtual/block/$2/*; do
+                      [ $(basename $file) = dev ] || ln -s $file /sys/block/$2/
+                  done
+                  fio --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based --runtime=4 \\
+                      --rate_iops=500 >/dev/null &
+                  $1 snoop --for 2s
+                  kill $!";
+    let disk = paced();
+    let printed = in_namespaces(&["--mount"], &disk, script);
+    let disks = || printed.lines().skip(1).filter_map(|row| row.split_whitespace().nth(3));
+    let named = disks().filter(|name| *name == disk.name).count();
+    assert!(named > 10 && !disks().any(|name| name.contains(',')), "{printed}");
+}
+
+#[test]
 fn without_the_right_to_trace_counters_are_sampled_and_the_gap_is_named() {
     if !can_run(&[]) {
         return;

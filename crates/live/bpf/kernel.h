@@ -68,6 +68,7 @@ struct task_struct___sender {
 struct gendisk {
 	s32 major;
 	s32 first_minor;
+	char disk_name[32]; /* DISK_NAME_LEN */
 } KERNEL_FIELDS;
 
 struct request_queue {

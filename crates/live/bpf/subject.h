@@ -76,7 +76,15 @@ INLINE int request_wanted(struct request *rq, struct subject *is, enum side side
 	is->rq = rq;
 	is->bio = 0;
 	is->number = device_number(rq);
-	return wanted(is, rq->cmd_flags) && find_slot(is, rq, side);
+	if (!wanted(is, rq->cmd_flags))
+		return 0;
+	if (!is->device && side == SENDING) {
+		struct gendisk *disk = disk_of(rq);
+
+		if (disk)
+			note_name(disk, is->number);
+	}
+	return find_slot(is, rq, side);
 }
 
 /* The second argument of a probe. Left to itself the compiler makes one load at a computed place out

@@ -83,12 +83,37 @@ struct device {
 	u32 keeps_starts;     /* its requests were seen to have a start_time_ns (queue/iostats) */
 };
 
+struct disk_name {
+	u64 letters[4];
+};
+
 struct {
 	NUMBER(type, MAP_ARRAY);
 	NUMBER(max_entries, 64);
 	TYPE(key, u32);
 	TYPE(value, struct device);
 } devices SEC(".maps");
+
+/* Names of disks that are not in that table, by their numbers: paths of NVMe multipath are hidden, and /sys gives
+ * them no number. */
+struct {
+	NUMBER(type, MAP_LRU_HASH);
+	NUMBER(max_entries, 256);
+	TYPE(key, u32);
+	TYPE(value, struct disk_name);
+} names SEC(".maps");
+
+INLINE void note_name(struct gendisk *disk, u32 number)
+{
+	u64 *letters = (u64 *)&disk->disk_name;
+	struct disk_name name;
+
+	if (map_lookup(&names, &number))
+		return;
+	for (u32 word = 0; word < 4; word++)
+		name.letters[word] = letters[word];
+	map_update(&names, &number, &name, 0);
+}
 
 INLINE u32 number_of(struct gendisk *disk)
 {
@@ -97,11 +122,16 @@ INLINE u32 number_of(struct gendisk *disk)
 	return ((u32)disk->major << 20 | (u32)disk->first_minor) + 1;
 }
 
-INLINE u32 device_number(struct request *rq)
+INLINE struct gendisk *disk_of(struct request *rq)
 {
 	if (has_rq_disk)
-		return number_of(((struct request___with_disk *)rq)->rq_disk);
-	return number_of(rq->q->disk);
+		return ((struct request___with_disk *)rq)->rq_disk;
+	return rq->q->disk;
+}
+
+INLINE u32 device_number(struct request *rq)
+{
+	return number_of(disk_of(rq));
 }
 
 INLINE u32 device_of_bio(struct bio *bio)

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-use aya::maps::{Array, MapData, PerCpuArray, RingBuf, StackTraceMap};
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
@@ -106,6 +106,27 @@ pub struct Programs {
     slots: Array<MapData, [u64; SET_WORDS]>,
     records: RingBuf<MapData>,
     traces: StackTraceMap<MapData>,
+    names: Option<HashMap<MapData, u32, [u64; 4]>>,
+}
+
+/// Disks that no file of /sys gives a number, each number with the name that the kernel keeps.
+#[derive(Debug)]
+pub struct HiddenNames(HashMap<MapData, u32, [u64; 4]>);
+
+impl HiddenNames {
+    /// The name of one.
+    pub fn of(&self, number: u32) -> Option<String> {
+        let letters = self.0.get(&number, 0).ok()?;
+        let bytes: Vec<u8> = letters.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let name = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// The numbers of all that were met.
+    pub fn numbers(&self) -> Vec<u32> {
+        self.0.keys().flatten().collect()
+    }
 }
 
 impl std::fmt::Debug for Programs {
@@ -115,6 +136,11 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
+    /// The names of disks that were met and have no place in the table of devices; given once.
+    pub fn take_names(&mut self) -> Option<HiddenNames> {
+        self.names.take().map(HiddenNames)
+    }
+
     /// Loads the programs into the kernel; they do nothing before an epoch is set.
     ///
     /// # Errors
@@ -211,6 +237,7 @@ impl Programs {
             slots: Array::try_from(take("slots")?).map_err(refused)?,
             records: RingBuf::try_from(take("records")?).map_err(refused)?,
             traces: StackTraceMap::try_from(take("traces")?).map_err(refused)?,
+            names: Some(HashMap::try_from(take("names")?).map_err(refused)?),
             tracepoints,
             ebpf: Some(ebpf),
         })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::bpf::{Programs, STAGES, bytes_of_a_row};
+use crate::bpf::{HiddenNames, Programs, STAGES, bytes_of_a_row};
 use crate::foreign_files;
 
 /// Kernel memory that histograms of devices which appear while watching may take, and the number of their rows.
@@ -41,6 +41,8 @@ pub struct WatchList {
     root: PathBuf,
     /// What /proc/partitions said when devices were looked for.
     listed: Option<String>,
+    /// Names of disks that /sys gives no number: the paths of NVMe multipath are hidden.
+    hidden: Option<HiddenNames>,
 }
 
 /// A device's number as the programs write it: never 0.
@@ -82,6 +84,7 @@ impl WatchList {
             places: vec![false; 1 << place_bits],
             root: sys.to_path_buf(),
             listed: None,
+            hidden: None,
         })
     }
 
@@ -92,8 +95,8 @@ impl WatchList {
         let device = WatchedDevice { name: name.to_string(), number, without_requests: false };
         let root = PathBuf::new();
         let places = vec![false; 64];
-        let (devices, every, listed) = (vec![device], false, None);
-        WatchList { devices, rows: 1, place_bits: 6, every, places, root, listed }
+        let (devices, every, listed, hidden) = (vec![device], false, None, None);
+        WatchList { devices, rows: 1, place_bits: 6, every, places, root, listed, hidden }
     }
 
     /// Puts the devices that did most I/O since the machine started first.
@@ -115,6 +118,7 @@ impl WatchList {
     /// # Errors
     /// If the table cannot be written.
     pub fn enter(&mut self, programs: &mut Programs) -> Result<(), Error> {
+        self.hidden = programs.take_names();
         for row in 0..self.devices.len() {
             self.enter_one(programs, row)?;
         }
@@ -129,6 +133,12 @@ impl WatchList {
         if !self.every {
             return Ok(());
         }
+        let met = self.hidden.as_ref().map(HiddenNames::numbers).unwrap_or_default();
+        for number in met {
+            // Only disks that make requests are met without a place in the table.
+            let device = WatchedDevice { name: self.name(number), number, without_requests: false };
+            self.watch(programs, device)?;
+        }
         // It lists whatever has a capacity (show_partition of block/genhd.c); /sys has files for each device.
         let listed = std::fs::read_to_string(self.root.join("../proc/partitions")).ok();
         if listed.is_some() && listed == self.listed {
@@ -136,13 +146,19 @@ impl WatchList {
         }
         self.listed = listed;
         for device in present(&self.root)? {
-            let known = self.devices.iter().any(|known| known.number == device.number);
-            if !known && self.devices.len() < self.rows as usize {
-                self.devices.push(device);
-                self.enter_one(programs, self.devices.len() - 1)?;
-            }
+            self.watch(programs, device)?;
         }
         Ok(())
+    }
+
+    /// Watches a device too, unless it is watched or there is no row for it.
+    fn watch(&mut self, programs: &mut Programs, device: WatchedDevice) -> Result<(), Error> {
+        let known = self.devices.iter().any(|known| known.number == device.number);
+        if known || self.devices.len() >= self.rows as usize {
+            return Ok(());
+        }
+        self.devices.push(device);
+        self.enter_one(programs, self.devices.len() - 1)
     }
 
     /// The name of a device by its number, from the list or from /sys.
@@ -151,7 +167,10 @@ impl WatchList {
             Some(known) => known.name.clone(),
             None => {
                 let (major, minor) = major_minor(number);
-                name_of(&self.root, major, minor).unwrap_or_else(|| format!("{major},{minor}"))
+                let hidden = || self.hidden.as_ref()?.of(number);
+                name_of(&self.root, major, minor)
+                    .or_else(hidden)
+                    .unwrap_or_else(|| format!("{major},{minor}"))
             }
         }
     }
