@@ -184,18 +184,11 @@ enum Bus {
 impl Bus {
     /// By its name, or by who speaks of its commands.
     fn of(name: &str, lines: &[&LogLine]) -> Bus {
-        let ata = |text: &str| {
-            text.strip_prefix("ata")
-                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        };
         if disk_names::is_nvme(name) {
             Bus::Nvme
-        } else if name.starts_with("mmc") {
+        } else if disk_names::is_card(name) {
             Bus::Card
-        } else if ata(name)
-            || name.starts_with("ada")
-            || lines.iter().any(|line| ata(&line.message.text))
-        {
+        } else if disk_names::is_ata(name) || lines.iter().any(|line| line.message.is_of_ata()) {
             Bus::Ata
         } else {
             Bus::Other

@@ -116,7 +116,7 @@ fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a
     });
     remote.find_map(|fact| {
         let point = fact.value.text()?;
-        file.strip_prefix(point).is_some_and(|rest| rest.starts_with('/')).then_some(point)
+        mount_options::is_below(file, point).then_some(point)
     })
 }
 

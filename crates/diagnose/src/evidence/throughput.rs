@@ -29,8 +29,7 @@ const SLOW: f64 = 0.75;
 fn streams(analysis: &Analysis) -> Vec<Run> {
     let mut all = runs::runs(analysis);
     all.retain(|run| {
-        let name = run.name();
-        let is_disk = !name.contains('/') && disk_names::is_of_a_disk(name);
+        let is_disk = disk_names::is_of_a_disk(run.name());
         let one = run.in_flight().is_none_or(|n| n <= 1.5);
         run.throughput() > 0.0 && run.bytes() >= LARGE && is_disk && one
     });

@@ -46,12 +46,22 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
 /// Whether a name is that of a disk, by its first letters.
 pub fn is_of_a_disk(name: &str) -> bool {
     let known = ["nvme", "xvd", "sd", "hd", "vd", "da", "ada", "mmcblk", "disk"];
-    known.contains(&kind(name)) && name.len() > kind(name).len()
+    known.contains(&kind(name)) && name.len() > kind(name).len() && !name.contains('/')
 }
 
 /// Whether a name says nothing of the bus: `sdb` or `da1`, or a SCSI address.
 pub fn is_of_any_bus(disk: &str) -> bool {
     matches!(kind(disk), "sd" | "da") || disk.matches(':').count() == 3
+}
+
+/// Whether it is a memory card or its host controller: `mmcblk1`, `mmc0`.
+pub fn is_card(disk: &str) -> bool {
+    disk.starts_with("mmc")
+}
+
+/// Whether it is a port or a drive of ATA by its name: `ata3`, `ada0`.
+pub fn is_ata(disk: &str) -> bool {
+    matches!(kind(disk), "ata" | "ada")
 }
 
 /// Whether it is an NVMe drive or controller: it sits in a slot, and no cable leads to it.

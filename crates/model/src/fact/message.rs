@@ -152,6 +152,12 @@ impl Message {
         is_result && said.contains("Emask ")
     }
 
+    /// Whether a port of ATA says it: `ata3.00: `.
+    pub fn is_of_ata(&self) -> bool {
+        let port = self.text.strip_prefix("ata");
+        port.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
     /// Whether it is of a connection or session of iSCSI (drivers/scsi/libiscsi.c).
     pub fn is_of_iscsi(&self) -> bool {
         self.text.starts_with("connection") || self.text.starts_with("session")
