@@ -308,9 +308,6 @@ const DIFFER: &[(&str, &str)] = &[
     // The lines that are cut are no heading: they name the bus of the network volume.
     ("published/P2-23-medium-error-of-replica-a", "heading-cut"),
     ("published/P2-23-medium-error-of-replica-a", "heading-halved"),
-    // The line that is cut says that the session was lost before the disks behind it went offline.
-    ("published/P15-27-nothing-for-two-minutes-then-errors", "heading-cut"),
-    ("published/P15-27-nothing-for-two-minutes-then-errors", "heading-halved"),
     ("cases/log-with-two-times", "split"),
     // The lines that are cut name the hypervisor.
     ("cases/nvme-of-a-guest", "heading-cut"),
