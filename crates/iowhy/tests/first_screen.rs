@@ -155,3 +155,30 @@ fn io_is_counted_once_in_whatever_lines_fio_tells_it() {
         assert!(screen.contains(&format!("the {n} I/Os of job")), "{n} {lines:?}\n{screen}");
     }
 }
+
+#[test]
+fn what_was_seen_is_on_the_long_page_too() {
+    let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut told = 0;
+    for entry in std::fs::read_dir(cases).unwrap().flatten() {
+        let Ok(capture) = std::fs::read_to_string(entry.path().join("capture.txt")) else {
+            continue;
+        };
+        let report: Value = serde_json::from_str(&why(&capture, &["--json"])).unwrap();
+        let findings = report["findings"].as_array().unwrap().iter();
+        let seen: Vec<&Value> =
+            findings.filter_map(|finding| finding["seen"].as_array()).flatten().collect();
+        if seen.is_empty() {
+            continue;
+        }
+        told += 1;
+        let page = screen(&capture, &["-v"]);
+        for one in seen {
+            let what = one["evidence"]["quantity"].as_str().unwrap();
+            let means = one["would_mean"].as_str().unwrap();
+            let both = page.contains(what) && page.contains(means);
+            assert!(both, "{}: {what}: {means}\n{page}", entry.path().display());
+        }
+    }
+    assert!(told > 10, "{told} cases with something seen");
+}
