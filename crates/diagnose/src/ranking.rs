@@ -19,6 +19,7 @@ use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
+use crate::facts::disk_names;
 use crate::options::Calibration;
 
 /// Clean verdicts that are right less often than this are withdrawn, and those that lead less often than any
@@ -178,8 +179,15 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
     };
     findings.sort_by_cached_key(|finding| {
         let weight = Reverse(weight(finding).max(0.0).to_bits());
-        (rank(finding), weight, finding.verdict, finding.subject.device)
+        let own = !is_of_what_is_shared(analysis, finding);
+        (rank(finding), weight, finding.verdict, own, finding.subject.device)
     });
+}
+
+/// Whether a finding is about what several disks hang on: of an adapter and its disks that are as sure, the adapter leads.
+fn is_of_what_is_shared(analysis: &Analysis, finding: &Finding) -> bool {
+    let named = |device| disk_names::is_adapter(&analysis.disk(device));
+    finding.subject.devices.len() > 1 || finding.subject.device.is_some_and(named)
 }
 
 /// Whether a clean bill leaves out a disk of its input that waits or is full: it then answers nobody, and leads no

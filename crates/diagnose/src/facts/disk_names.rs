@@ -64,6 +64,15 @@ pub fn is_ata(disk: &str) -> bool {
     matches!(kind(disk), "ata" | "ada")
 }
 
+/// Host adapters that serve several disks, as their drivers name themselves.
+const ADAPTERS: [&str; 7] =
+    ["mpt2sas", "mpt3sas", "mptsas", "megaraid", "mr_sas", "aacraid", "3w-"];
+
+/// Whether it is a host adapter that several disks hang on, or the PCI function of one.
+pub fn is_adapter(name: &str) -> bool {
+    is_pci_function(name) || ADAPTERS.iter().any(|driver| name.starts_with(driver))
+}
+
 /// Whether it is an NVMe drive or controller: it sits in a slot, and no cable leads to it.
 pub fn is_nvme(disk: &str) -> bool {
     disk.starts_with("nvme")
@@ -152,6 +161,11 @@ mod tests {
             assert!(is_memory(memory), "{memory}");
         }
         assert!(!is_memory("nvme0n1") && !is_memory("sda") && !is_memory("nbd0"));
+        assert!(is_adapter("aacraid") && is_adapter("mpt3sas_cm0") && is_adapter("0000:41:00.0"));
+        assert!(!is_adapter("ata5") && !is_adapter("sda") && !is_adapter("nvme0"));
+        assert!(is_of_a_disk("sda") && is_of_a_disk("nvme0n1") && is_of_a_disk("mmcblk0"));
+        assert!(!is_of_a_disk("sd") && !is_of_a_disk("dd") && !is_of_a_disk("sda/file"));
+        assert!(is_of_any_bus("sdk") && is_of_any_bus("2:0:4:0") && !is_of_any_bus("ata5"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();
