@@ -259,6 +259,17 @@ impl<'s, 'a> About<'s, 'a> {
         Some((percent / 100.0, who, reading))
     }
 
+    /// The process that read or wrote most, and how many bytes a second: `17920.0 KiB/s mysqld (500)`.
+    pub fn busiest_process(self, key: FactKey) -> Option<(f64, &'a str, FactReading<'a>)> {
+        let all = self.facts.machine.get(&key)?.iter();
+        let rates =
+            all.filter(|reading| self.facts.reaches(reading, self.input)).filter_map(|reading| {
+                let (kib, who) = reading.text().split_once(" KiB/s ")?;
+                Some((kib.parse::<f64>().ok()? * 1024.0, who, *reading))
+            });
+        rates.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
     /// A fact about the machine as a number.
     pub fn machine_number(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
         let reading = self.machine(key)?;

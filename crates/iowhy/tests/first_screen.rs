@@ -182,3 +182,18 @@ fn what_was_seen_is_on_the_long_page_too() {
     }
     assert!(told > 10, "{told} cases with something seen");
 }
+
+#[test]
+fn what_was_read_and_judges_nothing_is_seen() {
+    let cases = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    for (case, seen) in [
+        ("pidstat-with-units", "read by mysqld (500), per second: 17.5 MiB/s"),
+        ("one-record-two-phys", "losses of synchronisation of the SAS phys: 3"),
+        ("slow-stream-and-no-control", "one stream of reads of 2 MiB (sdc): 464 KiB/s"),
+        ("fast-streams", "one stream of reads of 2 MiB (sdd): 180 MiB/s"),
+    ] {
+        let capture = std::fs::read_to_string(cases.join(case).join("capture.txt")).unwrap();
+        let page = screen(&capture, &[]);
+        assert!(page.contains(seen), "{case}: {page}");
+    }
+}

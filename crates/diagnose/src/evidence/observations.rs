@@ -275,6 +275,20 @@ fn of_drive() -> Vec<NotableNumber> {
             Some(Verdict::DeviceSlow),
         ),
         known(
+            key::PHY.of("loss_of_dword_sync_count"),
+            "losses of synchronisation of the SAS phys",
+            0.0,
+            "each plug and each power cycle is one; only growth tells that the link fails",
+            path,
+        ),
+        known(
+            key::PHY.of("invalid_dword_count"),
+            "invalid dwords of the SAS phys",
+            0.0,
+            "each plug makes some; only growth tells that the link fails",
+            path,
+        ),
+        known(
             key::SMART_ERRORS,
             "errors in the drive's log",
             0.0,
@@ -394,6 +408,7 @@ pub fn of(
         }
     }
     seen.extend(waiting_task(analysis, input, any));
+    seen.extend(busiest_processes(analysis, input, any));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
     seen.extend(held_by_few(analysis, input, disks));
@@ -685,6 +700,22 @@ fn of_drives(
         Observation { evidence, would_mean: one.would_mean.to_string(), verdict: one.verdict }
     });
     observed.collect()
+}
+
+/// The processes that read and wrote most, where that is much.
+fn busiest_processes(analysis: &Analysis, input: &str, disk: &str) -> Vec<Observation> {
+    let about = analysis.facts.about(Some(input), disk);
+    let both = [(key::PROCESS_READS, "read by"), (key::PROCESS_WRITES, "written by")];
+    let found = both.into_iter().filter_map(|(known, what)| {
+        let (per_s, who, reading) = about.busiest_process(known)?;
+        let what = format!("{what} {who}, per second");
+        let evidence = cited(analysis.recording, &reading, &what, per_s, Unit::BytesPerSecond);
+        let would_mean = "which disk that was, how many requests, and how long each took is not in this output \
+                          (`iostat -x 1`)";
+        let would_mean = would_mean.to_string();
+        (per_s > NOTABLE_PER_S).then_some(Observation { evidence, would_mean, verdict: None })
+    });
+    found.collect()
 }
 
 /// From this share of its time on a task is said to wait.
