@@ -107,8 +107,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     }
     let wait = counted.mean_ms;
     // Of a device that rests the pace is that of its load.
-    let served_well =
-        |s0: f64| known.is_none_or(|(_, pace)| !queued || pace <= SERVED_WELL * s0);
+    let served_well = |s0: f64| known.is_none_or(|(_, pace)| !queued || pace <= SERVED_WELL * s0);
     let (votes, believed) = s0.votes(|s0| wait > WAITS * s0 && served_well(s0));
     if votes == 0 {
         return None;

@@ -87,7 +87,8 @@ pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
     let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
     let counts = coarse.counts();
     let peak = (0..counts.len()).max_by_key(|place| (counts[*place], counts.len() - place))?;
-    let gap = (0..peak).rev().find(|place| (counts[*place] as f64) < NOTHING * counts[peak] as f64)?;
+    let gap =
+        (0..peak).rev().find(|place| (counts[*place] as f64) < NOTHING * counts[peak] as f64)?;
     let above: u64 = counts[gap + 1..].iter().sum();
     (peak - gap <= STEEP).then(|| -ln_as_few(counts[gap], above as f64 * SMEARED))
 }

@@ -7,7 +7,7 @@ use iowhy_model::{Finding, Forecast, Observation, Report};
 use super::{evidence, ledger};
 use crate::paint::{Canvas, Line, TextStyle, Tone, gauge};
 use crate::words::{
-    blame_headline, count, duration, explains, impact, quantity, share, sureness, tone,
+    blame_headline, bound, count, duration, explains, impact, quantity, share, sureness, tone,
 };
 
 /// How much room a finding gets.
@@ -73,7 +73,10 @@ pub fn write(
 fn seen(canvas: &mut Canvas, finding: &Finding, full: bool) -> io::Result<()> {
     let line = |one: &Observation| {
         let known = &one.evidence;
-        let amount = quantity(known.amount.value, known.amount.unit);
+        let mut amount = quantity(known.amount.value, known.amount.unit);
+        if known.bound.is_some() {
+            amount += &format!(" (threshold {})", bound(known.bound, known.amount.unit));
+        }
         let (n, origin) = (count(known.n), known.origin.to_string());
         format!(
             "{}: {amount}, n {n}, {}, from {origin}: {}",
