@@ -137,7 +137,8 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
             let what = "requests in flight, mean (rate times latency)";
             let queue = estimated(what, queue, Unit::Requests, n, source);
-            finding.evidence.insert(1, held(queue, Bound::Above(QUEUE)));
+            let queue = if queued { held(queue, Bound::Above(QUEUE)) } else { queue };
+            finding.evidence.insert(1, queue);
             let few = "few are in flight on average: only batches would make all of them wait";
             finding.doubt_if(!queued, few, IN_BATCHES);
             let less = "it completes less than a healthy one would: it may be slow as well";
