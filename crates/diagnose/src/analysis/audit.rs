@@ -21,6 +21,9 @@ const LITTLE_FROM: f64 = 0.5;
 const FAINT_FROM: f64 = 0.1;
 const FAINT_TOLERANCE: f64 = 0.5;
 const FAINT_REQUESTS: f64 = 30.0;
+/// What a request may be short of in the queue, s: Linux 5.0 to 5.6 adds the whole jiffies of each request and drops the
+/// rest (time_in_queue in blk_account_io_done, block/blk-core.c), a jiffy being 4 ms where CONFIG_HZ is 250.
+const JIFFY_S: f64 = 0.004;
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
 /// A run in which the sum of all waits exceeds the time it took, times what it had in flight at most, by
@@ -400,6 +403,10 @@ fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
     let writes = interval.of(Op::Write).is_none_or(|known| known.ios_per_s > 0.0);
     let surplus = queue_len - per_s * await_ns / 1e9;
     if unseen && writes && (0.0..=FLUSHES).contains(&surplus) {
+        return None;
+    }
+    // Each request may have been counted into the queue for whole jiffies only.
+    if (0.0..=JIFFY_S * per_s).contains(&-surplus) {
         return None;
     }
     (told && deviation.abs() > tolerance + rounding).then_some(Contradiction::Little {
