@@ -188,7 +188,9 @@ impl<'a> Samples<'a> {
             }
             let present = listing.intervals.iter();
             let present = present.filter(|row| row.layer == Layer::Block && !row.since_boot);
-            intervals.extend(present.map(|row| IntervalSample::of(&mut times, place, row)));
+            intervals.extend(
+                present.map(|row| IntervalSample::of(&mut times, (place, &listing.source), row)),
+            );
             // What was folded beside a stretch of events is of the same disks in better times.
             let counted: Vec<Cow<Distribution>> = match listing.stretch {
                 _ if listing.is_thinned() => {

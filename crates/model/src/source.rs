@@ -163,6 +163,14 @@ pub struct Source {
 }
 
 impl Source {
+    /// The release of the kernel that its host tells, as far as the minor number: `Linux 5.4.0-91-generic` is 5 and 4.
+    pub fn kernel(&self) -> Option<(u32, u32)> {
+        let release = self.host.as_ref()?.split("Linux ").nth(1)?;
+        let mut numbers = release.split(['.', '-', ' ', ',']);
+        let mut number = || numbers.next()?.parse().ok();
+        Some((number()?, number()?))
+    }
+
     /// A source that has said nothing yet.
     pub fn new(format: &str, input: &str, level: Level) -> Self {
         Source {
@@ -209,5 +217,23 @@ impl Source {
             Some((first, last)) => format!("{}:{first}-{last}", self.input),
             None => self.input.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_tells_its_kernel_if_it_is_linux() {
+        let of = |host: &str| {
+            let mut source = Source::new("iostat", "a.txt", Level::A);
+            source.host = Some(host.to_string());
+            source.kernel()
+        };
+        assert_eq!(of("db1, Linux 5.4.0-91-generic _x86_64_, 8 CPU"), Some((5, 4)));
+        assert_eq!(of("db1, Linux 6.12"), Some((6, 12)));
+        assert_eq!(of("db1, FreeBSD 13.2"), None);
+        assert_eq!(of("db1, Linux of its own"), None);
     }
 }

@@ -4,8 +4,9 @@
 //! device. `report.inconsistent` states what was found.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
-use iowhy_model::{DeviceId, Interval, Layer, Listing, Op, Rates, Recording, key};
+use iowhy_model::{DeviceId, Interval, Layer, Listing, Op, Rates, Recording, Source, key};
 
 use crate::measures::elasticity;
 
@@ -24,6 +25,7 @@ const FAINT_REQUESTS: f64 = 30.0;
 /// What a request may be short of in the queue, s: Linux 5.0 to 5.6 adds the whole jiffies of each request and drops the
 /// rest (time_in_queue in blk_account_io_done, block/blk-core.c), a jiffy being 4 ms where CONFIG_HZ is 250.
 const JIFFY_S: f64 = 0.004;
+const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
 /// A run in which the sum of all waits exceeds the time it took, times what it had in flight at most, by
@@ -134,14 +136,15 @@ const WHOLE_S: f64 = 0.9;
 pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
+        let jiffies = may_count_jiffies(&known.source);
         let mut persistent: HashMap<DeviceId, bool> = HashMap::new();
         let mut busiest: HashMap<DeviceId, bool> = HashMap::new();
         for (place, interval) in known.intervals.iter().enumerate() {
             let mut persists = || {
-                let known = || is_persistent(&known.intervals, interval);
+                let known = || is_persistent(&known.intervals, interval, jiffies);
                 *persistent.entry(interval.device).or_insert_with(known)
             };
-            let little = || little(place, interval).filter(|_| persists());
+            let little = || little(place, interval, jiffies).filter(|_| persists());
             let absurd = wrapped(place, interval);
             let busy = || {
                 let busy = interval.busy.filter(|busy| *busy > MOST_BUSY)?;
@@ -271,7 +274,7 @@ impl AtOnce {
 /// whose edge cuts a freeze or a batch breaks it alone: before Linux 5.0 the queue is integrated as
 /// time passes and a wait is counted when it ends, so that what one row lacks another has. Over all
 /// rows only the requests at both ends of the listing are left to differ.
-fn is_persistent(intervals: &[Interval], of: &Interval) -> bool {
+fn is_persistent(intervals: &[Interval], of: &Interval, jiffies: bool) -> bool {
     let told = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
     // Two hundred rows tell as much as a day of them.
     let rows: Vec<&Interval> = intervals.iter().filter(told).take(200).collect();
@@ -279,7 +282,7 @@ fn is_persistent(intervals: &[Interval], of: &Interval) -> bool {
         row.mean_await_ns().is_some() && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
     });
     let (broken, all) = heard.fold((0, 0), |(broken, all), row| {
-        (broken + usize::from(little(0, row).is_some()), all + 1)
+        (broken + usize::from(little(0, row, jiffies).is_some()), all + 1)
     });
     2 * broken >= all && differs(&rows)
 }
@@ -317,9 +320,16 @@ fn differs(rows: &[&Interval]) -> bool {
     (queued - waited).abs() > LITTLE_TOLERANCE * queued + edges
 }
 
+/// Whether the kernel that counted may have counted the queue in whole jiffies.
+fn may_count_jiffies(source: &Source) -> bool {
+    source.kernel().is_none_or(|release| IN_JIFFIES.contains(&release))
+}
+
 /// Whether a row's queue length may be used with its rate and latency.
-pub fn agrees(interval: &Interval) -> bool {
-    little(0, interval).is_none() && too_fast(0, interval).is_none() && !is_wrapped(interval)
+pub fn agrees(interval: &Interval, source: &Source) -> bool {
+    little(0, interval, may_count_jiffies(source)).is_none()
+        && too_fast(0, interval).is_none()
+        && !is_wrapped(interval)
 }
 
 /// Whether a row holds a figure that no device can reach.
@@ -374,7 +384,7 @@ fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
     })
 }
 
-fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
+fn little(place: usize, interval: &Interval, jiffies: bool) -> Option<Contradiction> {
     let queue_len = interval.queue_len.filter(|n| *n >= FAINT_FROM)?;
     let await_ns = interval.mean_await_ns()?;
     let per_s = interval.ios_per_s();
@@ -406,7 +416,7 @@ fn little(place: usize, interval: &Interval) -> Option<Contradiction> {
         return None;
     }
     // Each request may have been counted into the queue for whole jiffies only.
-    if (0.0..=JIFFY_S * per_s).contains(&-surplus) {
+    if jiffies && (0.0..=JIFFY_S * per_s).contains(&-surplus) {
         return None;
     }
     (told && deviation.abs() > tolerance + rounding).then_some(Contradiction::Little {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Medium, Op};
+use iowhy_model::{DeviceId, Distribution, Histogram, Interval, Medium, Op, Source};
 
 use crate::analysis::audit;
 use crate::analysis::healthy_times::HealthyTimes;
@@ -41,14 +41,18 @@ pub struct HistogramSample<'a> {
 
 impl<'a> IntervalSample<'a> {
     /// The sample of a row.
-    pub fn of(times: &mut HealthyTimes, listing: usize, interval: &'a Interval) -> Self {
+    pub fn of(
+        times: &mut HealthyTimes,
+        (listing, source): (usize, &Source),
+        interval: &'a Interval,
+    ) -> Self {
         IntervalSample {
             listing,
             device: interval.device,
             disk: times.devices.disk(interval.device),
             interval,
             s0: of_mix(times, interval),
-            agrees: audit::agrees(interval),
+            agrees: audit::agrees(interval, source),
         }
     }
 }
