@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 22] = [
+const COLLECTIONS: [(&str, &str); 23] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -37,6 +37,7 @@ const COLLECTIONS: [(&str, &str); 22] = [
     ("P19", "Nineteenth collection, in the layout of the tools"),
     ("P20", "Twentieth collection, in the layout of the tools"),
     ("P21", "Twenty-first collection, in the layout of the tools"),
+    ("P22", "Twenty-second collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
