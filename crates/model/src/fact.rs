@@ -5,6 +5,7 @@
 //! key's [`Kind`]; text that does not fit stays [`FactValue::Text`], so nothing is lost and nobody
 //! takes a word for a number.
 
+mod command;
 mod keys;
 mod message;
 
@@ -13,6 +14,7 @@ use std::fmt;
 
 use crate::{DeviceId, Nanos, Time};
 
+pub use command::CommandKind;
 pub use keys::key;
 pub use message::{Message, MessageKind, PathComplaint};
 

@@ -60,7 +60,8 @@ pub use device_totals::DeviceTotals;
 pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{
-    Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathComplaint, key,
+    CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathComplaint,
+    key,
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{

@@ -646,6 +646,10 @@ fn meaning(kind: MessageKind) -> &'static str {
             "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or its namespace \
              is protected"
         }
+        MessageKind::Hardware => "the drive reports that something inside it failed",
+        MessageKind::Path => {
+            "a volume lost one of its paths: the adapter, the network of storage or the array"
+        }
         MessageKind::IoError => "a request failed, and not why: the lines before it say more",
         MessageKind::Timeout | MessageKind::Command => {
             "the drive did not answer, or refused: its firmware, its power, or the way to it"

@@ -1,5 +1,7 @@
 //! A message of a log: when it was printed, what it says, and the sector it names.
 
+use super::command::{CommandKind, command};
+
 /// A message of a log.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Message {
@@ -19,6 +21,8 @@ pub struct Message {
     pub unit: Option<u32>,
     /// What it says of the way to a disk.
     pub complaint: Option<PathComplaint>,
+    /// What the command that it names was to do.
+    pub command: Option<CommandKind>,
 }
 
 /// What a message of the kernel is about.
@@ -33,6 +37,8 @@ pub enum MessageKind {
     Denied,
     /// The drive's firmware changed.
     Firmware,
+    /// The drive reports that something inside it failed (sense key Hardware Error).
+    Hardware,
     /// A task waited too long.
     HungTask,
     /// A request failed; what of it is not told.
@@ -45,6 +51,8 @@ pub enum MessageKind {
     NoSpace,
     /// The device is gone.
     Offline,
+    /// A volume lost one of its paths.
+    Path,
     /// The link went down or woke up, nothing else.
     Phy,
     /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
@@ -59,17 +67,19 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 15] = [
+    pub const ALL: [MessageKind; 17] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
         MessageKind::Firmware,
+        MessageKind::Hardware,
         MessageKind::HungTask,
         MessageKind::IoError,
         MessageKind::Link,
         MessageKind::Medium,
         MessageKind::NoSpace,
         MessageKind::Offline,
+        MessageKind::Path,
         MessageKind::Phy,
         MessageKind::Query,
         MessageKind::Remote,
@@ -84,12 +94,14 @@ impl MessageKind {
             MessageKind::Controller => "controller",
             MessageKind::Denied => "denied",
             MessageKind::Firmware => "firmware",
+            MessageKind::Hardware => "hardware",
             MessageKind::HungTask => "hung-task",
             MessageKind::IoError => "io-error",
             MessageKind::Link => "link",
             MessageKind::Medium => "medium",
             MessageKind::NoSpace => "no-space",
             MessageKind::Offline => "offline",
+            MessageKind::Path => "path",
             MessageKind::Phy => "phy",
             MessageKind::Query => "query",
             MessageKind::Remote => "remote",
@@ -139,6 +151,7 @@ impl Message {
             adapter: address(text).map(|[adapter, ..]| adapter).or_else(|| of_qla(text)),
             unit: address(text).map(|[.., unit]| unit),
             complaint: complaint(text),
+            command: command(text),
         }
     }
 
@@ -158,9 +171,29 @@ impl Message {
         port.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// Whether it is of a connection or session of iSCSI (drivers/scsi/libiscsi.c).
+    /// Whether it is of a connection or session of iSCSI (drivers/scsi/libiscsi.c, and what
+    /// open-iscsi's daemon repeats of it).
     pub fn is_of_iscsi(&self) -> bool {
-        self.text.starts_with("connection") || self.text.starts_with("session")
+        const BEGIN: [&str; 4] = ["connection", "session", "Kernel reported iSCSI ", "iscsid"];
+        let text = self.text.trim_start();
+        BEGIN.iter().any(|words| text.starts_with(words)) || text.contains("iSCSI connection is ")
+    }
+
+    /// Whether an array of md reports it of a member: it rewrote what could not be read, whatever
+    /// the reason was (drivers/md/raid1.c, raid10.c, raid5.c).
+    pub fn is_of_an_array(&self) -> bool {
+        self.text.trim_start().starts_with("md/raid")
+    }
+
+    /// Whether a device on USB left the bus (drivers/usb/core/hub.c).
+    pub fn is_usb_disconnect(&self) -> bool {
+        self.text.starts_with("usb ") && self.text.contains(": USB disconnect")
+    }
+
+    /// Whether a link answers late, which it does after each reset of a drive that hangs or starts
+    /// (drivers/ata/libata-core.c, ata_wait_ready).
+    pub fn is_slow_link(&self) -> bool {
+        self.text.contains("link is slow to respond")
     }
 
     /// Seconds of a time as logs print it, on the log's own clock.
@@ -311,9 +344,10 @@ fn month(word: &str) -> Option<f64> {
     names.iter().position(|name| word == *name).map(|place| place as f64 + 1.0)
 }
 
-/// `..., sector 8654860 op 0x0:(READ)`.
+/// `..., sector 8654860 op 0x0:(READ)`, `(8 sectors at 3999170856 on sda1)`.
 fn sector(message: &str) -> Option<u64> {
-    let (_, rest) = message.split_once("sector ")?;
+    let corrected = || message.split_once(" sectors at ");
+    let (_, rest) = message.split_once("sector ").or_else(corrected)?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest.get(..end)?.parse().ok()
 }

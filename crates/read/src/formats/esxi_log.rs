@@ -56,6 +56,9 @@ const KINDS: &Kinds = &[
     (MessageKind::Link, &["ath vmhba", " is down"]),
     (MessageKind::Link, &["I/O could not be issued to device"]),
     (MessageKind::Remote, &["dev \"naa.", " D:0x8 "]),
+    (MessageKind::Remote, &["iscsid", "Kernel reported iSCSI connection ", " error "]),
+    (MessageKind::Remote, &["iscsid", "connection ", "Nop-out timeout"]),
+    (MessageKind::Remote, &["iSCSI connection is being marked "]),
     (MessageKind::Timeout, &["H:0x3 "]),
     (MessageKind::Timeout, &["H:0x5 "]),
     (MessageKind::Timeout, &["Reservation error: Timeout"]),
@@ -194,6 +197,20 @@ fn split(line: &str) -> Option<(&str, &str)> {
     message.contains("us: ").then_some((stamp(head)?, message))
 }
 
+/// What the daemon of the initiator says beside the kernel: `2015-01-20T10:35:03Z iscsid: Kernel reported iSCSI connection 6:0
+/// error (1011) state (3)`, in `syslog.log` (`vmkiscsid` before ESXi 5).
+fn of_iscsid(line: &str) -> Option<(&str, &str)> {
+    let at = line.find(" iscsid").or_else(|| line.find(" vmkiscsid"))?;
+    let (head, rest) = line.split_at_checked(at + 1)?;
+    let message = rest.strip_prefix("vmk").unwrap_or(rest);
+    let (name, _) = message.split_once(": ")?;
+    let number = name.strip_prefix("iscsid")?.trim_matches(['[', ']']);
+    let stamp = stamp(head).filter(|_| number.is_empty() || integer(number).is_some())?;
+    // A host may stand between.
+    let between = head.get(stamp.len()..)?.split_whitespace().count();
+    (between < 2).then_some((stamp, message))
+}
+
 /// The time that a line begins with: `2017-02-25T17:34:15.505Z`, `Apr 27 10:14:42`.
 fn stamp(head: &str) -> Option<&str> {
     let blanks: Vec<usize> = head.match_indices(' ').map(|(at, _)| at).collect();
@@ -236,6 +253,12 @@ fn device(message: &str) -> &str {
         let digits = rest.bytes().skip("vmhba".len()).take_while(u8::is_ascii_digit).count();
         return rest.get(.."vmhba".len() + digits).unwrap_or_default();
     }
+    if let Some((_, said)) = message.split_once(": ").filter(|(by, _)| by.starts_with("iscsid")) {
+        let at = said.find("connection ").unwrap_or(said.len());
+        let named = said.get(at..).unwrap_or_default();
+        let numbered = named.get("connection ".len()..).unwrap_or_default();
+        return named.get(.."connection ".len() + end(numbered)).unwrap_or_default();
+    }
     let driver = message.split([':', '[']).next().unwrap_or_default();
     let named = driver.ends_with(|c: char| c.is_ascii_digit()) || driver.starts_with("vmw_");
     if named && !driver.contains(' ') { driver } else { "" }
@@ -263,7 +286,7 @@ struct EsxiLog {
 impl Reader for EsxiLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
-        let Some((stamp, message)) = split(line) else {
+        let Some((stamp, message)) = split(line).or_else(|| of_iscsid(line)) else {
             // A message goes on in the next line of syslog, which bears its time and no processor.
             let more = line.trim().is_empty() || line.contains(" vmkernel: ");
             return if more { Step::Took } else { Step::Passed };
@@ -336,6 +359,26 @@ mod tests {
         {
             assert_eq!(split(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_daemon_of_the_initiator_speaks_beside_the_kernel() {
+        let error = "Kernel reported iSCSI connection 6:0 error (1011) state (3)";
+        let nop = "connection 8:0 (iqn.2001-05.com.example:vol2 if=iscsi_vmk@vmk2 addr=192.168.1.100:3260 (TPGT:1 \
+                   ISID:0x2)  (T3 C1)) Nop-out timeout after 10 sec in state (3).";
+        for by in ["iscsid", "vmkiscsid", "iscsid[2098291]"] {
+            for (said, name) in [(error, "connection 6:0"), (nop, "connection 8:0")] {
+                let line = format!("2015-01-20T10:35:03Z {by}: {said}");
+                let (stamp, message) = of_iscsid(&line).unwrap_or_else(|| panic!("{line}"));
+                assert_eq!(stamp, "2015-01-20T10:35:03Z");
+                let found = (kind(message), device(message));
+                assert_eq!(found, (Some(MessageKind::Remote), name), "{line}");
+            }
+        }
+        let marked = "iscsi_vmk: iscsivmk_StopConnection:741: vmhba64:CH:0 T:0 CN:0: iSCSI connection is being marked \
+                      \"OFFLINE\" (Event:6)";
+        assert_eq!((kind(marked), device(marked)), (Some(MessageKind::Remote), "vmhba64"));
+        assert_eq!(of_iscsid("2015-01-20T10:35:03Z sshd: more about iscsid: no"), None);
     }
 
     #[test]

@@ -4,14 +4,17 @@
 //! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
 //! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
 //! `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424, of /dev/kmsg, of `talosctl dmesg`
-//! and of illumos' `/var/adm/messages`. Messages copied without any time are read too. A
+//! and of illumos' `/var/adm/messages`. Messages copied without any time are read too, and those of arrays of md about
+//! their members. The bus of a disk that stopped answering, as far as the log tells it, is `device.transport`. A
 //! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
 //! brackets, and the message. Several messages that were run together on one line are told apart by
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
+//! `hardware` (the drive reports a failure inside it), `path` (a volume lost one of its paths),
 //! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
-//! `query` (a program asked the drive about itself and got no answer: no I/O failed), `remote` (a
+//! `query` (a command by which a program asked the drive about itself got no answer, and what was done about that: no I/O
+//! failed), `remote` (a
 //! server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and
 //! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
@@ -40,6 +43,7 @@
 //! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
 //! repaired silently. Whether whole lines are missing: they bear no numbers.
 
+mod buses;
 mod commands;
 mod forms;
 mod journal;
@@ -51,8 +55,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iowhy_model::{FactValue, Level, Message, MessageKind, Note, Sink, key};
+use iowhy_model::{CommandKind, FactValue, Level, Message, MessageKind, Note, Sink, key};
 
+use self::buses::Buses;
 use self::commands::{Commands, Complaint};
 use self::forms::{Dictionary, kind};
 use self::journal::Journal;
@@ -80,8 +85,14 @@ pub const FORMAT: Format = Format {
 
 /// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels that end that line
 /// behind the name, as one of a published capture did (drivers/scsi/constants.c, scsi_print_sense).
-const GO_ON: [&str; 5] =
-    ["Result: hostbyte=", "Sense Key :", "Add. Sense:", "Descriptor sense data", "CDB: "];
+const GO_ON: [&str; 6] = [
+    "Result: hostbyte=",
+    "Sense Key :",
+    "Add. Sense:",
+    "Descriptor sense data",
+    "CDB: ",
+    "cdb[0]=",
+];
 /// How the SCSI layer begins to tell of a command that failed, since 2.6.25 (drivers/scsi/scsi_lib.c, scsi_io_completion).
 const FAILED: [&str; 3] = ["Unhandled sense code", "Unhandled error code", "Result: hostbyte="];
 /// Arrays, ports and complaints remembered.
@@ -146,6 +157,9 @@ fn device(message: &str) -> Option<&str> {
     if let Some(named) = forms::scsi_disk(message).filter(|name| is_disk(name)) {
         return Some(named);
     }
+    if let Some(said) = forms::of_md(message) {
+        return member(said);
+    }
     if names::address(message).is_some() {
         return None;
     }
@@ -180,6 +194,34 @@ fn device(message: &str) -> Option<&str> {
         .or_else(|| host_of_usb(message))
 }
 
+/// The disk of which an array of md speaks: `sda1: rescheduling sector 3998908672`, `read error corrected (8 sectors at
+/// 3999170856 on sda1)`, `Disk failure on sda1, disabling device.`, without its partition.
+fn member(said: &str) -> Option<&str> {
+    let after = |mark: &str| said.split_once(mark).map(|(_, rest)| rest);
+    let name = after(" on ").or_else(|| after("failing device ")).unwrap_or(said);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let name = name.get(..end.unwrap_or(name.len())).filter(|name| is_disk(name))?;
+    let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let numbered =
+        ["nvme", "mmcblk", "md", "dm-", "loop", "nbd"].iter().any(|k| name.starts_with(k));
+    let whole =
+        digits.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    let partition = name.len() - digits.len() > 0;
+    match whole {
+        Some(disk) if partition => Some(disk),
+        _ if numbered => Some(name),
+        _ => Some(digits),
+    }
+}
+
+/// `dm-12` of `device-mapper: multipath: 253:12: Failing path 69:64.`: the minor number of a mapped device is that of its name
+/// (drivers/md/dm.c). Kernels before 4.18 name the path only.
+fn multipath(message: &str) -> Option<String> {
+    let (number, _) = message.strip_prefix("device-mapper: multipath: ")?.split_once(": ")?;
+    let (major, minor) = number.split_once(':')?;
+    integer(major).and(integer(minor)).map(|minor| format!("dm-{minor}"))
+}
+
 /// `253:2` of `device-mapper: thin: 253:2: switching pool to out-of-data-space (queue IO) mode`.
 fn mapped(message: &str) -> Option<&str> {
     let (_, rest) = message.strip_prefix("device-mapper: ")?.split_once(": ")?;
@@ -202,6 +244,10 @@ fn server(message: &str) -> Option<&str> {
     if message.starts_with("iscsi: ") {
         return message.get(.."iscsi".len());
     }
+    if let Some(rest) = message.strip_prefix("connection ") {
+        // `connection 8:0 (iqn...) Nop-out timeout after 10 sec`
+        return message.get(.."connection ".len() + word(rest));
+    }
     if let Some(rest) = message.strip_prefix(forms::OF_ISCSID) {
         // `connection 4:0`
         let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
@@ -213,7 +259,8 @@ fn server(message: &str) -> Option<&str> {
     }
     let message = message.trim_start();
     let name = message.strip_prefix("drbd ").or_else(|| {
-        let rest = message.strip_prefix("connection")?;
+        let rest =
+            message.strip_prefix("connection").or_else(|| message.strip_prefix("session"))?;
         rest.starts_with(|c: char| c.is_ascii_digit()).then_some(message)
     })?;
     name.split_once(": ").map(|(name, _)| name)
@@ -288,6 +335,8 @@ struct KernelLog {
     names: Names,
     /// The PCI functions that storage drivers own.
     functions: Functions,
+    /// By which buses disks are attached.
+    buses: Buses,
     /// Commands of which more may be said.
     commands: Commands,
     /// SCSI addresses that a complaint named and no disk yet.
@@ -516,6 +565,13 @@ impl KernelLog {
         for complaint in self.commands.finish() {
             self.state_complaint(complaint, sink);
         }
+        for (disk, bus) in self.buses.of_disks(&self.names) {
+            state(sink, &disk, "device.transport", bus, &place);
+        }
+        if let Some((disk, said, at)) = self.buses.went_with_its_plug(&self.names) {
+            state(sink, &disk, "device.transport", "usb", &at);
+            self.complaints.take(MessageKind::Offline, &disk, said, at, sink);
+        }
         // The disk may have been named after its address was.
         for address in std::mem::take(&mut self.addressed) {
             if let Some(disk) = self.names.known_at(&address) {
@@ -636,20 +692,38 @@ impl KernelLog {
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
         }
+        self.buses.learn(&Message::new(stamp, message), &place);
+        let of_request = named.filter(|_| commands::is_of_a_request(message));
+        self.names.join(stamp, message, of_request);
         let gone = self.names.learn(stamp, message, named);
         if let Some(said) = self.given_up.take() {
             // The adapter says that it gives up, and the next line whose command that was.
-            let whose = names::address(message).map(|address| self.names.at(address));
-            let whose = whose.filter(|_| message.contains("CDB: "));
+            let address = names::address(message).filter(|_| message.contains("CDB: "));
+            let whose = address.map(|address| self.names.at(address));
             let adapter = device(&said.message.text).map(str::to_string);
             let name = whose.or(adapter).unwrap_or_default();
-            self.complaints.take(MessageKind::Timeout, &name, said.message, said.place, sink);
+            let mut given_up = said.message;
+            let mut kind = MessageKind::Timeout;
+            if let Some(address) = address {
+                given_up = commands::with_command(&given_up, message);
+                let command = given_up.command;
+                kind = if command == Some(CommandKind::Query) { MessageKind::Query } else { kind };
+                self.commands.failed(address, command, given_up.at_s);
+            }
+            self.complaints.take(kind, &name, given_up, said.place, sink);
         }
         if let Some((disk, said)) = gone {
+            if self.buses.is_new(&disk) {
+                state(sink, &disk, "device.transport", "usb", &place);
+            }
             self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
+        let reset = Message::new(stamp, message);
+        if names::is_usb_reset(message) && self.recovers_usb(&reset) {
+            return;
+        }
         if let Some(disk) = self.names.reset(message) {
-            let said = Message::new(stamp, message);
+            let said = reset;
             self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
             return;
         }
@@ -684,7 +758,12 @@ impl KernelLog {
         }
         let port = Some(self.port.clone()).filter(|_| message.starts_with("res "));
         let whose = self.whose(message, named.or(port.as_deref()));
-        let said = Message::new(stamp, message);
+        let said = reset;
+        let of_host = names::host(message).and_then(|host| self.commands.of_host(host));
+        let target = of_host.as_deref().unwrap_or(&whose);
+        if forms::is_recovery(message) && self.commands.recovers(target, &said) {
+            return;
+        }
         let Some(kind) = kind.filter(|_| self.is_of_storage(message)) else {
             for complaint in self.commands.take(&whose, &said, None) {
                 self.state_complaint(complaint, sink);
@@ -713,7 +792,13 @@ impl KernelLog {
         }
         let at = address.and_then(|address| match kind {
             MessageKind::Timeout | MessageKind::Offline => Some(self.names.at(address)),
+            // Before there were names, adapters spoke of addresses.
+            _ if names::is_older(message) => Some(self.names.at(address)),
             _ => self.names.known_at(address),
+        });
+        let at = at.or_else(|| {
+            let older = names::older_address(message).filter(|_| kind == MessageKind::Offline)?;
+            Some(self.names.at(&older))
         });
         let at = at.filter(|_| named.is_none());
         if let Some(address) = address.filter(|address| at.as_deref() == Some(*address))
@@ -729,7 +814,12 @@ impl KernelLog {
         }
         let function = Some(message).filter(|message| pci::is_bus_error(message));
         let function = function.and_then(|message| self.functions.name(message));
-        let named = function.or(named.map(str::to_string));
+        if let Some(target) = at.as_deref().filter(|_| names::is_older(message))
+            && self.buses.is_new(target)
+        {
+            state(sink, target, "device.transport", "spi", &place);
+        }
+        let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
         let name = named.or(port).or(at).unwrap_or_default();
         let complaint = Complaint { kind, name, message: said.clone(), place };
         for complaint in self.commands.take(&whose, &said, Some(complaint)) {
@@ -744,6 +834,18 @@ impl KernelLog {
             named.filter(|_| of_request).and_then(|disk| self.names.address_of(disk)).or(named)
         };
         names::address(message).or_else(by_name).unwrap_or_default().to_string()
+    }
+
+    /// Whether the reset of a plug on USB is what is done about a query or a discard of the disk
+    /// behind it, or of the only disk of which a command was given up where the log does not tell.
+    fn recovers_usb(&self, message: &Message) -> bool {
+        match self.names.reset(&message.text) {
+            Some(disk) => {
+                let address = self.names.address_of(&disk).unwrap_or(&disk);
+                self.commands.recovers(address, message)
+            }
+            None => self.commands.recovers_only(message),
+        }
     }
 
     /// Whether a message is about what lies before a disk: the PCIe errors of a network card are
@@ -765,6 +867,9 @@ impl KernelLog {
             return;
         }
         let Complaint { kind, name, message, place } = complaint;
+        if matches!(kind, MessageKind::Timeout | MessageKind::Offline | MessageKind::Controller) {
+            self.buses.failed(&message);
+        }
         self.complaints.take(kind, &name, message, place, sink);
     }
 }

@@ -1,7 +1,9 @@
 //! Which lines are about one command: the kernel writes up to nine of a command that failed, and
 //! what it says of each kind counts once.
 
-use iowhy_model::{Message, MessageKind};
+use std::collections::BTreeMap;
+
+use iowhy_model::{CommandKind, Message, MessageKind, Op};
 
 use super::forms::{self, Logger};
 use super::{ABORTS, FAILED};
@@ -12,14 +14,9 @@ const OPEN: usize = 256;
 /// choice).
 const APART_S: f64 = 1.0;
 
-/// What a command of a program to the drive itself is printed as (drivers/scsi/constants.c).
-const PASS_THROUGH: &str = "ATA command pass through(";
-/// Commands of ATA that move a program's data or make them durable: reads, writes, their queued
-/// and forced forms, discards and flushes, and downloads of firmware (ACS-4, command codes).
-const OF_DATA: [u8; 24] = [
-    0x06, 0x20, 0x24, 0x25, 0x29, 0x30, 0x34, 0x35, 0x39, 0x3d, 0x60, 0x61, 0x92, 0x93, 0xc4, 0xc5,
-    0xc8, 0xc9, 0xca, 0xcb, 0xce, 0xcf, 0xe7, 0xea,
-];
+/// What the kernel does about a command that it gave up is over within this time, s: it waits 30 s
+/// for a reset, and as long for what follows (drivers/scsi/scsi_error.c; the factor is a choice).
+const RECOVERS_S: f64 = 60.0;
 
 /// Complaints that wait for the rest of what is said of their command.
 #[derive(Default)]
@@ -27,6 +24,8 @@ pub(super) struct Commands {
     open: Vec<Command>,
     /// The complaint that a port froze, until it is known whether a command says the same.
     frozen: Option<Complaint>,
+    /// Of each disk or port the last command that failed, and when.
+    last: BTreeMap<String, (Option<CommandKind>, Option<f64>)>,
 }
 
 /// A complaint, whom it names, and where it stands.
@@ -45,8 +44,10 @@ struct Command {
     /// Kinds of lines that were read.
     parts: Vec<Part>,
     complaints: Vec<Complaint>,
-    /// A program sent it to the drive itself, and it moves no data.
-    is_query: bool,
+    /// What it was to do.
+    kind: Option<CommandKind>,
+    /// The line that names it.
+    which: String,
 }
 
 /// What a line says of a command, in the order in which lines are printed.
@@ -73,10 +74,11 @@ fn part(message: &str) -> Option<Part> {
         Logger::Block if is_of_a_request(message) => Part::Request,
         Logger::Scsi if FAILED.iter().any(|words| begins(words)) => Part::Failed,
         Logger::Scsi if begins("uas_eh_abort_handler") || begins(ABORTS) => Part::Failed,
+        Logger::Scsi if begins("Attempting to queue a") => Part::Failed,
         Logger::Scsi if begins("Sense Key :") => Part::Sense,
         Logger::Scsi if begins("Add. Sense:") => Part::AdditionalSense,
         // On a line of its own it begins as no driver's messages do.
-        Logger::Scsi | Logger::Other if begins("CDB: ") => Part::Which,
+        Logger::Scsi | Logger::Other if begins("CDB: ") || begins("cdb[0]=") => Part::Which,
         Logger::Ata if begins("failed command: ") => Part::Failed,
         Logger::Ata if begins("cmd ") => Part::Which,
         Logger::Ata if begins("res ") => Part::Result,
@@ -160,9 +162,62 @@ impl Commands {
         if timed_out && self.frozen.as_ref().is_some_and(|froze| froze.name == command.whose) {
             self.frozen = None;
         }
+        let failed = command.complaints.iter().any(|known| GAVE_UP.contains(&known.kind));
+        if failed {
+            self.failed(&command.whose, command.kind, command.at_s);
+        }
         done.extend(command.complaints());
     }
+
+    /// Remembers a command that was given up.
+    pub(super) fn failed(&mut self, whose: &str, kind: Option<CommandKind>, at_s: Option<f64>) {
+        if self.last.len() < OPEN || self.last.contains_key(whose) {
+            self.last.insert(whose.to_string(), (kind, at_s));
+        }
+    }
+
+    /// Whether what the kernel does now to a disk or port is what it does about a query or a
+    /// discard that was given up: it is a part of that, and no fault of the path by itself.
+    pub(super) fn recovers(&self, whose: &str, message: &Message) -> bool {
+        let open = self.open.iter().find(|known| known.whose == whose);
+        let open = open.filter(|known| known.kind.is_some() && !known.complaints.is_empty());
+        let last = open.map(|known| (known.kind, known.at_s));
+        let Some((kind, at_s)) = last.or_else(|| self.last.get(whose).copied()) else {
+            return false;
+        };
+        let apart_s = at_s.zip(message.at_s).map(|(first, now)| now - first);
+        matches!(kind, Some(CommandKind::Query | CommandKind::Io(Op::Discard)))
+            && apart_s.is_none_or(|apart_s| (0.0..RECOVERS_S).contains(&apart_s))
+    }
+
+    /// The same of the only disk or port of which a command was given up.
+    pub(super) fn recovers_only(&self, message: &Message) -> bool {
+        let open = self.open.iter().map(|known| &known.whose);
+        let mut all: Vec<&String> = open.chain(self.last.keys()).collect();
+        all.sort_unstable();
+        all.dedup();
+        matches!(all[..], [whose] if self.recovers(whose, message))
+    }
+
+    /// The disk of a host adapter of which a command was given up last, if there is one only.
+    pub(super) fn of_host(&self, host: u32) -> Option<String> {
+        let open = self.open.iter().map(|known| known.whose.as_str());
+        let all = open.chain(self.last.keys().map(String::as_str));
+        let is_its = |whose: &&str| {
+            whose.split(':').next().and_then(crate::integer) == Some(u64::from(host))
+        };
+        let mut all: Vec<&str> = all.filter(is_its).collect();
+        all.dedup();
+        match all[..] {
+            [whose] => Some(whose.to_string()),
+            _ => None,
+        }
+    }
 }
+
+/// Kinds of complaints that a command which got no answer, or was refused, leads to.
+const GAVE_UP: [MessageKind; 4] =
+    [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller, MessageKind::IoError];
 
 impl Command {
     /// Whether a line is about the same command as those before it.
@@ -175,7 +230,12 @@ impl Command {
     fn add(&mut self, part: Part, message: &Message, complaint: Option<Complaint>) {
         self.parts.push(part);
         self.at_s = message.at_s.or(self.at_s);
-        self.is_query |= part == Part::Which && is_query(&message.text);
+        if matches!(part, Part::Failed | Part::Which | Part::Request) {
+            self.kind = self.kind.or(message.command);
+        }
+        if part == Part::Which {
+            self.which = message.text.clone();
+        }
         let Some(complaint) = complaint else { return };
         match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
             Some(known) => {
@@ -192,28 +252,56 @@ impl Command {
 
     /// What it comes to.
     fn complaints(mut self) -> Vec<Complaint> {
-        if self.is_query {
-            self.complaints.truncate(1);
-            self.complaints.iter_mut().for_each(|known| known.kind = MessageKind::Query);
+        if self.kind == Some(CommandKind::Query) {
+            // What is wrong with a link or a surface is, whatever was asked.
+            let mut said = false;
+            self.complaints.retain_mut(|known| {
+                if !GAVE_UP.contains(&known.kind) {
+                    return true;
+                }
+                known.kind = MessageKind::Query;
+                !std::mem::replace(&mut said, true)
+            });
+        }
+        // What the drive says of itself comes back as a request that failed.
+        if self.complaints.iter().any(|known| known.kind == MessageKind::Hardware) {
+            self.complaints.retain(|known| known.kind != MessageKind::IoError);
         }
         // Why it failed says more than that it did.
         if self.complaints.iter().any(|known| known.kind != MessageKind::Command) {
             self.complaints.retain(|known| known.kind != MessageKind::Command);
         }
+        let unnamed = |known: &&mut Complaint| {
+            known.message.command.is_none() && GAVE_UP.contains(&known.kind)
+        };
+        for known in self.complaints.iter_mut().filter(unnamed) {
+            known.message = with_command(&known.message, &self.which);
+        }
         self.complaints
     }
 }
 
-/// Whether a command is one that a program sent to the drive itself, and moves no data:
-/// `CDB: ATA command pass through(16) 85 06 20 00 ... 40 e5 00` (SAT-4: the command is byte 14 of
-/// 16, and 9 of 12).
-fn is_query(message: &str) -> bool {
-    let Some((_, rest)) = message.split_once(PASS_THROUGH) else { return false };
-    let Some((size, rest)) = rest.split_once(')') else { return false };
-    let bytes: Vec<&str> = rest.trim_start_matches("/Blank").split_whitespace().collect();
-    let command = bytes.get(if size == "12" { 9 } else { 14 });
-    let command = command.and_then(|byte| u8::from_str_radix(byte, 16).ok());
-    command.is_none_or(|command| !OF_DATA.contains(&command))
+/// A message that a command failed, with what the line that names the command says of it: libata
+/// prints both as one message of two lines.
+pub(super) fn with_command(message: &Message, which: &str) -> Message {
+    let (logger, said) = forms::heading(which);
+    if said.is_empty() {
+        return message.clone();
+    }
+    let (head, end) = match logger {
+        // `ata1.00: cmd ea/00:... tag 0`, and then `res 40/00:... Emask 0x4 (timeout)`.
+        Logger::Ata => {
+            let (_, end) = forms::heading(&message.text);
+            if end.starts_with("cmd ") {
+                return message.clone();
+            }
+            (which.trim_end(), end)
+        }
+        _ => (message.text.trim_end(), said.trim_end()),
+    };
+    let sector = message.sector;
+    let whole = Message::new(&message.stamp, &format!("{head} {end}"));
+    Message { sector: whole.sector.or(sector), ..whole }
 }
 
 #[cfg(test)]
@@ -329,7 +417,7 @@ mod tests {
                 );
             }
         }
-        for command in OF_DATA {
+        for command in [0x06, 0x20, 0x25, 0x35, 0x3d, 0x60, 0x61, 0x92, 0xc8, 0xca, 0xe7, 0xea] {
             for log in [long(command), short(command)] {
                 assert_eq!(
                     (complaints(&log, "query"), complaints(&log, "timeout")),
@@ -338,7 +426,64 @@ mod tests {
                 );
             }
         }
-        assert!(is_query("CDB: ATA command pass through(16) 85 06"));
-        assert!(!is_query("CDB: Write(10) 2a 00") && !is_query("ATA command pass through(16"));
+        // However the kernel spells it.
+        for spelled in ["opcode=0x85", "cdb[0]=0x85:", ""] {
+            let log = long(0xe5).replace("ATA command pass through(16)", spelled);
+            assert_eq!((complaints(&log, "query"), complaints(&log, "timeout")), (1, 0), "{log}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_about_a_query_or_a_discard_is_no_fault_of_the_path() {
+        let log = |command: &str| {
+            format!(
+                "sd 11:0:1:0: attempting task abort!scmd(0x00000000ef8da38c), outstanding for 2098 ms & timeout 1000 ms\n\
+                 sd 11:0:1:0: [sdep] tag#4639 CDB: {command}\n\
+                 scsi target11:0:1: handle(0x0009), sas_address(0x4433221105000000), phy(5)\n\
+                 sd 11:0:1:0: task abort: SUCCESS scmd(0x00000000ef8da38c)\n\
+                 sd 11:0:1:0: Power-on or device reset occurred\n"
+            )
+        };
+        let smart =
+            log("ATA command pass through(16) 85 08 0e 00 d5 00 01 00 e0 00 4f 00 c2 00 b0 00");
+        assert_eq!((complaints(&smart, "query"), complaints(&smart, "controller")), (1, 0));
+        let unmap = log("opcode=0x42 42 00 00 00 00 00 00 00 18 00");
+        assert_eq!((complaints(&unmap, "timeout"), complaints(&unmap, "controller")), (1, 0));
+        let read = log("Read(10) 28 00 1a 2b 3c 40 00 00 08 00");
+        assert_eq!((complaints(&read, "timeout"), complaints(&read, "controller")), (1, 2));
+        // Much later it is another matter.
+        let times = ["[100.000000] ", "[100.000001] ", "[100.000002] ", "[100.500000] "];
+        let dated = |last: &str| -> String {
+            let of = times.into_iter().chain([last]);
+            of.zip(unmap.lines()).map(|(time, line)| format!("{time}{line}\n")).collect()
+        };
+        assert_eq!(complaints(&dated("[101.000000] "), "controller"), 0);
+        assert_eq!(complaints(&dated("[901.000000] "), "controller"), 1);
+        let port = |command: &str| {
+            format!(
+                "[ 7117.985396] ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n\
+                 [ 7117.985400] ata3.00: failed command: {command}\n\
+                 [ 7117.985402]          res 40/00:00:00:00:00/00:00:00:00:00/00 Emask 0x4 (timeout)\n\
+                 [ 7117.985404] ata3.00: status: {{ DRDY }}\n\
+                 [ 7117.985406] ata3: hard resetting link\n\
+                 [ 7123.985406] ata3: link is slow to respond, please be patient (ready=0)\n"
+            )
+        };
+        let counts = |log: &str| ["query", "timeout", "link"].map(|kind| complaints(log, kind));
+        assert_eq!(counts(&port("SMART")), [1, 0, 0]);
+        assert_eq!(counts(&port("DATA SET MANAGEMENT")), [0, 1, 0]);
+        assert_eq!(counts(&port("WRITE DMA")), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_command_is_named_beside_how_it_ended() {
+        let log = "[24200.058792] ata1.00: failed command: FLUSH CACHE EXT\n\
+                   [24200.058796] ata1.00: cmd ea/00:00:00:00:00/00:00:00:00:00/a0 tag 0\n\
+                   [24200.058796]          res 40/00:00:00:4f:c2/00:00:00:00:00/00 Emask 0x4 (timeout)\n";
+        let facts = crate::scan::recorded(log);
+        let mut all = facts.listings.iter().flat_map(|listing| &listing.facts);
+        let said = all.find_map(|fact| fact.value.message()).expect("a complaint");
+        assert_eq!(said.command, Some(CommandKind::Io(Op::Flush)));
+        assert!(said.is_outcome(), "{}", said.text);
     }
 }

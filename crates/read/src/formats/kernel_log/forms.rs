@@ -30,6 +30,8 @@ pub(super) enum Logger {
     FibreChannel,
     /// `connection8:0: `.
     Iscsi,
+    /// `md/raid1:md0: `.
+    Md,
     /// `megaraid_sas 0000:03:00.0: `.
     Megaraid,
     /// `mmcblk0: `.
@@ -91,6 +93,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
     row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
     row(K::Medium, &[L::Scsi], &["ASC=0x11"]),
+    // Of the drive itself (SPC-4, sense keys): not of its surface, nor of the way to it.
+    row(K::Hardware, &[L::Scsi], &["Sense Key : Hardware Error"]),
+    row(K::Hardware, &[L::Scsi], &["Add. Sense: Internal target failure"]),
+    row(K::Hardware, &[L::Cam], &["SCSI sense: HARDWARE FAILURE"]),
     row(K::Medium, &[L::Ata], &["error: {", "UNC"]),
     row(K::Medium, &[L::Ata], &["res ", "Emask ", "(media error)"]),
     row(K::Medium, &[L::Ata], &["cmd ", "res ", "Emask ", "(media error)"]),
@@ -161,7 +167,31 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Other], &["CIFS VFS: Error connecting to socket"]),
     row(K::Remote, &[L::Iscsi], &["ping timeout of "]),
     row(K::Remote, &[L::Iscsi], &["detected conn error"]),
+    row(K::Remote, &[L::Iscsi], &["session recovery timed out after "]),
     row(K::Remote, &[L::Other], &[OF_ISCSID, " error ("]),
+    row(K::Remote, &[L::Other], &["connection ", "Nop-out timeout after "]),
+    // An array tells that the port which the path leads to serves the volume no more, or not yet (SPC-4, asymmetric
+    // access). In the state of standby it waits for its turn, and is well.
+    row(
+        K::Remote,
+        &[L::Scsi],
+        &["Add. Sense: Logical unit not accessible, target port in unavail"],
+    ),
+    row(
+        K::Remote,
+        &[L::Scsi],
+        &["Add. Sense: Logical unit not accessible, asymmetric access state"],
+    ),
+    // drivers/md/dm-mpath.c
+    row(K::Path, &[L::Other], &["device-mapper: multipath: ", "Failing path "]),
+    // drivers/md: raid1.c, raid10.c, raid5.c
+    row(K::Medium, &[L::Md], &["read error corrected (", " on "]),
+    row(K::Medium, &[L::Md], &["read error NOT corrected", " on "]),
+    row(K::Medium, &[L::Md], &["read error not correctable (", " on "]),
+    row(K::Medium, &[L::Md], &["Too many read errors, failing device "]),
+    row(K::Medium, &[L::Md], &["", "Raid device exceeded read_error threshold"]),
+    row(K::IoError, &[L::Md], &["Disk failure on "]),
+    row(K::IoError, &[L::Md], &["", "rescheduling sector "]),
     row(K::Remote, &[L::Drbd], &["PingAck did not arrive in time"]),
     row(K::Remote, &[L::Nvme], &["Reconnecting in "]),
     // An initiator on macOS.
@@ -204,6 +234,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // usr/src/uts/common/io/sata of illumos
     row(K::Link, &[L::Illumos], &["SATA port ", " error"]),
     row(K::IoError, &[L::Illumos], &["SYNCHRONIZE CACHE command failed"]),
+    // drivers/scsi/aic7xxx: what it sends to get hold of a target again.
+    row(K::Timeout, &[L::Scsi], &["Attempting to queue a", " message"]),
+    row(K::Controller, &[L::Scsi], &["Unable to deliver message"]),
     row(K::Controller, &[L::Mpt, L::Scsi], &["task abort: "]),
     row(K::Controller, &[L::Scsi], &["Power-on or device reset occurred"]),
     row(K::Controller, &[L::Scsi], &["uas_eh_abort_handler"]),
@@ -331,6 +364,13 @@ fn of_bus(message: &str) -> Option<(Logger, &str)> {
     if let Some(rest) = numbered(message, "connection") {
         return Some((L::Iscsi, numbered(rest, ":")?.strip_prefix(": ")?));
     }
+    if let Some(rest) = numbered(message, "session") {
+        return Some((L::Iscsi, rest.strip_prefix(": ")?));
+    }
+    if let Some(rest) = message.strip_prefix("md/raid") {
+        let (_, body) = rest.split_once(": ").filter(|(array, _)| is_word(array))?;
+        return Some((L::Md, body));
+    }
     if let Some(rest) = message.strip_prefix("drbd ").or_else(|| message.strip_prefix("block drbd"))
     {
         let (names, body) = rest.split_once(": ")?;
@@ -389,6 +429,12 @@ pub(super) fn scsi_disk(message: &str) -> Option<&str> {
     named(message.split_once(": ")?.1)
 }
 
+/// What an array of md says, if it is that which speaks.
+pub(super) fn of_md(message: &str) -> Option<&str> {
+    let (logger, body) = heading(message);
+    (logger == L::Md).then_some(body)
+}
+
 /// What the SCSI layer says of a command, if it is that which speaks.
 pub(super) fn of_scsi(message: &str) -> Option<&str> {
     let (logger, body) = heading(message);
@@ -431,6 +477,7 @@ impl Logger {
             L::FibreChannel => "qla2xxx [0000:41:00.0]-500b:8: ",
             L::Illumos => "/pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5): ",
             L::Iscsi => "connection8:0: ",
+            L::Md => "md/raid1:md0: ",
             L::Megaraid => "megaraid_sas 0000:03:00.0: ",
             L::MmcBlock => "mmcblk0: ",
             L::MmcHost => "mmc0: ",
@@ -495,6 +542,29 @@ impl Dictionary<'_> {
             said.and_then(|said| said.strip_prefix(name)).is_some_and(|rest| rest.starts_with(':'))
         });
         begins && logger.subsystems().contains(&self.subsystem)
+    }
+}
+
+/// Whether a message is of what the kernel does about a command that it gave up: it asks for it
+/// back, and resets one thing after the other (drivers/scsi/scsi_error.c, drivers/ata/libata-eh.c,
+/// drivers/usb/storage/uas.c).
+pub(super) fn is_recovery(message: &str) -> bool {
+    const OF_SCSI: [&str; 7] = [
+        "task abort: ",
+        "attempting device reset",
+        "attempting target reset",
+        "device reset: ",
+        "target reset: ",
+        "uas_eh_",
+        "Power-on or device reset occurred",
+    ];
+    const OF_ATA: [&str; 3] = ["hard resetting link", "soft resetting link", super::SLOW_LINK];
+    let (logger, body) = heading(message);
+    let begins = |all: &[&str]| all.iter().any(|words| body.starts_with(words));
+    match logger {
+        L::Scsi => begins(&OF_SCSI) && !body.starts_with("uas_eh_abort_handler"),
+        L::Ata => begins(&OF_ATA),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One line of a kernel log in any of its printed forms: the time as printed, and the message.
 
-use super::forms;
+use super::{forms, names};
 use crate::{WallTime, decimal, integer};
 
 /// The facility of a message stands above its level of three bits; 0 is the kernel (syslog(3)).
@@ -152,9 +152,13 @@ fn of_iscsid(text: &str) -> Option<(&str, &str)> {
     let (head, rest) = text.split_once(" iscsid")?;
     let (number, message) = rest.split_once(": ")?;
     let named = number.is_empty() || number.starts_with('[') && number.ends_with(']');
-    let (stamp, _host) = head.rsplit_once(' ')?;
+    // ESXi prints no host.
+    let (stamp, _host) =
+        head.rsplit_once(' ').filter(|_| WallTime::read(head).is_none()).unwrap_or((head, ""));
     WallTime::read(stamp.rsplit(' ').next()?)?;
-    (named && message.starts_with(forms::OF_ISCSID)).then_some((stamp.trim(), message))
+    let of_a_connection =
+        message.starts_with(forms::OF_ISCSID) || message.starts_with("connection ");
+    (named && of_a_connection).then_some((stamp.trim(), message))
 }
 
 /// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
@@ -358,7 +362,11 @@ pub(super) fn is_bare(line: &str) -> bool {
         let rest = line.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
+    let older = names::address(line).or_else(|| {
+        line.strip_prefix("scsi").and_then(|_| names::older_address(line)).and(Some(""))
+    });
     BEGIN.iter().any(|begin| line.starts_with(begin))
+        || older.is_some()
         || is_of_pci(line)
         || peripheral(line).is_some()
         || (numbered("ata")
@@ -370,6 +378,7 @@ pub(super) fn is_bare(line: &str) -> bool {
             || numbered("nvme nvme")
             || numbered("connection")
             || numbered("scsi ")
+            || numbered("scsi target")
             || numbered("scsi host"))
             && line.contains(": ")
 }

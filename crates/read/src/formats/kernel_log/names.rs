@@ -17,17 +17,51 @@ pub(super) struct Names {
     plugs: BTreeMap<String, (String, Option<f64>)>,
     /// Plugs whose disk went, of which nobody knows yet whether it was pulled.
     gone: BTreeMap<String, (String, Message)>,
+    /// The address of the last message, if that refused a request to a disk which the log did not name yet.
+    refused: Option<(String, String)>,
 }
 
-/// `7:0:14:0` of `sd 7:0:14:0: ...`.
+/// `7:0:14:0` of `sd 7:0:14:0: ...`, and 1:0:0:2 of `scsi1:0:0:2: ...`, as adapters of parallel SCSI begin.
 pub(super) fn address(message: &str) -> Option<&str> {
     let (driver, rest) = message.split_once(' ')?;
-    if !["sd", "scsi", "sr", "st", "ses"].contains(&driver) {
+    let older = driver.strip_prefix("scsi").filter(|rest| rest.ends_with(':'));
+    if older.is_none() && !["sd", "scsi", "sr", "st", "ses"].contains(&driver) {
         return None;
     }
-    let (address, _) = rest.split_once(": ")?;
+    let address = match older {
+        Some(address) => address.strip_suffix(':')?,
+        None => rest.split_once(": ")?.0,
+    };
     let numbers = address.split(':').filter(|part| part.parse::<u32>().is_ok()).count();
     (numbers == 4 && address.matches(':').count() == 3).then_some(address)
+}
+
+/// Whether a message begins as those of adapters of parallel SCSI do: `scsi1:0:0:2: ...`.
+pub(super) fn is_older(message: &str) -> bool {
+    message.strip_prefix("scsi").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        && address(message).is_some()
+}
+
+/// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0) and of `scsi: Device offlined -
+/// not ready after error recovery: host 1 channel 0 id 0 lun 2`, as kernels before 2.6.18 write an address
+/// (drivers/scsi/scsi_lib.c, scsi_error.c).
+pub(super) fn older_address(message: &str) -> Option<String> {
+    let number = |text: &str| text.parse::<u32>().ok();
+    if let Some((_, rest)) = message.split_once(": host ") {
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let [host, "channel", channel, "id", id, "lun", lun, ..] = words[..] else { return None };
+        let (host, channel) = (number(host)?, number(channel)?);
+        return Some(format!("{host}:{channel}:{}:{}", number(id)?, number(lun)?));
+    }
+    let (host, rest) = message.strip_prefix("scsi")?.split_once(" (")?;
+    let (id, lun) = rest.split_once("): ")?.0.split_once(':')?;
+    Some(format!("{}:0:{}:{}", number(host)?, number(id)?, number(lun)?))
+}
+
+/// 1 of `scsi host1: uas_eh_device_reset_handler start`.
+pub(super) fn host(message: &str) -> Option<u32> {
+    let (number, _) = message.strip_prefix("scsi host")?.split_once(':')?;
+    number.parse().ok()
 }
 
 /// Whether a message says that a device on USB was reset: `usb 8-1.3: reset SuperSpeed Gen 1 USB
@@ -46,6 +80,24 @@ impl Names {
     /// The disk at an address, or the address.
     pub(super) fn at(&self, address: &str) -> String {
         self.known_at(address).unwrap_or_else(|| address.to_string())
+    }
+
+    /// Joins an address and a disk: a request that the SCSI layer refuses, `sd 4:0:0:1: rejecting I/O to offline device`,
+    /// fails in the next line, `I/O error, dev sdc, ...`.
+    pub(super) fn join(&mut self, stamp: &str, message: &str, of_request: Option<&str>) {
+        let refused = self.refused.take();
+        if let Some(address) = address(message)
+            && message.ends_with("rejecting I/O to offline device")
+        {
+            let unknown = !self.disks.contains_key(address);
+            self.refused = unknown.then(|| (address.to_string(), stamp.to_string()));
+        } else if let Some(((address, then), disk)) = refused.zip(of_request)
+            && then == stamp
+            && self.address_of(disk).is_none()
+            && self.disks.len() < REMEMBERED
+        {
+            self.disks.insert(address, disk.to_string());
+        }
     }
 
     /// The address of a disk, if the log named it.
@@ -147,6 +199,40 @@ mod tests {
         assert!(offline(&format!("{CAME}{late}")).is_empty());
         let back = "[ 9021.555274] scsi host1: usb-storage 1-1.4:1.0\n";
         assert_eq!(offline(&format!("{CAME}{late}{back}")), ["sda"]);
+    }
+
+    #[test]
+    fn a_refused_request_joins_an_address_and_a_disk() {
+        let refused = "Dec 30 03:47:10 h kernel: sd 4:0:0:1: rejecting I/O to offline device\n";
+        let failed = "Dec 30 03:47:10 h kernel: blk_update_request: I/O error, dev sdc, sector 523542288 op 0x1:(WRITE)\n";
+        let alias = |log: &str| {
+            let recording = crate::scan::recorded(log);
+            let all = recording.listings.iter().flat_map(|listing| &listing.facts);
+            let mut found = all.filter(|fact| fact.key == key::DEVICE_ALIAS);
+            found.find_map(|fact| Some(recording.device_of(fact.device?).name.to_string()))
+        };
+        assert_eq!(alias(&format!("{refused}{failed}")).as_deref(), Some("sdc"));
+        // Another second, another line between, or a disk that has another address.
+        assert_eq!(alias(&format!("{refused}{}", failed.replace(":10", ":12"))), None);
+        let between = "Dec 30 03:47:10 h kernel: EXT4-fs (sdd1): mounted\n";
+        assert_eq!(alias(&format!("{refused}{between}{failed}")), None);
+        let known = "Dec 30 03:47:09 h kernel: sd 4:0:0:2: [sdc] Attached SCSI disk\n";
+        assert_eq!(alias(&format!("{known}{refused}{failed}")), None);
+    }
+
+    #[test]
+    fn older_kernels_write_an_address_in_other_ways() {
+        for message in [
+            "scsi1 (0:2): rejecting I/O to offline device",
+            "scsi: Device offlined - not ready after error recovery: host 1 channel 0 id 0 lun 2",
+        ] {
+            assert_eq!(super::older_address(message).as_deref(), Some("1:0:0:2"), "{message}");
+        }
+        assert_eq!(super::address("scsi1:0:0:2: Unable to deliver message"), Some("1:0:0:2"));
+        for other in ["scsi1: Dumping Card State", "scsi host1: uas", "scsi1 : aic79xx", "scsi: x"]
+        {
+            assert_eq!((super::older_address(other), super::address(other)), (None, None));
+        }
     }
 
     #[test]

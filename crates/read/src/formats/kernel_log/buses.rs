@@ -1,0 +1,158 @@
+//! By which bus a disk is attached, as far as a log tells: by the host adapter of its SCSI address, or by a device on USB
+//! that went when its only disk had stopped answering.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iowhy_model::Message;
+
+use super::names::{self, Names};
+
+/// Host adapters, disks and plugs remembered.
+const REMEMBERED: usize = 1024;
+/// The kernel tries a device on USB again and again, and notices so late that it went, s: each try ends after 30 s
+/// (drivers/scsi/sd.h, SD_TIMEOUT; how many is a choice). Where the plug goes first, what waits on the disk fails at once.
+const NOTICED_S: f64 = 300.0;
+const AT_ONCE_S: f64 = 5.0;
+
+/// What hosts say that they are when they are found (drivers/usb/storage, drivers/scsi/iscsi_tcp.c).
+const HOSTS: [(&str, &str); 3] =
+    [("usb-storage ", USB), ("uas", USB), ("iSCSI Initiator over TCP/IP", "iscsi")];
+const USB: &str = "usb";
+
+/// Buses by host adapter, disks that stopped answering, and plugs that went.
+#[derive(Default)]
+pub(super) struct Buses {
+    hosts: BTreeMap<u32, &'static str>,
+    /// Addresses of disks that stopped answering, and when.
+    failed: BTreeMap<String, Option<f64>>,
+    /// When devices on USB went, and what was said.
+    gone: Option<(Message, String)>,
+    /// Disks of which the bus was stated.
+    stated: BTreeSet<String>,
+}
+
+impl Buses {
+    /// Learns from a message: which bus a host adapter is of, and that a device on USB went.
+    pub(super) fn learn(&mut self, message: &Message, place: &str) {
+        let text = message.text.as_str();
+        if let Some((host, said)) = of_host(text) {
+            let bus = HOSTS.iter().find(|(words, _)| said.starts_with(words));
+            if let Some((_, bus)) = bus.filter(|_| self.hosts.len() < REMEMBERED) {
+                self.hosts.insert(host, bus);
+            }
+        }
+        if let Some(host) = of_fibre(text).filter(|_| self.hosts.len() < REMEMBERED) {
+            self.hosts.insert(host, "fc");
+        }
+        let went = text.strip_prefix("usb ").and_then(|rest| rest.split_once(": "));
+        if went.is_some_and(|(_, said)| said.starts_with("USB disconnect")) && self.gone.is_none() {
+            self.gone = Some((message.clone(), place.to_string()));
+        }
+    }
+
+    /// Whether the bus of a disk was not stated yet; it is now.
+    pub(super) fn is_new(&mut self, disk: &str) -> bool {
+        self.stated.len() < REMEMBERED && self.stated.insert(disk.to_string())
+    }
+
+    /// Remembers the address of a disk that stopped answering.
+    pub(super) fn failed(&mut self, message: &Message) {
+        let Some(address) = names::address(&message.text) else { return };
+        if self.failed.len() < REMEMBERED || self.failed.contains_key(address) {
+            let known = self.failed.entry(address.to_string()).or_default();
+            *known = message.at_s.or(*known);
+        }
+    }
+
+    /// Disks that stopped answering and the bus of each, as far as it is known and was not stated yet.
+    pub(super) fn of_disks(&mut self, names: &Names) -> Vec<(String, &'static str)> {
+        let host = |address: &str| address.split(':').next()?.parse::<u32>().ok();
+        let known = self
+            .failed
+            .keys()
+            .filter_map(|address| Some((names.at(address), *self.hosts.get(&host(address)?)?)));
+        let mut known: Vec<(String, &'static str)> = known.collect();
+        known.retain(|(disk, _)| self.stated.insert(disk.clone()));
+        known
+    }
+
+    /// The only disk that stopped answering, if no bus is known of it and a device on USB left in the same minutes, with
+    /// that message.
+    pub(super) fn went_with_its_plug(
+        &mut self,
+        names: &Names,
+    ) -> Option<(String, Message, String)> {
+        let (message, place) = self.gone.take()?;
+        let mut failed = self.failed.iter();
+        let (Some((address, at_s)), None) = (failed.next(), failed.next()) else { return None };
+        let disk = Some(names.at(address)).filter(|disk| !self.stated.contains(disk))?;
+        let late_s = at_s.zip(message.at_s).map(|(failed, went)| went - failed);
+        let soon = late_s.is_none_or(|late_s| (-AT_ONCE_S..NOTICED_S).contains(&late_s));
+        soon.then_some((disk, message, place))
+    }
+}
+
+/// 10 of `qla2xxx [0000:81:00.1]-500b:10: LOOP DOWN detected`: the host adapter that speaks (drivers/scsi/qla2xxx/qla_dbg.c).
+fn of_fibre(message: &str) -> Option<u32> {
+    let (_, rest) = message.strip_prefix("qla2xxx [")?.split_once("]-")?;
+    rest.split(':').nth(1)?.parse().ok()
+}
+
+/// `scsi host4: iSCSI Initiator over TCP/IP`, before 2012 `scsi4 : iSCSI Initiator over TCP/IP`.
+fn of_host(message: &str) -> Option<(u32, &str)> {
+    let rest = message.strip_prefix("scsi host").or_else(|| message.strip_prefix("scsi"))?;
+    let (host, said) = rest.split_once(": ")?;
+    Some((host.trim_end().parse().ok()?, said))
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::key;
+
+    /// The buses that a log states, and whom it says went offline.
+    fn buses(log: &str) -> (Vec<String>, usize) {
+        let recording = crate::scan::recorded(log);
+        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
+        let offline = facts.clone().filter(|fact| fact.key == key::KERNEL_LOG.of("offline"));
+        let stated = facts.filter(|fact| fact.key == key::DEVICE_TRANSPORT).filter_map(|fact| {
+            Some(format!("{} {}", recording.device_of(fact.device?).name, fact.value))
+        });
+        (stated.collect(), offline.count())
+    }
+
+    const LOST: &str = "[12225.445360] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT\n\
+                        [12225.445412] sd 1:0:0:0: rejecting I/O to offline device\n";
+    const WENT: &str = "[12316.738013] usb 3-9: USB disconnect, device number 14\n\
+                        [12316.738020] usb 3-9.4: USB disconnect, device number 17\n";
+
+    #[test]
+    fn a_disk_that_went_with_its_plug_is_on_usb() {
+        assert_eq!(buses(&format!("{LOST}{WENT}")), (vec!["sdb usb".to_string()], 2));
+        // The plug went first, and the disk with it.
+        let first = WENT.replace("[12316", "[12225");
+        assert_eq!(buses(&format!("{first}{LOST}")), (vec!["sdb usb".to_string()], 2));
+        // A mouse that was unplugged an hour later.
+        let late = WENT.replace("[12316", "[16316");
+        assert_eq!(buses(&format!("{LOST}{late}")), (vec![], 1));
+        // Of two disks it may be either.
+        let other = LOST.replace("1:0:0:0", "2:0:0:0").replace("sdb", "sdc");
+        assert_eq!(buses(&format!("{LOST}{other}{WENT}")), (vec![], 2));
+        assert_eq!(buses(LOST), (vec![], 1));
+    }
+
+    #[test]
+    fn a_host_adapter_says_what_it_is() {
+        for (found, bus) in [
+            ("scsi host1: iSCSI Initiator over TCP/IP", "sdb iscsi"),
+            ("scsi1 : iSCSI Initiator over TCP/IP", "sdb iscsi"),
+            ("scsi host1: uas", "sdb usb"),
+            ("scsi host1: usb-storage 3-9.4:1.0", "sdb usb"),
+            ("qla2xxx [0000:81:00.1]-500b:1: LOOP DOWN detected (2 7 0 0).", "sdb fc"),
+        ] {
+            let (stated, _) = buses(&format!("[   17.555274] {found}\n{LOST}"));
+            assert_eq!(stated, [bus], "{found}");
+        }
+        let other = format!("[   17.555274] scsi host2: uas\n{LOST}");
+        assert_eq!(buses(&other).0, Vec::<String>::new());
+    }
+}
