@@ -25,7 +25,8 @@
 //! Free space, TRIM and firmware of flash; SMART and cable of a disk; hedge reads meanwhile.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Finding, Level, MessageKind, PathComplaint, Unit, Verdict,
+    Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathComplaint, Unit,
+    Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -113,7 +114,10 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         // A reset of the link is how libata gets hold of a port again after any command it gave
         // up, and what the hardware of a link corrected cost no command.
         let mild = [Some(PathComplaint::LinkReset), Some(PathComplaint::Corrected)];
-        let speak = others.iter().any(|line| !mild.contains(&line.message.complaint));
+        // A drive that hung answers late after it.
+        let speak = others
+            .iter()
+            .any(|line| !mild.contains(&line.message.complaint) && !line.message.is_slow_link());
         if given_up.is_empty() || speak || may_be_remote(analysis, device) {
             return None;
         }
@@ -125,7 +129,15 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let more = if whole { IS_SURE } else { more };
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
-        let n = phrase::count(LogLine::messages(&given_up) as f64, "command(s)");
+        let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
+        let recovery: Vec<&LogLine> = others.iter().filter(|line| !speak || mild.contains(&line.message.complaint)).copied().collect();
+        builder.log_lines(analysis, "what the kernel did about them, and how late the link answered", &recovery, None);
+        let hung: Vec<&LogLine> = hung_behind(analysis, &given_up);
+        builder.log_lines(analysis, "tasks that waited for minutes, in the same log", &hung, None);
+        let behind = match hung.len() {
+            0 => String::new(),
+            hung => format!("; {} waited for minutes in the same log", phrase::count(hung as f64, "task(s)")),
+        };
         let bus = Bus::of(&name, &given_up);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
@@ -140,7 +152,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             ),
             None => format!(
                 "{name} stopped answering: {n} failed or timed out in the kernel's log, with no \
-                 medium or link error beside them: {}",
+                 medium or link error beside them: {}{behind}",
                 bus.suspects()
             ),
         };
@@ -149,6 +161,9 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         finding.doubt_if(guest.is_some(), why, SHAPE_ALONE);
         let why = "the host controller of a card gives its commands up as the card does";
         finding.doubt_if(bus == Bus::Card, why, SHAPE_ALONE);
+        let why = "discards alone got no answer, which drives that are well may need long for";
+        let discards = given_up.iter().all(|line| op_of(line) == Some(Op::Discard));
+        finding.doubt_if(discards, why, SHAPE_ALONE);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
@@ -245,6 +260,37 @@ impl Bus {
         };
         steps.to_vec()
     }
+}
+
+
+/// What a command that failed was to do, if its lines tell.
+fn op_of(line: &LogLine) -> Option<Op> {
+    match line.message.command? {
+        CommandKind::Io(op) => Some(op),
+        CommandKind::Query => None,
+    }
+}
+
+/// What all of these commands were, to be counted.
+fn what_failed(given_up: &[&LogLine]) -> &'static str {
+    let first = given_up.first().and_then(|line| op_of(line));
+    match first.filter(|op| given_up.iter().all(|line| op_of(line) == Some(*op))) {
+        Some(Op::Flush) => "flush(es) of its cache",
+        Some(Op::Read) => "read(s)",
+        Some(Op::Write) => "write(s)",
+        Some(Op::Discard) => "discard(s)",
+        _ => "command(s)",
+    }
+}
+
+/// Tasks that hung in the logs of these lines.
+fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec<&'s LogLine<'a>> {
+    let input = |line: &LogLine| analysis.input(line.reading.listing);
+    let same = |line: &&LogLine| {
+        line.kind == MessageKind::HungTask
+            && given_up.iter().any(|known| input(known) == input(line))
+    };
+    analysis.facts.log().filter(same).collect()
 }
 
 /// Whether the device is a volume behind the host rather than a drive: then its host is asked first.

@@ -17,7 +17,8 @@
 //! requests of one operation is more than twice that where none is, with at least five windows of
 //! each and a chance below 1 % (Mann and Whitney), and still is so at the same number in flight.
 //! Where no five windows are free of discards, single requests are compared instead. From averages:
-//! discards take more than 20 % of the busy time, and what others wait rises with them.
+//! discards take more than 20 % of the busy time, and what others wait rises with them. Or the kernel's log says that
+//! discards, and no reads, writes or flushes of the disk, got no answer within their time limit.
 //!
 //! ## Wrong if
 //! The deletions bring writes of their own, and these are what the others wait for.
@@ -25,15 +26,19 @@
 //! ## Next step
 //! Trim once a week instead of at every deletion, and in smaller pieces.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{
+    Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict,
+};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding, read_off};
+use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
+use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::exposure::{self, Exposure, Sample};
 use crate::measures::spans::{self, Spans};
 use crate::measures::spread;
@@ -75,11 +80,63 @@ const MATCHED: f64 = 1.5;
 const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
+/// What it is worth that discards and nothing else got no answer in time, nats: with the prior 0.73. The drive is the other
+/// reading (`device.stall`, at 0.55 at most).
+const GIVEN_UP: f64 = 0.8;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(rows).collect()
+    traced.chain(rows).chain(from_log(analysis)).collect()
+}
+
+/// Disks and ports on which the kernel gave discards up, and nothing else.
+fn from_log(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let named = candidates.iter().map(|candidate| {
+        let logged: Vec<&LogLine> = candidate.about().log().collect();
+        (candidate.device, phrase::disk(&candidate.disk).to_string(), logged)
+    });
+    let name = |device: DeviceId| analysis.recording.device_of(device).name.clone();
+    let nameless = by_port(analysis.facts.nameless());
+    let nameless = nameless.into_iter().map(|(device, logged)| (device, name(device), logged));
+    let found = named.chain(nameless).filter_map(|(device, disk, logged)| {
+        const GAVE_UP: [MessageKind; 3] =
+            [MessageKind::Timeout, MessageKind::Command, MessageKind::Controller];
+        let given_up: Vec<&LogLine> =
+            logged.into_iter().filter(|line| GAVE_UP.contains(&line.kind)).collect();
+        let discard = |line: &&LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
+        if given_up.is_empty() || !given_up.iter().all(discard) {
+            return None;
+        }
+        let mut builder = EvidenceBuilder::default();
+        let what = "discards that got no answer in time, in the kernel's log";
+        builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
+        builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
+        builder.believe(&mut finding, PRIOR);
+        let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
+        finding.sentence = format!(
+            "{disk} needs longer for discards (TRIM) than the time limit of a command: {n} got no answer in time, and no \
+             read, write or flush of it failed so; all else waits meanwhile"
+        );
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by = lines(&[
+            "reads or writes get no answer as well: then the drive hangs, or the way to it",
+            "a smaller discard takes as long: then it is the drive's firmware",
+        ]);
+        finding.next_step = vec![
+            format!(
+                "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` cuts them into pieces of 64 MB; `fstrim \
+                 --offset --length` trims a file system piece by piece"
+            ),
+            "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`".to_string(),
+            "firmware of the drive; another drive of the same model needs how long?".to_string(),
+        ];
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// What discards do to requests of one operation.
