@@ -13,8 +13,17 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 /// The objects, one per collector.
 const OBJECTS: [&str; 3] = ["block_trace", "syscalls", "uprobe"];
 /// What they are made of besides.
-const HEADERS: [&str; 8] =
-    ["edges.h", "finish.h", "kernel.h", "origin.h", "slots.h", "spans.h", "subject.h", "tables.h"];
+const HEADERS: [&str; 9] = [
+    "edges.h",
+    "finish.h",
+    "kernel.h",
+    "origin.h",
+    "process.h",
+    "slots.h",
+    "spans.h",
+    "subject.h",
+    "tables.h",
+];
 
 fn main() -> ExitCode {
     for name in OBJECTS {

@@ -244,14 +244,15 @@ fn a_process_has_the_number_of_its_own_namespace() {
         return;
     }
     let script = "fio --thread --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based \\
-                      --runtime=6 --rate_iops=500 >/dev/null &
+                      --runtime=9 --rate_iops=500 >/dev/null &
                   echo $!
-                  $1 snoop -d $2 --pid $! --for 1s
+                  $1 snoop -d $2 --pid $! --for 3s
                   kill $!";
     let printed = in_namespaces(&["--pid", "--fork", "--mount-proc"], &paced(), script);
     let mut lines = printed.lines();
     let pid = lines.next().expect("the number of fio");
-    let rows: Vec<&str> = lines.skip(1).filter_map(|row| row.split_whitespace().nth(2)).collect();
+    let events = lines.filter(|row| row.starts_with(|c: char| c.is_ascii_digit()));
+    let rows: Vec<&str> = events.filter_map(|row| row.split_whitespace().nth(2)).collect();
     assert!(rows.len() > 10 && rows.iter().all(|of| *of == pid), "{printed}");
 }
 

@@ -6,7 +6,7 @@
 #ifndef IOWHY_SPANS_H
 #define IOWHY_SPANS_H
 
-#include "kernel.h"
+#include "process.h"
 #include "edges.h"
 
 /* include/uapi/linux/bpf.h */

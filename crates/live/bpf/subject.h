@@ -5,6 +5,7 @@
 #ifndef IOWHY_SUBJECT_H
 #define IOWHY_SUBJECT_H
 
+#include "process.h"
 #include "slots.h"
 
 /* What a probe needs to know of its request or bio. */
@@ -136,19 +137,6 @@ INLINE struct origin *origin_of(struct subject *is)
 	key = scattered(is->id, set_shift);
 	all = is->way < WAYS ? map_lookup(&origins, &key) : 0;
 	return all ? &all->of[is->way & (WAYS - 1)] : 0;
-}
-
-/* The number of the running process in the namespace that is told of; 0 if it is none of it, as getpid(2) there says. */
-INLINE u32 process(void)
-{
-	struct {
-		u32 pid;
-		u32 tgid;
-	} ids = {};
-
-	if (!pids_ino)
-		return current_pid_tgid() >> 32;
-	return ns_current_pid_tgid(pids_dev, pids_ino, &ids, sizeof(ids)) ? 0 : ids.tgid;
 }
 
 /* Notes who sends. The name is read in place, for the helper that copies it takes as long as the rest of a

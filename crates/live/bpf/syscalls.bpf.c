@@ -117,15 +117,14 @@ INLINE u32 kind_of_file(u32 descriptor)
 SEC("tp_btf/sys_enter") int enter_call(u64 *arguments)
 {
 	struct pt_regs *registers = (struct pt_regs *)arguments[0];
-	u64 thread = current_pid_tgid();
 	u64 number = arguments[1];
-	u32 tid = thread, place, file = NO_FILE;
+	u32 tid = current_pid_tgid(), pid = process(), place, file = NO_FILE;
 	struct begun begun = {};
 
 	if (number >= CALLS)
 		return 0;
 	place = calls[number];
-	if (place == NOT_OURS || !is_wanted(thread >> 32))
+	if (place == NOT_OURS || !is_wanted(pid))
 		return 0;
 	if (place & OF_FILE) {
 		u64 first = 0;
@@ -137,7 +136,7 @@ SEC("tp_btf/sys_enter") int enter_call(u64 *arguments)
 		file = kind_of_file(first);
 	}
 	begun.kind = (place & ~OF_FILE) - 1 + (file << 8);
-	begun.pid = thread >> 32;
+	begun.pid = pid;
 	begun.at = ktime_get_ns();
 	if (map_update(&inside, &tid, &begun, 0))
 		miss(NO_START_KEPT);
@@ -171,7 +170,7 @@ SEC("tp_btf/io_uring_submit_req") int submit(u64 *arguments)
 {
 	struct io_kiocb *request = (struct io_kiocb *)arguments[0];
 	u64 key = (u64)request;
-	u32 pid = current_pid_tgid() >> 32;
+	u32 pid = process();
 	struct file *file = request->file;
 	struct begun begun = {};
 

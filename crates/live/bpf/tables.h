@@ -48,8 +48,6 @@ const volatile u32 flags_set;      /* bits of cmd_flags that must be set */
 const volatile u32 flags_clear;    /* and those that must not */
 const volatile u32 by_who;         /* one of the next three is asked for */
 const volatile u32 pid_wanted;
-const volatile u64 pids_dev;       /* the namespace whose process numbers are told: of /proc/self/ns/pid; */
-const volatile u64 pids_ino;       /* 0: the first one, of which all are */
 const volatile u64 comm_wanted[2]; /* a name, padded with zeroes; its first byte 0: any */
 const volatile u64 cgroup_wanted;
 

@@ -60,22 +60,21 @@ INLINE u64 argument(u64 *registers, u32 number)
 
 SEC("uprobe") int enter_function(u64 *registers)
 {
-	u64 thread = current_pid_tgid();
 	u64 now;
-	u32 kind = 0;
+	u32 pid = process(), kind = 0;
 	struct call call = {};
 
-	if (!is_wanted(thread >> 32))
+	if (!is_wanted(pid))
 		return 0;
 	if (event_argument)
 		kind = argument(registers, event_argument);
 	if (latency_argument) {
 		u64 value = argument(registers, latency_argument);
 
-		count_span(group_of(thread >> 32, kind), value * latency_unit);
+		count_span(group_of(pid, kind), value * latency_unit);
 		return 0;
 	}
-	call.thread = thread;
+	call.thread = current_pid_tgid();
 	call.stack = registers[STACK];
 	now = ktime_get_ns();
 	if (map_update(&inside, &call, &now, 0))
@@ -94,7 +93,7 @@ SEC("uretprobe") int leave_function(u64 *registers)
 	begun = map_lookup(&inside, &call);
 	if (!begun)
 		return 0;
-	count_span(group_of(call.thread >> 32, 0), now - *begun);
+	count_span(group_of(process(), 0), now - *begun);
 	map_delete(&inside, &call);
 	return 0;
 }

@@ -7,6 +7,7 @@ use iowhy_model::{Edges, Histogram};
 
 use crate::Error;
 use crate::bpf::{absent, broke, refused};
+use crate::kernel_filter::PidNamespace;
 
 /// Buckets of a histogram: those of `Edges::standard()`.
 const BUCKETS: usize = 8 + 27 * 8 + 1;
@@ -81,11 +82,14 @@ impl CallLatencies {
         // The kernel keeps fifteen bytes of a name.
         comm.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
         let (only_pid, own_pid) = (whom.pid.unwrap_or(0), std::process::id());
+        let pids = PidNamespace::own();
         let mut loader = EbpfLoader::new();
         loader
             .btf(Some(btf))
             .override_global("only_pid", &only_pid, true)
             .override_global("own_pid", &own_pid, true)
+            .override_global("pids_dev", &pids.dev, true)
+            .override_global("pids_ino", &pids.ino, true)
             .override_global("only_comm", &comm, true);
         for (name, value) in numbers {
             loader.override_global(name, value, true);
