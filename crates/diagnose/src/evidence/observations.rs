@@ -401,7 +401,9 @@ pub fn of(
     for one in of_machine() {
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
-        if value > one.above {
+        // What makes a suspicion stands there already, with its bound.
+        let told = seen.iter().any(|known| known.evidence.quantity == one.quantity);
+        if value > one.above && !told {
             let evidence = cited(recording, &reading, one.quantity, value, one.unit);
             let would_mean = meaning_here(analysis, input, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict });
