@@ -322,6 +322,9 @@ fn crc_errors_beside_a_twin_that_has_none_are_the_paths() {
     for other in [beside("ST4000VN008-2DR166", 812), beside("WDC WD40EFRX-68N32N0", 2)] {
         assert!(!blames_a_device(&other), "{}", brief(&other));
     }
+    // So few may be of one plug.
+    let few = beside("WDC WD40EFRX-68N32N0", 12);
+    assert!(!blames_a_device(&few) && !of(&few, "device.path").is_empty(), "{}", brief(&few));
 }
 
 #[test]

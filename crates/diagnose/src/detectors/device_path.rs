@@ -22,7 +22,7 @@
 //! owns the function, by their rate; a link that woke without a corrupted frame while commands
 //! failed; an NVMe controller that is lost though it is ready; a fibre that went down; a member that
 //! its pool lost; a disk that went offline where nothing says by what it is attached (a fibre that
-//! went down before it says so); counts of a drive's whole life beside those of its twin. An NVMe controller that reports that it has failed, or that of a guest, is
+//! went down before it says so); fewer than a hundred CRC errors in a drive's whole life beside none of its twin. An NVMe controller that reports that it has failed, or that of a guest, is
 //! `device.stall`.
 //!
 //! ## Wrong if
@@ -99,6 +99,8 @@ const SUPPORTS: f64 = 0.5;
 /// nats: with the prior 0.65 (choices).
 const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
+/// CRC errors of a drive's whole life up to which one loose plug may have made them all (a choice).
+const OF_A_PLUG: f64 = 100.0;
 /// What commands that never came back are worth, nats: with the prior below an accusation (a choice).
 const NEVER_BACK: f64 = 1.5;
 /// Reads and writes of a member that failed, beyond any single event (a choice).
@@ -255,8 +257,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
     let others = builder.clauses.iter().filter(|clause| clause.what != ERROR_COUNTERS);
     let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
-    let old = "the counts are of whole lives: a cable that was replaced since leaves them";
-    finding.doubt_if(by_count_alone && !grew, old, SHAPE_ALONE);
+    let few = about.number(key::SMART_RAW.of("199")).is_some_and(|(count, _)| count < OF_A_PLUG);
+    let old = "so few in a whole life may be of one plug, or of a cable that was replaced since";
+    finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
     let way = Way::of(disk, &reading);
