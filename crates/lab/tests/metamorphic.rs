@@ -190,10 +190,10 @@ const CHANGES: [(&str, Change); 4] = [
     ("times in nanoseconds", in_nanoseconds),
 ];
 
-/// Two connections fail in the same second, three adapters have a line each, an adapter and its disks or a disk by two names
+/// Two links have the same errors on two days, three adapters have a line each, an adapter and its disks or a disk by two names
 /// have the same lines: either may be named.
 const EITHER: [&str; 4] = [
-    "iscsi-sessions-in-the-daemons-words",
+    "two-links-a-day-apart",
     "only-the-loop",
     "four-disks-of-one-adapter",
     "one-disk-by-two-names",

@@ -13,7 +13,8 @@
 //! with sectors can raise a suspicion.
 //!
 //! ## Rule
-//! Any of these, each kind counted once: `medium` lines in the kernel's log; requests that failed
+//! Any of these, each kind counted once: `medium` lines in the kernel's log, the drive's own or those of an array that
+//! corrected its reads; failures inside it that the drive reports; requests that failed
 //! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
 //! that failed in its array while no write did, media errors or a predicted failure in its RAID
 //! controller's count, or a controller that has given it up and does not say why; its own failed
@@ -84,6 +85,13 @@ const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
 /// one half.
 const OF_A_TARGET: f64 = 0.5;
+/// One read that an array corrected from its other members, and no word of the drive about it: with the prior 0.75. It may
+/// have failed on the way as well (a choice).
+const CORRECTED_ONCE: f64 = 2.5;
+/// What it is worth that the drive reports a failure of its own once, and again (sense key Hardware Error; bridges of USB
+/// say so of others' faults as well): with the prior 0.65 and 0.83.
+const INSIDE: f64 = 2.0;
+const INSIDE_AGAIN: f64 = 3.0;
 /// What requests that failed are worth, by status.
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
@@ -185,6 +193,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     ];
     let errors = proven.iter().any(|nats| *nats > 0.0);
     let own_word = from_own_word(analysis, candidate, &mut builder);
+    let own_word = own_word.max(from_hardware(analysis, candidate, &mut builder));
     let given_up = match errors || own_word > 0.0 {
         true => 0.0,
         false => from_its_controller(analysis, candidate, &mut builder),
@@ -271,9 +280,61 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
         return 0.0;
     }
     let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
-    let nats = from_lines(analysis, &reading, builder);
+    let (of_array, of_drive): (Vec<&LogLine>, Vec<&LogLine>) =
+        reading.into_iter().partition(|line| line.message.is_of_an_array());
+    if of_drive.is_empty() {
+        return from_array(analysis, candidate, &of_array, builder);
+    }
+    let nats = from_lines(analysis, &of_drive, builder);
     let by_a_target = candidate.about().logged(MessageKind::Target).next().is_some();
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
+}
+
+/// Reads that an array corrected or gave up, where the drive itself says nothing: what failed on the way is the way's.
+fn from_array(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    reading: &[&LogLine],
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let others = [MessageKind::Link, MessageKind::Offline, MessageKind::Timeout];
+    let on_the_way = candidate.about().log().any(|line| others.contains(&line.kind));
+    if reading.is_empty() || on_the_way {
+        return 0.0;
+    }
+    let what = "reads of this member that failed, as its array logs";
+    builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
+    let n = LogLine::messages(reading);
+    builder.words.push(format!(
+        "{} that its array had to correct or gave up, in the kernel's log",
+        phrase::count(n as f64, "read(s)")
+    ));
+    if n > 1 { LOGGED } else { CORRECTED_ONCE }
+}
+
+/// Failures inside the drive that it reports itself.
+fn from_hardware(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Hardware).collect();
+    if reading.is_empty() {
+        return 0.0;
+    }
+    let what = "failures inside the drive that it reports (sense key Hardware Error)";
+    builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+    let n = LogLine::messages(&reading);
+    builder.words.push(format!(
+        "{} with a failure inside it (Hardware Error), in the kernel's log",
+        phrase::count(n as f64, "command(s) ended")
+    ));
+    match n {
+        // A unit of a target reports what is behind the target.
+        _ if reading.iter().any(|line| line.unit_of_a_target().is_some()) => OF_A_TARGET,
+        1 => INSIDE,
+        _ => INSIDE_AGAIN,
+    }
 }
 
 /// What such lines say and are worth.

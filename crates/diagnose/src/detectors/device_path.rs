@@ -18,7 +18,8 @@
 //! more beside none on a drive of the same model where no latency was measured;
 //! requests that failed with ENOLINK; transport errors that illumos counts (suspected only); reads, writes and flushes of one member that failed alike. A link
 //! slower than its limit supports it. Three disks of one adapter that stop answering within a
-//! minute are the adapter's. Suspected only: errors that a PCIe link corrected, if a storage driver
+//! minute are the adapter's, and two and more links of one host that are lost within seconds are the fault of what they
+//! share. What the kernel does about a discard or a query that got no answer is none. Suspected only: errors that a PCIe link corrected, if a storage driver
 //! owns the function, by their rate; a link that woke without a corrupted frame while commands
 //! failed; an NVMe controller that is lost though it is ready; a fibre that went down; a member that
 //! its pool lost; a disk that went offline where nothing says by what it is attached (a fibre that
@@ -33,13 +34,13 @@
 //! Reseat or replace the cable, try another port, look at the link's width and speed.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, FactKey, Finding, Level, MessageKind, PathComplaint, STANDS, Unit,
-    Verdict, key,
+    Bound, Clause, CommandKind, DeviceId, FactKey, Finding, Level, MessageKind, Op, PathComplaint,
+    STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::adapters;
+use crate::evidence::adapters::{self, LostTogether};
 use crate::evidence::arrays;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
@@ -89,6 +90,8 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
 /// States in which a pool does not use a member, whoever is at fault (zpoolconcepts(7)); OFFLINE
 /// was said by somebody.
 const NOT_USED: [&str; 3] = ["faulted", "unavail", "removed"];
+/// States of a pool that serves nobody any more (zpoolconcepts(7)).
+const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
 /// What each is worth, nats.
 const CORRUPTED: f64 = 3.5;
 const WAS_RESET: f64 = 3.0;
@@ -124,6 +127,11 @@ const LINK_DOWN: f64 = 1.2;
 /// are the adapter's and not theirs (a choice: two disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
 const SHARE_S: f64 = 60.0;
+/// Links that are lost within this time, s, of each other were lost by what they share (a choice: a drop of the supply or
+/// a reset of the adapter takes milliseconds, and each link is heard of when its next command fails).
+const TOGETHER_S: f64 = 5.0;
+/// What it is worth beside the errors of the links, nats (a choice).
+const TOGETHER: f64 = 1.0;
 /// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
 /// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
@@ -147,12 +155,89 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let logged: Vec<&LogLine> = analysis.facts.log().collect();
     // Links of adapters that are told with the disks behind them.
     let told = adapters::lost_links(analysis, &logged);
-    let mut findings: Vec<Finding> =
-        candidates.iter().filter_map(|candidate| finding(analysis, candidate, &told)).collect();
-    findings.extend(nameless_ports(analysis));
+    let together: Vec<LostTogether> = adapters::lost_together(analysis, TOGETHER_S)
+        .into_iter()
+        .filter(|lost| !lost.lines.iter().any(|line| lost_its_session(analysis, line)))
+        .collect();
+    let joined = |line: &LogLine| together.iter().any(|lost| lost.covers(line));
+    let found = candidates.iter().filter_map(|known| finding(analysis, known, &told, &joined));
+    let mut findings: Vec<Finding> = found.collect();
+    findings.extend(nameless_ports(analysis, &joined));
+    findings.extend(together.iter().map(|lost| shared_by_links(analysis, lost)));
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
     findings
+}
+
+/// Links or disks that were lost together: one fault of what they share.
+fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
+    let mut builder = EvidenceBuilder::default();
+    let (n, above) = (lost.devices.len() as f64, Some(Bound::Above(1.0)));
+    let first = lost.lines.first();
+    if let Some(first) = first {
+        let what = match lost.adapter {
+            Some(_) => "disks of one adapter that went offline together",
+            None => "links of this host that were lost together",
+        };
+        builder.fact(analysis, &first.reading, what, (n, Unit::Count), above);
+        if lost.seconds > 0.0 {
+            let (apart, within) = ((lost.seconds, Unit::Seconds), Some(Bound::Below(TOGETHER_S)));
+            builder.fact(
+                analysis,
+                &first.reading,
+                "time from the first to the last",
+                apart,
+                within,
+            );
+        }
+    }
+    let errors: Vec<&LogLine> =
+        lost.lines.iter().filter(|line| line.kind != MessageKind::Phy).copied().collect();
+    let (what, worth) = match lost.adapter {
+        Some(_) => ("requests to devices gone offline, in the kernel's log", WAS_RESET),
+        None => ("link errors in the kernel's log", CORRUPTED),
+    };
+    builder.log_lines(analysis, what, &errors, Some(Bound::Above(0.0)));
+    builder.clauses = vec![Clause::fixed(what, worth), Clause::fixed("lost together", TOGETHER)];
+    let mut finding = accusation(lost.devices[0], builder.listings.clone(), &builder);
+    finding.subject.device = None;
+    finding.subject.devices.clone_from(&lost.devices);
+    let names: Vec<String> = lost
+        .devices
+        .iter()
+        .map(|device| phrase::disk(&analysis.recording.device_of(*device).name).to_string())
+        .collect();
+    let is_timed = lost.lines.iter().all(|line| line.message.at_s.is_some());
+    let within = match lost.seconds {
+        _ if !is_timed => " together".to_string(),
+        // Their times are of whole seconds.
+        0.0 => " in the same second".to_string(),
+        seconds => format!(" within {}", phrase::ms((seconds * 1e3).max(1.0))),
+    };
+    finding.sentence = match lost.adapter {
+        Some(adapter) => format!(
+            "{n} disks of host adapter {adapter} ({}) went offline{within}: what they share (adapter, cable, expander, \
+             backplane, power, or the array behind it) is at fault, and no single disk",
+            phrase::list(&names)
+        ),
+        None => format!(
+            "{n} links of this host ({}) were lost{within}: what they share (power, backplane, controller, enclosure) is \
+             at fault, and no single disk or cable",
+            phrase::list(&names)
+        ),
+    };
+    finding.next_step = lines(&[
+        "power first: the supply, its plugs and splitters, and the backplane that these disks share",
+        "controller: its seat, temperature and firmware, and what the log says of its PCI function in that second \
+         (`dmesg | grep -i -e aer -e pcie -e ahci -e mpt`)",
+        "which disks share what? `lsscsi -t`, `ls -l /dev/disk/by-path /sys/block`",
+    ]);
+    finding.refuted_by = lines(&[
+        "one of these disks or ports is lost again, and the others are not",
+        "the machine started, slept or was unplugged in that moment",
+    ]);
+    finding.evidence = builder.evidence;
+    finding
 }
 
 /// Adapters several of whose disks did not answer within a minute: what they share is at fault
@@ -210,7 +295,7 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
             array.name
         );
         let first = array.failing.first().map_or("DISK", String::as_str);
-        finding.next_step = next_step(first, Way::of(first, &[]), false);
+        finding.next_step = next_step(first, Way::of(first, &[], None), false);
         finding.next_step.insert(
             0,
             "which of them share a cable, a backplane or an adapter? `lsscsi -t`, `ls -l /dev/disk/by-path`; \
@@ -223,7 +308,12 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -> Option<Finding> {
+fn finding(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    told: &[&LogLine],
+    joined: &dyn Fn(&LogLine) -> bool,
+) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let about = candidate.about();
     let told_elsewhere = |line: &&LogLine| told.iter().any(|known| std::ptr::eq(*known, *line));
@@ -245,7 +335,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
     let gone = from_pool(analysis, candidate, &mut builder);
     clauses.push(Clause::fixed("member that its pool lost", gone));
     let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
-    if clauses.iter().all(|clause| clause.nats <= 0.0) {
+    // What was lost together with others is a fault of what they share.
+    let is_joined = reading.iter().any(|line| joined(line));
+    if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
         return None;
     }
     clauses.push(Clause::fixed("speed of the link", slow_link(analysis, candidate, &mut builder)));
@@ -262,7 +354,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
     finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
-    let way = Way::of(disk, &reading);
+    let bus = about.last(key::DEVICE_TRANSPORT);
+    let way = Way::of(disk, &reading, bus.as_ref().map(|bus| bus.text()));
     let words = phrase::list(&builder.words);
     let is_open = finding.confidence() < STANDS;
     finding.sentence = if gone > 0.0 {
@@ -273,6 +366,11 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate, told: &[&LogLine]) -
         format!("the path to {disk} ({}) has errors, not the disk itself: {words}", way.parts())
     };
     finding.next_step = next_step(disk, way, is_awake(&reading));
+    if unknown {
+        let node = phrase::node(disk);
+        let ask = format!("by what is it attached? `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`");
+        finding.next_step.insert(0, ask);
+    }
     finding.evidence = builder.evidence;
     Some(finding)
 }
@@ -296,12 +394,22 @@ enum Way {
     Pcie,
     Usb,
     Fibre,
+    Network,
+    Parallel,
 }
 
 impl Way {
-    fn of(disk: &str, reading: &[&LogLine]) -> Way {
+    /// By the bus that is stated, else by the name and by what the log says.
+    fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
         let says = |what| reading.iter().any(|line| line.message.complaint == Some(what));
         let fibre = says(PathComplaint::LinkDown);
+        match bus {
+            Some("usb") => return Way::Usb,
+            Some("fc") => return Way::Fibre,
+            Some("spi") => return Way::Parallel,
+            Some("iscsi" | "fcoe" | "tcp" | "rdma") => return Way::Network,
+            _ => {}
+        }
         if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
             Way::Pcie
         } else if says(PathComplaint::UsbReset) {
@@ -319,6 +427,8 @@ impl Way {
             Way::Pcie => "slot, link, bridge or driver",
             Way::Usb => "USB bridge, cable, port or hub",
             Way::Fibre => "fibre, transceiver, switch or adapter",
+            Way::Network => "network, initiator or target",
+            Way::Parallel => "cable, terminator, bus speed or adapter",
         }
     }
 }
@@ -367,6 +477,19 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
                 "`multipath -ll`: do other paths carry the I/O meanwhile?",
             ]);
         }
+        Way::Parallel => {
+            return lines(&[
+                "a lower bus speed for this target (BIOS of the adapter); do the lines stop?",
+                "cable and terminators of the bus, and whether all devices on it have addresses of their own",
+                "firmware of adapter and disk; another slot of the enclosure",
+            ]);
+        }
+        Way::Network => {
+            return lines(&[
+                "is the target up, and the network whole? `iscsiadm -m session -P 1`, `ping`, `nstat -az TcpRetransSegs`",
+                "counters of the switch ports between (errors, pauses, drops), and the log of the target for that minute",
+            ]);
+        }
         Way::Cable => vec![
             "reseat or swap the cable, then the port; do the lines stop?".to_string(),
             "link power management off: `echo max_performance | tee \
@@ -388,8 +511,11 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
 }
 
 /// Ports whose disk nobody names: the port itself is accused.
-fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
+fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec<Finding> {
     let found = by_port(analysis.facts.nameless()).into_iter().filter_map(|(device, reading)| {
+        if reading.iter().any(|line| joined(line)) {
+            return None;
+        }
         let mut builder = EvidenceBuilder::default();
         let nats = from_log(analysis, &reading, &mut builder);
         builder.clauses = vec![Clause::fixed(KERNEL_LOG, nats)];
@@ -398,7 +524,7 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
         }
         let port = &analysis.recording.device_of(device).name;
         let mut finding = accusation(device, builder.listings.clone(), &builder);
-        let way = Way::of(port, &reading);
+        let way = Way::of(port, &reading, None);
         let has = if finding.confidence() < STANDS { "may have" } else { "has" };
         finding.sentence = format!(
             "the path behind {port} ({}) {has} errors, whichever disk is attached: {}",
@@ -417,11 +543,19 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
 /// What the kernel says of link and controller.
 fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
     let is = |line: &&&LogLine, what: PathComplaint| line.message.complaint == Some(what);
+    // What is done about a discard that takes too long is no fault of the way (`load.discard`).
+    let discards = |line: &LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
     let of = |kind: MessageKind| {
-        reading.iter().filter(|line| line.kind == kind).copied().collect::<Vec<_>>()
+        let lines = reading.iter().filter(|line| line.kind == kind && !discards(line));
+        lines.copied().collect::<Vec<_>>()
     };
-    let media: Vec<f64> =
-        of(MessageKind::Medium).iter().filter_map(|line| line.message.at_s).collect();
+    // What an array could not read it rewrote, whatever was the reason.
+    let media = of(MessageKind::Medium);
+    let media: Vec<f64> = media
+        .iter()
+        .filter(|line| !line.message.is_of_an_array())
+        .filter_map(|line| line.message.at_s)
+        .collect();
     let follows = |line: &&&LogLine| {
         line.message
             .at_s
@@ -500,6 +634,10 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         builder.words.push(format!("{counted} (`{}`)", short(&first.message.text)));
         most = most.max(nats);
     }
+    if let Some(line) = gone.iter().find(|line| line.message.is_usb_disconnect()) {
+        let said = short(&line.message.text);
+        builder.words.push(format!("a device on USB left the bus (`{said}`)"));
+    }
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0 && !hurt) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
         builder.log_lines(analysis, what, &wakes, None);
@@ -545,7 +683,11 @@ fn from_pool(
     let state = about.last(key::MEMBER_STATE).filter(|state| NOT_USED.contains(&state.text()));
     let Some((state, (pool, _))) = state.zip(about.array()) else { return 0.0 };
     // Whose reads alone failed has a surface that cannot be read (`device.media`).
-    let count = |kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n);
+    // Whoever cleared the counters meanwhile did not mend it.
+    let count = |kind| {
+        let all = about.all(key::MEMBER_ERRORS.of(kind)).filter_map(|reading| reading.number());
+        all.fold(0.0, f64::max)
+    };
     let (reads, writes) = (count("read"), count("write"));
     if reads > 0.0 && writes + count("checksum") <= 0.0 {
         return 0.0;
@@ -560,12 +702,23 @@ fn from_pool(
         ),
         false => String::new(),
     };
-    builder.words.push(format!(
-        "{pool} works without {}, which is {}{counted}: its path and its power are looked at \
-         before the disk itself",
-        phrase::disk(&candidate.disk),
-        state.text().to_uppercase()
-    ));
+    let (disk, is) = (phrase::disk(&candidate.disk), state.text().to_uppercase());
+    let of_pool = analysis.facts.about(candidate.input, pool);
+    let stopped = of_pool.all(key::ARRAY_STATE).find(|state| STOPPED.contains(&state.text()));
+    if let Some(stopped) = stopped {
+        let what = format!("state of the pool: `{}`", stopped.text());
+        builder.fact(analysis, &stopped, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
+        let named = stopped.text().to_uppercase();
+        builder.words.push(format!(
+            "{pool} stopped ({named}): {disk} is {is}{counted}, and no other member holds what is on it; copy what can be \
+             read before anything else, and look at its path and its power before the disk itself"
+        ));
+    } else {
+        builder.words.push(format!(
+            "{pool} works without {disk}, which is {is}{counted}: its path and its power are looked at before the disk \
+             itself"
+        ));
+    }
     MEMBER_GONE
 }
 

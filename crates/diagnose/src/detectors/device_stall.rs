@@ -130,13 +130,25 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
-        let recovery: Vec<&LogLine> = others.iter().filter(|line| !speak || mild.contains(&line.message.complaint)).copied().collect();
-        builder.log_lines(analysis, "what the kernel did about them, and how late the link answered", &recovery, None);
+        let recovery: Vec<&LogLine> = others
+            .iter()
+            .filter(|line| !speak || mild.contains(&line.message.complaint))
+            .copied()
+            .collect();
+        builder.log_lines(
+            analysis,
+            "what the kernel did about them, and how late the link answered",
+            &recovery,
+            None,
+        );
         let hung: Vec<&LogLine> = hung_behind(analysis, &given_up);
         builder.log_lines(analysis, "tasks that waited for minutes, in the same log", &hung, None);
         let behind = match hung.len() {
             0 => String::new(),
-            hung => format!("; {} waited for minutes in the same log", phrase::count(hung as f64, "task(s)")),
+            hung => format!(
+                "; {} waited for minutes in the same log",
+                phrase::count(hung as f64, "task(s)")
+            ),
         };
         let bus = Bus::of(&name, &given_up);
         finding.sentence = match guest {
@@ -261,7 +273,6 @@ impl Bus {
         steps.to_vec()
     }
 }
-
 
 /// What a command that failed was to do, if its lines tell.
 fn op_of(line: &LogLine) -> Option<Op> {

@@ -16,7 +16,9 @@
 //! The device is virtual by its model, by what was stated, or by its name; else it is only
 //! suspected. Reads of places that nobody touched before take at least three times as long as reads
 //! of places touched before, size for size, with at least ten of each and a chance below 1 %. Or the kernel's log says that a
-//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer, or an array answered that it is busy.
+//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer, or an array answered that it is busy or that a port
+//! of its does not serve the volume; or a volume lost several of its paths within a minute. Connections, sessions and the disks
+//! that failed by them are one fault.
 //! Or calls on a file system of a server take more than a second (`nfsslower`). Suspected: a file on such a file system goes slower
 //! than a network of 100 Mbit/s.
 //!
@@ -26,8 +28,11 @@
 //! ## Next step
 //! Read the whole volume once before use, provision it thick, look at the network.
 
+use std::collections::BTreeSet;
+
 use iowhy_model::{
-    Bound, Clause, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit, Verdict,
+    Bound, Clause, DeviceId, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -41,7 +46,8 @@ use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::LogLine;
+use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
 use crate::phrase;
@@ -85,6 +91,11 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
+/// Paths of a volume that are lost within this time, s, were lost together (a choice: each is checked every 5 to 20 s).
+const PATHS_S: f64 = 60.0;
+const NO_ANSWER: &str = "messages of the kernel that a server or peer did not answer, or was busy";
+const PORT_REFUSES: &str = "paths whose target port is not available, as the array answers (ALUA)";
+
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
     touched
@@ -99,32 +110,213 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
-        let logged: Vec<&LogLine> = candidate.about().logged(MessageKind::Remote).collect();
+        // What has a common parent is reported for the parent.
+        let of_others = |line: &LogLine| line.message.is_of_iscsi() || line.message.adapter.is_some();
+        let logged = candidate.about().logged(MessageKind::Remote);
+        let logged: Vec<&LogLine> = logged.filter(|line| !of_others(line)).collect();
         if logged.is_empty() {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
-        let above = Some(Bound::Above(0.0));
-        let what = "messages of the kernel that a server or peer did not answer, or was busy";
-        builder.log_lines(analysis, what, &logged, above);
-        let mut finding =
-            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
-        finding.sentence = format!(
+        builder.log_lines(analysis, NO_ANSWER, &logged, Some(Bound::Above(0.0)));
+        let sentence = format!(
             "{} did not serve requests in time: what waits for it waits for the network or for a disk of another machine",
             candidate.disk
         );
-        finding.assume(OF_A_TARGET, "the target's own lines in the log");
-        finding.explained_share = 1.0;
-        finding.evidence = builder.evidence;
-        finding.refuted_by =
-            lines(&["the I/O that is slow goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
-        finding.next_step = lines(&[
-            "is the server up, and the network whole? `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
-            "on the server: `iostat -x 1` and its kernel's log of the same minute",
-        ]);
-        Some(finding)
+        let listings = builder.listings(candidate);
+        Some(remote(Some(candidate.device), listings, sentence, builder))
     });
-    findings.collect()
+    let listings = 0..analysis.recording.listings.len();
+    let inputs: BTreeSet<&str> = listings.map(|listing| analysis.input(listing)).collect();
+    let lost = inputs.into_iter().filter_map(|input| lost_sessions(analysis, input));
+    findings.chain(lost).chain(lost_paths(analysis)).collect()
+}
+
+/// A finding that a server or target did not answer.
+fn remote(
+    device: Option<DeviceId>,
+    listings: Vec<usize>,
+    sentence: String,
+    builder: EvidenceBuilder,
+) -> Finding {
+    let mut finding = new_finding(DETECTOR.verdict, device, listings);
+    finding.sentence = sentence;
+    finding.assume(OF_A_TARGET, "the target's own lines in the log");
+    finding.explained_share = 1.0;
+    finding.evidence = builder.evidence;
+    finding.refuted_by =
+        lines(&["the I/O that is slow goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
+    finding.next_step = lines(&[
+        "is the server up, and the network whole? `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
+        "on the server: `iostat -x 1` and its kernel's log of the same minute",
+    ]);
+    finding
+}
+
+/// The connections and sessions of iSCSI that were lost, and the disks that failed because of that: one fault, of the network
+/// or of the target.
+fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let here = |line: &&LogLine| analysis.input(line.reading.listing) == input;
+    let log = || analysis.facts.log().filter(here);
+    let lost: Vec<&LogLine> = log()
+        .filter(|line| line.kind == MessageKind::Remote && line.message.is_of_iscsi())
+        .collect();
+    let name = |device: DeviceId| analysis.recording.device_of(device).name.as_str();
+    let sessions = devices(lost.iter().copied());
+    let first = *sessions.first()?;
+    let gone: Vec<&LogLine> = log()
+        .filter(|line| line.kind == MessageKind::Offline && line.message.adapter.is_some())
+        .collect();
+    let behind: BTreeSet<String> = gone.iter().filter_map(|line| line.disk.clone()).collect();
+    let mut builder = EvidenceBuilder::default();
+    let above = Some(Bound::Above(0.0));
+    let n = (sessions.len() as f64, Unit::Count);
+    builder.fact(
+        analysis,
+        &lost.first()?.reading,
+        "connections and sessions of iSCSI lost",
+        n,
+        above,
+    );
+    builder.log_lines(analysis, NO_ANSWER, &lost, above);
+    let offline = "requests to disks that went offline because of that";
+    builder.log_lines(analysis, offline, &gone, None);
+    let slow = analysis.facts.disks().filter_map(|disk| {
+        let (seconds, reading) =
+            analysis.facts.about(None, disk).number(key::DEVICE_LATENCY_COMPLAINED)?;
+        (analysis.input(reading.listing) == input).then_some((disk, seconds, reading))
+    });
+    let slow: Vec<(&str, f64, FactReading)> = slow.collect();
+    let mut words = Vec::new();
+    for (disk, seconds, reading) in &slow {
+        let what = format!("longest mean latency that the host complained of ({disk})");
+        builder.fact(analysis, reading, &what, (*seconds, Unit::Seconds), None);
+        words.push(format!("{disk} took up to {}", phrase::ms(seconds * 1e3)));
+    }
+    let names: Vec<String> = sessions.iter().map(|device| name(*device).to_string()).collect();
+    let consequence = match behind.len() {
+        0 => String::new(),
+        1 => format!(
+            ", and {} failed because of that",
+            phrase::list(&behind.iter().cloned().collect::<Vec<_>>())
+        ),
+        n => format!(", and {n} disks failed because of that"),
+    };
+    let before = match words.is_empty() {
+        true => String::new(),
+        false => format!("; {} in the same log", phrase::list(&words)),
+    };
+    let sentence = format!(
+        "the target of iSCSI did not answer in time: {} lost ({}){consequence}{before}: the network between or the target, \
+         and no disk of this host",
+        phrase::count(sessions.len() as f64, "connection(s) or session(s)"),
+        phrase::list(&names)
+    );
+    // The disk, where one alone hangs on it; else the session; else all of them.
+    let disk = behind.first().and_then(|disk| analysis.recording.find_device(disk));
+    let device = match (behind.len(), sessions.len()) {
+        (1, _) => disk,
+        (0, 1) => Some(first),
+        _ => None,
+    };
+    let mut finding = remote(device, builder.listings.clone(), sentence, builder);
+    if device.is_none() {
+        finding.subject.devices =
+            sessions.iter().copied().chain(devices(gone.into_iter())).collect();
+    }
+    finding.next_step.insert(
+        0,
+        "switch ports between host and target: errors, pauses (flow control), speed, MTU; on the host the timeouts of the \
+         session (`iscsiadm -m session -P 2`: recovery, NOP-Out)"
+            .to_string(),
+    );
+    Some(finding)
+}
+
+/// Volumes of which several paths were lost within a minute, and paths of which an array says that their port does not
+/// serve them: the array, or the network of storage.
+fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
+    let log = || analysis.facts.log();
+    let refused: Vec<&LogLine> = log()
+        .filter(|line| line.kind == MessageKind::Remote && line.message.adapter.is_some())
+        .collect();
+    let lost = by_port(log().filter(|line| line.kind == MessageKind::Path));
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut told = BTreeSet::new();
+    for (volume, lines) in &lost {
+        let times = || lines.iter().filter_map(|line| line.message.at_s);
+        let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
+        let apart_s = (last - first).max(0.0);
+        if lines.len() < 2 || apart_s > PATHS_S {
+            continue;
+        }
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(1.0));
+        builder.log_lines(analysis, "paths that the volume lost", lines, above);
+        let here: Vec<&LogLine> = refused
+            .iter()
+            .filter(|line| lines.iter().any(|l| l.reading.listing == line.reading.listing))
+            .copied()
+            .collect();
+        told.extend(here.iter().map(|line| line.reading.listing));
+        builder.log_lines(analysis, PORT_REFUSES, &here, None);
+        let said = match here.len() {
+            0 => String::new(),
+            n => format!(
+                ", and the array answered on {} that its port is not available",
+                phrase::count(n as f64, "path(s)")
+            ),
+        };
+        let within = match times().count() {
+            0 => String::new(),
+            _ => format!(" within {}", phrase::ms((apart_s * 1e3).max(1e3))),
+        };
+        let sentence = format!(
+            "{} lost {} paths{within}{said}: the array or the network of storage behind all of them, and no disk",
+            analysis.recording.device_of(*volume).name,
+            LogLine::messages(lines)
+        );
+        let mut finding = remote(Some(*volume), builder.listings.clone(), sentence, builder);
+        finding.next_step = path_steps();
+        findings.push(finding);
+    }
+    // Without a volume in the log.
+    let alone: Vec<&LogLine> =
+        refused.into_iter().filter(|line| !told.contains(&line.reading.listing)).collect();
+    let paths = devices(alone.iter().copied());
+    if let Some(first) = paths.first() {
+        let mut builder = EvidenceBuilder::default();
+        builder.log_lines(analysis, PORT_REFUSES, &alone, Some(Bound::Above(0.0)));
+        let sentence = format!(
+            "the array answers on {} that its port is not available: it fails over, or its controller is down",
+            phrase::count(paths.len() as f64, "path(s)")
+        );
+        let device = Some(*first).filter(|_| paths.len() == 1);
+        let mut finding = remote(device, builder.listings.clone(), sentence, builder);
+        finding.subject.devices = if device.is_none() { paths } else { Vec::new() };
+        finding.next_step = path_steps();
+        findings.push(finding);
+    }
+    findings
+}
+
+fn path_steps() -> Vec<String> {
+    lines(&[
+        "`multipath -ll`: are the paths back, and what do they have in common (target port, adapter, switch)?",
+        "the array's own log of that minute: a controller that failed over or was updated",
+        "`no_path_retry` or `queue_if_no_path` of /etc/multipath.conf: without it I/O fails at once when all paths are gone",
+    ])
+}
+
+/// The devices of lines, each once.
+fn devices<'s, 'a: 's>(lines: impl Iterator<Item = &'s LogLine<'a>>) -> Vec<DeviceId> {
+    let mut found: Vec<DeviceId> = Vec::new();
+    for device in lines.filter_map(|line| line.reading.fact.device) {
+        if !found.contains(&device) {
+            found.push(device);
+        }
+    }
+    found
 }
 
 /// A virtual disk on which requests stay in flight and none completes to the end of the listing: the

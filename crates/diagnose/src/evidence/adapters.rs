@@ -1,11 +1,13 @@
-//! Disks of one host adapter that stop answering together: what they share is at fault before each
-//! of them is; and links of adapters that went down before their disks did.
+//! Disks of one host adapter that stop answering together, and links of one host that are lost
+//! together: what they share is at fault before each of them is; and links of adapters that went down
+//! before their disks did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{DeviceId, MessageKind, PathComplaint};
 
 use crate::analysis::Analysis;
+use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 
 /// An adapter several of whose disks got no command answered.
@@ -22,6 +24,99 @@ pub struct NotAnswering<'s, 'a> {
     pub seconds: f64,
     /// What the log says of them.
     pub lines: Vec<&'s LogLine<'a>>,
+}
+
+/// Links, or disks of one adapter, that were lost together.
+pub struct LostTogether<'s, 'a> {
+    /// The number of the adapter in SCSI addresses; `None` for ports that are links of their own.
+    pub adapter: Option<u32>,
+    /// The ports or disks, as the log names them; at least two.
+    pub devices: Vec<DeviceId>,
+    /// How long it took from the first to the last, s; 0 in a log without times.
+    pub seconds: f64,
+    /// What the log says of them.
+    pub lines: Vec<&'s LogLine<'a>>,
+}
+
+impl LostTogether<'_, '_> {
+    /// Whether it is about a line.
+    pub fn covers(&self, line: &LogLine) -> bool {
+        self.lines.iter().any(|known| std::ptr::eq(known.reading.fact, line.reading.fact))
+    }
+}
+
+/// What was lost together with others shares an input, and an adapter or the ports.
+type Parent<'a> = (&'a str, Option<u32>);
+
+/// All links of a host, or disks of one adapter, that were lost within so many seconds of each other. Ports that are merely
+/// slow or empty, as at a start and after a sleep, are not lost: a frame was corrupted on each, or a disk went offline.
+pub fn lost_together<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    within_s: f64,
+) -> Vec<LostTogether<'s, 'a>> {
+    let mut all: BTreeMap<Parent, Vec<&LogLine>> = BTreeMap::new();
+    for line in analysis.facts.log() {
+        let Some(device) = line.reading.fact.device else { continue };
+        let corrupt = line.kind == MessageKind::Link
+            && line.message.complaint == Some(PathComplaint::Corruption);
+        let is_port = disk_names::is_ata_port(&analysis.recording.device_of(device).name);
+        let parent = match line.kind {
+            _ if corrupt && is_port => None,
+            MessageKind::Phy if is_port => None,
+            MessageKind::Offline if line.message.adapter.is_some() => line.message.adapter,
+            _ => continue,
+        };
+        all.entry((analysis.input(line.reading.listing), parent)).or_default().push(line);
+    }
+    let found = all.into_iter().flat_map(|((_, adapter), mut lines)| {
+        lines.sort_by(|a, b| {
+            let time = |line: &LogLine| line.message.at_s.unwrap_or(f64::NEG_INFINITY);
+            time(a).total_cmp(&time(b))
+        });
+        // Each follows the one before within the time.
+        let apart = |a: &&LogLine, b: &&LogLine| {
+            let (first, second) = (a.message.at_s, b.message.at_s);
+            first.zip(second).is_none_or(|(first, second)| second - first <= within_s)
+        };
+        let bursts: Vec<Vec<&LogLine>> =
+            lines.chunk_by(|a, b| apart(a, b)).map(<[&LogLine]>::to_vec).collect();
+        bursts.into_iter().filter_map(move |lines| of_burst(analysis, adapter, lines))
+    });
+    found.collect()
+}
+
+/// The disk that a line is about, as the recording names it: one that the log calls by its address and by its name is one.
+fn device_of(analysis: &Analysis, line: &LogLine) -> Option<DeviceId> {
+    let named = line.disk.as_deref().and_then(|disk| analysis.recording.find_device(disk));
+    named.or(line.reading.fact.device)
+}
+
+fn of_burst<'s, 'a>(
+    analysis: &Analysis,
+    adapter: Option<u32>,
+    lines: Vec<&'s LogLine<'a>>,
+) -> Option<LostTogether<'s, 'a>> {
+    let lost: BTreeSet<DeviceId> = lines
+        .iter()
+        .filter(|line| line.kind != MessageKind::Phy)
+        .filter_map(|line| device_of(analysis, line))
+        .collect();
+    let of_lost =
+        |line: &&LogLine| device_of(analysis, line).is_some_and(|device| lost.contains(&device));
+    let lines: Vec<&LogLine> = lines.into_iter().filter(of_lost).collect();
+    // When each was lost first.
+    let mut first: BTreeMap<DeviceId, f64> = BTreeMap::new();
+    for line in &lines {
+        if let (Some(device), Some(at_s)) = (device_of(analysis, line), line.message.at_s) {
+            let known = first.entry(device).or_insert(at_s);
+            *known = known.min(at_s);
+        }
+    }
+    let begin = first.values().copied().fold(f64::MAX, f64::min);
+    let end = first.values().copied().fold(f64::MIN, f64::max);
+    let devices: Vec<DeviceId> = lost.into_iter().collect();
+    let seconds = (end - begin).max(0.0);
+    (devices.len() > 1).then_some(LostTogether { adapter, devices, seconds, lines })
 }
 
 /// All adapters of which at least so many disks did not answer within so many seconds, beside no

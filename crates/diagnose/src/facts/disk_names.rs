@@ -78,6 +78,12 @@ pub fn is_nvme(disk: &str) -> bool {
     disk.starts_with("nvme")
 }
 
+/// Whether it is a port of SATA, `ata3`: a link of its own, to one disk.
+pub fn is_ata_port(name: &str) -> bool {
+    let number = name.strip_prefix("ata").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Whether it is a PCI function, `0000:43:00.0`, that storage drivers own and no log named.
 pub fn is_pci_function(name: &str) -> bool {
     let hex = |part: &str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_hexdigit());
