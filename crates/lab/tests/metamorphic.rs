@@ -190,8 +190,8 @@ const CHANGES: [(&str, Change); 4] = [
     ("times in nanoseconds", in_nanoseconds),
 ];
 
-/// Two links have the same errors on two days, three adapters have a line each, an adapter and its disks or a disk by two names
-/// have the same lines: either may be named.
+/// Two links have the same errors on two days, three adapters have a line each, an adapter and its
+/// disks or a disk by two names have the same lines: either may be named.
 const EITHER: [&str; 4] = [
     "two-links-a-day-apart",
     "only-the-loop",

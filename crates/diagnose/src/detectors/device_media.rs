@@ -85,11 +85,11 @@ const KERNEL_LOG: &str = "lines of the kernel's log";
 /// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
 /// one half.
 const OF_A_TARGET: f64 = 0.5;
-/// One read that an array corrected from its other members, and no word of the drive about it: with the prior 0.75. It may
-/// have failed on the way as well (a choice).
+/// One read that an array corrected from its other members, and no word of the drive about it: with
+/// the prior 0.75. It may have failed on the way as well (a choice).
 const CORRECTED_ONCE: f64 = 2.5;
-/// What it is worth that the drive reports a failure of its own once, and again (sense key Hardware Error; bridges of USB
-/// say so of others' faults as well): with the prior 0.65 and 0.83.
+/// What it is worth that the drive reports a failure of its own once, and again (sense key Hardware
+/// Error; bridges of USB say so of others' faults as well): with the prior 0.65 and 0.83.
 const INSIDE: f64 = 2.0;
 const INSIDE_AGAIN: f64 = 3.0;
 /// What requests that failed are worth, by status.
@@ -290,7 +290,8 @@ fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Evide
     if by_a_target { nats.min(OF_A_TARGET) } else { nats }
 }
 
-/// Reads that an array corrected or gave up, where the drive itself says nothing: what failed on the way is the way's.
+/// Reads that an array corrected or gave up, where the drive itself says nothing: what failed on
+/// the way is the way's.
 fn from_array(
     analysis: &Analysis,
     candidate: &FaultCandidate,

@@ -127,8 +127,9 @@ const LINK_DOWN: f64 = 1.2;
 /// are the adapter's and not theirs (a choice: two disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
 const SHARE_S: f64 = 60.0;
-/// Links that are lost within this time, s, of each other were lost by what they share (a choice: a drop of the supply or
-/// a reset of the adapter takes milliseconds, and each link is heard of when its next command fails).
+/// Links that are lost within this time, s, of each other were lost by what they share (a choice: a
+/// drop of the supply or a reset of the adapter takes milliseconds, and each link is heard of when
+/// its next command fails).
 const TOGETHER_S: f64 = 5.0;
 /// What it is worth beside the errors of the links, nats (a choice).
 const TOGETHER: f64 = 1.0;

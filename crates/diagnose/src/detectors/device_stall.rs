@@ -130,25 +130,14 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         builder.clauses = vec![Clause::fixed(what, TIMED_OUT + more)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let n = phrase::count(LogLine::messages(&given_up) as f64, what_failed(&given_up));
-        let recovery: Vec<&LogLine> = others
-            .iter()
-            .filter(|line| !speak || mild.contains(&line.message.complaint))
-            .copied()
-            .collect();
-        builder.log_lines(
-            analysis,
-            "what the kernel did about them, and how late the link answered",
-            &recovery,
-            None,
-        );
-        let hung: Vec<&LogLine> = hung_behind(analysis, &given_up);
+        let done = "what the kernel did about them, and how late the link answered";
+        builder.log_lines(analysis, done, &others, None);
+        let hung = hung_behind(analysis, &given_up);
         builder.log_lines(analysis, "tasks that waited for minutes, in the same log", &hung, None);
-        let behind = match hung.len() {
-            0 => String::new(),
-            hung => format!(
-                "; {} waited for minutes in the same log",
-                phrase::count(hung as f64, "task(s)")
-            ),
+        let tasks = phrase::count(hung.len() as f64, "task(s)");
+        let behind = match hung.is_empty() {
+            true => String::new(),
+            false => format!("; {tasks} waited for minutes in the same log"),
         };
         let bus = Bus::of(&name, &given_up);
         finding.sentence = match guest {

@@ -91,7 +91,8 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
-/// Paths of a volume that are lost within this time, s, were lost together (a choice: each is checked every 5 to 20 s).
+/// Paths of a volume that are lost within this time, s, were lost together (a choice: each is
+/// checked every 5 to 20 s).
 const PATHS_S: f64 = 60.0;
 const NO_ANSWER: &str = "messages of the kernel that a server or peer did not answer, or was busy";
 const PORT_REFUSES: &str = "paths whose target port is not available, as the array answers (ALUA)";
@@ -153,8 +154,8 @@ fn remote(
     finding
 }
 
-/// The connections and sessions of iSCSI that were lost, and the disks that failed because of that: one fault, of the network
-/// or of the target.
+/// The connections and sessions of iSCSI that were lost, and the disks that failed because of that:
+/// one fault, of the network or of the target.
 fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     let here = |line: &&LogLine| analysis.input(line.reading.listing) == input;
     let log = || analysis.facts.log().filter(here);
@@ -233,8 +234,8 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     Some(finding)
 }
 
-/// Volumes of which several paths were lost within a minute, and paths of which an array says that their port does not
-/// serve them: the array, or the network of storage.
+/// Volumes of which several paths were lost within a minute, and paths of which an array says that
+/// their port does not serve them: the array, or the network of storage.
 fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
     let log = || analysis.facts.log();
     let refused: Vec<&LogLine> = log()

@@ -80,8 +80,8 @@ const MATCHED: f64 = 1.5;
 const WINDOWS: i64 = 100;
 const SHORTEST_NS: i64 = 10_000_000;
 const LONGEST_NS: i64 = 1_000_000_000;
-/// What it is worth that discards and nothing else got no answer in time, nats: with the prior 0.73. The drive is the other
-/// reading (`device.stall`, at 0.55 at most).
+/// What it is worth that discards and nothing else got no answer in time, nats: with the prior
+/// 0.73. The drive is the other reading (`device.stall`, at 0.55 at most).
 const GIVEN_UP: f64 = 0.8;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {

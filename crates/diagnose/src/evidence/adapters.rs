@@ -48,8 +48,9 @@ impl LostTogether<'_, '_> {
 /// What was lost together with others shares an input, and an adapter or the ports.
 type Parent<'a> = (&'a str, Option<u32>);
 
-/// All links of a host, or disks of one adapter, that were lost within so many seconds of each other. Ports that are merely
-/// slow or empty, as at a start and after a sleep, are not lost: a frame was corrupted on each, or a disk went offline.
+/// All links of a host, or disks of one adapter, that were lost within so many seconds of each
+/// other. Ports that are merely slow or empty, as at a start and after a sleep, are not lost: a
+/// frame was corrupted on each, or a disk went offline.
 pub fn lost_together<'s, 'a>(
     analysis: &'s Analysis<'a>,
     within_s: f64,
@@ -85,7 +86,8 @@ pub fn lost_together<'s, 'a>(
     found.collect()
 }
 
-/// The disk that a line is about, as the recording names it: one that the log calls by its address and by its name is one.
+/// The disk that a line is about, as the recording names it: one that the log calls by its address
+/// and by its name is one.
 fn device_of(analysis: &Analysis, line: &LogLine) -> Option<DeviceId> {
     let named = line.disk.as_deref().and_then(|disk| analysis.recording.find_device(disk));
     named.or(line.reading.fact.device)

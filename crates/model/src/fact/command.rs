@@ -143,7 +143,8 @@ fn is_ata_other(code: u8) -> bool {
     matches!(code, 0x92 | 0x93)
 }
 
-/// `tag 27 (001b) opcode 0x9 (I/O Cmd) QID 3 timeout, ...`: the queue of administration is number 0.
+/// `tag 27 (001b) opcode 0x9 (I/O Cmd) QID 3 timeout, ...`: the queue of administration is number
+/// 0.
 fn of_nvme(text: &str) -> Option<CommandKind> {
     let number = |mark: &str| {
         let (_, rest) = text.split_once(mark)?;

@@ -197,8 +197,9 @@ fn split(line: &str) -> Option<(&str, &str)> {
     message.contains("us: ").then_some((stamp(head)?, message))
 }
 
-/// What the daemon of the initiator says beside the kernel: `2015-01-20T10:35:03Z iscsid: Kernel reported iSCSI connection 6:0
-/// error (1011) state (3)`, in `syslog.log` (`vmkiscsid` before ESXi 5).
+/// What the daemon of the initiator says beside the kernel: `2015-01-20T10:35:03Z iscsid: Kernel
+/// reported iSCSI connection 6:0 error (1011) state (3)`, in `syslog.log` (`vmkiscsid` before ESXi
+/// 5).
 fn of_iscsid(line: &str) -> Option<(&str, &str)> {
     let at = line.find(" iscsid").or_else(|| line.find(" vmkiscsid"))?;
     let (head, rest) = line.split_at_checked(at + 1)?;

@@ -194,8 +194,9 @@ fn device(message: &str) -> Option<&str> {
         .or_else(|| host_of_usb(message))
 }
 
-/// The disk of which an array of md speaks: `sda1: rescheduling sector 3998908672`, `read error corrected (8 sectors at
-/// 3999170856 on sda1)`, `Disk failure on sda1, disabling device.`, without its partition.
+/// The disk of which an array of md speaks: `sda1: rescheduling sector 3998908672`, `read error
+/// corrected (8 sectors at 3999170856 on sda1)`, `Disk failure on sda1, disabling device.`, without
+/// its partition.
 fn member(said: &str) -> Option<&str> {
     let after = |mark: &str| said.split_once(mark).map(|(_, rest)| rest);
     let name = after(" on ").or_else(|| after("failing device ")).unwrap_or(said);
@@ -214,8 +215,8 @@ fn member(said: &str) -> Option<&str> {
     }
 }
 
-/// `dm-12` of `device-mapper: multipath: 253:12: Failing path 69:64.`: the minor number of a mapped device is that of its name
-/// (drivers/md/dm.c). Kernels before 4.18 name the path only.
+/// `dm-12` of `device-mapper: multipath: 253:12: Failing path 69:64.`: the minor number of a mapped
+/// device is that of its name (drivers/md/dm.c). Kernels before 4.18 name the path only.
 fn multipath(message: &str) -> Option<String> {
     let (number, _) = message.strip_prefix("device-mapper: multipath: ")?.split_once(": ")?;
     let (major, minor) = number.split_once(':')?;

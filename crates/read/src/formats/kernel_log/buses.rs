@@ -1,5 +1,5 @@
-//! By which bus a disk is attached, as far as a log tells: by the host adapter of its SCSI address, or by a device on USB
-//! that went when its only disk had stopped answering.
+//! By which bus a disk is attached, as far as a log tells: by the host adapter of its SCSI address,
+//! or by a device on USB that went when its only disk had stopped answering.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,14 @@ use super::names::{self, Names};
 
 /// Host adapters, disks and plugs remembered.
 const REMEMBERED: usize = 1024;
-/// The kernel tries a device on USB again and again, and notices so late that it went, s: each try ends after 30 s
-/// (drivers/scsi/sd.h, SD_TIMEOUT; how many is a choice). Where the plug goes first, what waits on the disk fails at once.
+/// The kernel tries a device on USB again and again, and notices so late that it went, s: each try
+/// ends after 30 s (drivers/scsi/sd.h, SD_TIMEOUT; how many is a choice). Where the plug goes
+/// first, what waits on the disk fails at once.
 const NOTICED_S: f64 = 300.0;
 const AT_ONCE_S: f64 = 5.0;
 
-/// What hosts say that they are when they are found (drivers/usb/storage, drivers/scsi/iscsi_tcp.c).
+/// What hosts say that they are when they are found (drivers/usb/storage,
+/// drivers/scsi/iscsi_tcp.c).
 const HOSTS: [(&str, &str); 3] =
     [("usb-storage ", USB), ("uas", USB), ("iSCSI Initiator over TCP/IP", "iscsi")];
 const USB: &str = "usb";
@@ -64,7 +66,8 @@ impl Buses {
         }
     }
 
-    /// Disks that stopped answering and the bus of each, as far as it is known and was not stated yet.
+    /// Disks that stopped answering and the bus of each, as far as it is known and was not stated
+    /// yet.
     pub(super) fn of_disks(&mut self, names: &Names) -> Vec<(String, &'static str)> {
         let host = |address: &str| address.split(':').next()?.parse::<u32>().ok();
         let known = self
@@ -76,8 +79,8 @@ impl Buses {
         known
     }
 
-    /// The only disk that stopped answering, if no bus is known of it and a device on USB left in the same minutes, with
-    /// that message.
+    /// The only disk that stopped answering, if no bus is known of it and a device on USB left in
+    /// the same minutes, with that message.
     pub(super) fn went_with_its_plug(
         &mut self,
         names: &Names,
@@ -92,7 +95,8 @@ impl Buses {
     }
 }
 
-/// 10 of `qla2xxx [0000:81:00.1]-500b:10: LOOP DOWN detected`: the host adapter that speaks (drivers/scsi/qla2xxx/qla_dbg.c).
+/// 10 of `qla2xxx [0000:81:00.1]-500b:10: LOOP DOWN detected`: the host adapter that speaks
+/// (drivers/scsi/qla2xxx/qla_dbg.c).
 fn of_fibre(message: &str) -> Option<u32> {
     let (_, rest) = message.strip_prefix("qla2xxx [")?.split_once("]-")?;
     rest.split(':').nth(1)?.parse().ok()

@@ -170,8 +170,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Iscsi], &["session recovery timed out after "]),
     row(K::Remote, &[L::Other], &[OF_ISCSID, " error ("]),
     row(K::Remote, &[L::Other], &["connection ", "Nop-out timeout after "]),
-    // An array tells that the port which the path leads to serves the volume no more, or not yet (SPC-4, asymmetric
-    // access). In the state of standby it waits for its turn, and is well.
+    // An array tells that the port which the path leads to serves the volume no more, or not yet
+    // (SPC-4, asymmetric access). In the state of standby it waits for its turn, and is well.
     row(
         K::Remote,
         &[L::Scsi],

@@ -17,11 +17,13 @@ pub(super) struct Names {
     plugs: BTreeMap<String, (String, Option<f64>)>,
     /// Plugs whose disk went, of which nobody knows yet whether it was pulled.
     gone: BTreeMap<String, (String, Message)>,
-    /// The address of the last message, if that refused a request to a disk which the log did not name yet.
+    /// The address of the last message, if that refused a request to a disk which the log did not
+    /// name yet.
     refused: Option<(String, String)>,
 }
 
-/// `7:0:14:0` of `sd 7:0:14:0: ...`, and 1:0:0:2 of `scsi1:0:0:2: ...`, as adapters of parallel SCSI begin.
+/// `7:0:14:0` of `sd 7:0:14:0: ...`, and 1:0:0:2 of `scsi1:0:0:2: ...`, as adapters of parallel
+/// SCSI begin.
 pub(super) fn address(message: &str) -> Option<&str> {
     let (driver, rest) = message.split_once(' ')?;
     let older = driver.strip_prefix("scsi").filter(|rest| rest.ends_with(':'));
@@ -42,9 +44,9 @@ pub(super) fn is_older(message: &str) -> bool {
         && address(message).is_some()
 }
 
-/// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0) and of `scsi: Device offlined -
-/// not ready after error recovery: host 1 channel 0 id 0 lun 2`, as kernels before 2.6.18 write an address
-/// (drivers/scsi/scsi_lib.c, scsi_error.c).
+/// 1:0:0:2 of `scsi1 (0:2): rejecting I/O to offline device` (target and unit of channel 0) and of
+/// `scsi: Device offlined - not ready after error recovery: host 1 channel 0 id 0 lun 2`, as
+/// kernels before 2.6.18 write an address (drivers/scsi/scsi_lib.c, scsi_error.c).
 pub(super) fn older_address(message: &str) -> Option<String> {
     let number = |text: &str| text.parse::<u32>().ok();
     if let Some((_, rest)) = message.split_once(": host ") {
@@ -82,8 +84,8 @@ impl Names {
         self.known_at(address).unwrap_or_else(|| address.to_string())
     }
 
-    /// Joins an address and a disk: a request that the SCSI layer refuses, `sd 4:0:0:1: rejecting I/O to offline device`,
-    /// fails in the next line, `I/O error, dev sdc, ...`.
+    /// Joins an address and a disk: a request that the SCSI layer refuses, `sd 4:0:0:1: rejecting
+    /// I/O to offline device`, fails in the next line, `I/O error, dev sdc, ...`.
     pub(super) fn join(&mut self, stamp: &str, message: &str, of_request: Option<&str>) {
         let refused = self.refused.take();
         if let Some(address) = address(message)
