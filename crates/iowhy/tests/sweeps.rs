@@ -138,8 +138,8 @@ fn the_stage_that_is_most_of_the_time_is_named() {
 }
 
 #[test]
-fn two_kinds_of_requests_accuse_nobody_wherever_they_lie() {
-    let mut tried = 0;
+fn two_kinds_of_requests_are_told_where_nothing_lies_between() {
+    let (mut tried, mut accused) = (0, 0);
     for fast in 6..13u32 {
         for gap in 1..6u32 {
             for slow_share in [20u64, 200, 700] {
@@ -155,14 +155,21 @@ fn two_kinds_of_requests_accuse_nobody_wherever_they_lie() {
                     writeln!(capture, "{low:>10} -> {high:<10} : {count:<8} |{:40}|", "*").unwrap();
                 }
                 let found = verdicts(&capture);
-                let retried = found.iter().find(|known| known.0 == "device.retry");
-                // Between neighbours nothing parts them, and what comes within a revolution was not read again.
-                let may_be = gap > 1 && fast + gap >= 12;
-                assert!(retried.is_none() || may_be, "{found:?}\n{capture}");
-                assert!(retried.is_none_or(|known| known.2 < ACCUSES), "{found:?}\n{capture}");
+                let slow = found.iter().find(|known| known.0 == "device.slow");
+                let stands = slow.is_some_and(|known| known.2 >= ACCUSES);
+                // Between neighbours nothing parts them; below 32 ms a platter may be well, and a second and more is
+                // as often a reset.
+                let apart = gap > 1 && fast + gap >= 15 && fast + gap + 2 < 20;
+                assert!(apart || !stands, "{found:?}\n{capture}");
+                assert!(stands || !apart || slow_share < 700, "{found:?}\n{capture}");
+                let other =
+                    |known: &&(String, String, f64)| known.2 >= ACCUSES && known.0 != "device.slow";
+                let other = found.iter().filter(other).find(|known| known.0 != "healthy");
+                assert!(other.is_none(), "{found:?}\n{capture}");
+                accused += usize::from(stands);
                 tried += 1;
             }
         }
     }
-    assert!(tried >= 100, "{tried}");
+    assert!(tried >= 100 && accused >= 5, "{tried} {accused}");
 }

@@ -37,6 +37,8 @@
 //! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
+use std::collections::HashMap;
+
 use iowhy_model::{
     Bound, Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Source, Unit,
     Verdict,
@@ -181,18 +183,24 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let disks = counted::disks(analysis);
-    let counted = disks.iter().filter_map(|counted| from_counts(analysis, counted, &disks));
+    let mut slow_in: HashMap<usize, (usize, usize)> = HashMap::new();
+    for counted in &disks {
+        let (all, slow) = slow_in.entry(counted.listing).or_default();
+        (*all, *slow) = (*all + 1, *slow + usize::from(counted.slow().is_some()));
+    }
+    let beside = |counted: &CountedDisk| slow_in.get(&counted.listing).copied().unwrap_or_default();
+    let counted = disks.iter().filter_map(|known| from_counts(analysis, known, beside(known)));
     let streams = throughput::slow(analysis, DETECTOR.verdict);
     let staged = stages::on_device(analysis, DETECTOR.verdict);
     traced.chain(averaged).chain(counted).chain(streams).chain(staged).collect()
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some
-/// were slow apart from the others.
+/// were slow apart from the others. Of the listing's disks so many are counted, and so many are slow.
 fn from_counts(
     analysis: &Analysis,
     counted: &CountedDisk,
-    disks: &[CountedDisk],
+    (all, slow): (usize, usize),
 ) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(counted.device), vec![counted.listing]);
     let disk = phrase::disk(&counted.disk);
@@ -231,13 +239,7 @@ fn from_counts(
     }
     let limited = analysis.network_odds(counted.device) >= HELD_BACK;
     finding.doubt_if(limited, LIMITED, SHAPE_ALONE);
-    let others = || {
-        let beside =
-            |other: &&CountedDisk| other.listing == counted.listing && other.disk != counted.disk;
-        disks.iter().filter(beside)
-    };
-    let slow = others().filter(|other| other.slow().is_some()).count();
-    finding.doubt_if(slow > 0 && 2 * slow >= others().count(), TOGETHER, SHAPE_ALONE);
+    finding.doubt_if(slow > 1 && 2 * (slow - 1) >= all - 1, TOGETHER, SHAPE_ALONE);
     finding.evidence = counted_evidence(analysis, counted);
     advise(&mut finding, &counted.disk);
     Some(finding)

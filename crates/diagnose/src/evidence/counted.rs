@@ -1,7 +1,7 @@
 //! What the block layer's histograms of a disk say together: how many requests were in flight, where
 //! the time they were counted in is known, and whether all of them or a part apart were slow.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Name, Op, Stage, Time};
@@ -88,15 +88,24 @@ impl CountedDisk {
 
 /// The disks of which histograms count enough, each listing by itself. What a table counts of disks that
 /// are made of others is not theirs, and of one that was traced single I/Os tell more.
-pub fn disks(analysis: &Analysis) -> Vec<CountedDisk> {
+pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
-    let traced = |sample: &HistogramSample| {
-        analysis.traces.iter().any(|trace| {
-            trace.disk == sample.disk
-                && analysis.input(trace.listing) == analysis.input(sample.listing)
-        })
-    };
-    let told = analysis.histograms.iter().filter(|sample| is_of_a_disk(sample) && !traced(sample));
+    let traced: HashSet<(&str, &str)> = analysis
+        .traces
+        .iter()
+        .map(|trace| (analysis.input(trace.listing), trace.disk.as_str()))
+        .collect();
+    // Where the stages before the device are told as well, all of them together say more (`stages`).
+    let before =
+        |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Before | Stage::Queue);
+    let place = |sample: &'s HistogramSample| (sample.listing, sample.disk.as_str());
+    let staged: HashSet<(usize, &str)> =
+        analysis.histograms.iter().filter(before).map(place).collect();
+    let told = analysis.histograms.iter().filter(|sample| {
+        is_of_a_disk(sample)
+            && !traced.contains(&(analysis.input(sample.listing), sample.disk.as_str()))
+            && !staged.contains(&place(sample))
+    });
     for sample in told {
         by_disk.entry((sample.listing, &sample.disk)).or_default().push(sample);
     }
