@@ -155,9 +155,11 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
         *longest = if mean_ns > longest.0 { (mean_ns, n) } else { *longest };
     }
     let source = analysis.source(place);
-    let mut lines: Vec<((DeviceId, Option<Op>), (f64, u64))> = by_op.into_iter().collect();
-    lines.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    let line = |((device, op), (mean_ns, n)): ((DeviceId, Option<Op>), (f64, u64))| {
+    let of_device = |((device, op), (mean_ns, n))| (device, op, mean_ns, n);
+    let mut lines: Vec<(DeviceId, Option<Op>, f64, u64)> =
+        by_op.into_iter().map(of_device).collect();
+    lines.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let line = |(device, op, mean_ns, n): (DeviceId, Option<Op>, f64, u64)| {
         let name = &analysis.recording.device_of(device).name;
         let of = op.map_or("requests".to_string(), plural);
         let what = format!("mean of {n} {of} as programs saw them ({name})");
