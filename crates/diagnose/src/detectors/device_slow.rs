@@ -229,6 +229,7 @@ fn from_counts(
             finding.doubt_if(unknown, UNKNOWN_QUEUE, SHAPE_ALONE);
             let steep = modes::rises_steeply(&counted.histogram);
             finding.doubt_if(steep.is_none_or(|nats| nats < NOTHING_BETWEEN), BATCHES, SHAPE_ALONE);
+            finding.doubt_if(counted.mean_ms * 1e6 >= RESETS_NS, RESETS, SHAPE_ALONE);
             finding.explained_share = ((served - s0.median_ms()) / served).clamp(0.0, 1.0);
         }
         Slow::Some(mode) => {
