@@ -4,7 +4,7 @@
 //! each octave of a latency holds half of what the next one holds. A device that answers most requests at
 //! once and some late leaves a mode of its own, with next to nothing below it.
 
-use iowhy_model::{Edges, Histogram};
+use iowhy_model::{Edges, Histogram, numbers};
 
 /// The slow requests of a histogram that falls in two.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,21 +47,20 @@ pub fn slow_mode(histogram: &Histogram, bound_ns: f64) -> Option<SlowMode> {
     let counts = coarse.counts();
     let first = (0..counts.len()).find(|place| coarse.edges().low(*place) as f64 >= bound_ns)?;
     let peak = (first..counts.len()).max_by_key(|place| (counts[*place], counts.len() - place))?;
-    let next_to_nothing = |place: usize| (counts[place] as f64) < NOTHING * counts[peak] as f64;
-    // Down from the peak to where next to nothing is left.
-    let gap = (0..peak).rev().find(|place| next_to_nothing(*place))?;
+    let gap = gap_below(counts, peak)?;
     let from = gap + 1;
-    let quick: u64 = counts[..from].iter().sum();
-    let slow: u64 = counts[from..].iter().sum();
+    let quick = numbers::total(counts[..from].iter().copied());
+    let slow = numbers::total(counts[from..].iter().copied());
     let all = quick.saturating_add(slow) as f64;
     let body = counts[..from].iter().copied().max().unwrap_or(0);
     let apart = (counts[gap] as f64) < NOTHING * body as f64;
     let beyond = coarse.edges().low(from) as f64 >= bound_ns;
     let few = quick.min(slow) < FEWEST || (quick as f64) < BODY * all;
-    if !apart || !beyond || peak - gap > STEEP || few {
+    if !apart || !beyond || few {
         return None;
     }
-    let last = (peak..counts.len()).rev().find(|place| !next_to_nothing(*place)).unwrap_or(peak);
+    let last = (peak..counts.len()).rev().find(|place| !is_nothing(counts[*place], counts[peak]));
+    let last = last.unwrap_or(peak);
     let others = (0..from).rev().find(|place| counts[*place] > 0)?;
     let (mean_ns, _) = histogram.mean_ns()?;
     // As fine as it was counted.
@@ -87,23 +86,51 @@ pub fn rises_steeply(histogram: &Histogram) -> Option<f64> {
     let coarse = histogram.rebin(&Edges::log2_us(OCTAVES));
     let counts = coarse.counts();
     let peak = (0..counts.len()).max_by_key(|place| (counts[*place], counts.len() - place))?;
-    let gap =
-        (0..peak).rev().find(|place| (counts[*place] as f64) < NOTHING * counts[peak] as f64)?;
-    let above: u64 = counts[gap + 1..].iter().sum();
-    (peak - gap <= STEEP).then(|| -ln_as_few(counts[gap], above as f64 * SMEARED))
+    let gap = gap_below(counts, peak)?;
+    let above = numbers::total(counts[gap + 1..].iter().copied());
+    Some(-ln_as_few(counts[gap], above as f64 * SMEARED))
+}
+
+/// Whether a count is next to nothing beside a peak.
+fn is_nothing(count: u64, peak: u64) -> bool {
+    (count as f64) < NOTHING * peak as f64
+}
+
+/// Down from a peak the octave in which next to nothing is left; `None` where the counts fall off as slowly as a smear's.
+fn gap_below(counts: &[u64], peak: usize) -> Option<usize> {
+    (peak.saturating_sub(STEEP)..peak).rev().find(|place| is_nothing(counts[*place], counts[peak]))
 }
 
 /// Of an even smear the octave two below the last holds an eighth, the two above it six: so many for each of them.
 const SMEARED: f64 = 1.0 / 6.0;
 
-/// The logarithm of the chance to count `n` or fewer where so many are expected (Poisson).
+/// The logarithm of the chance to count `n` or fewer where more are expected (Poisson). The term of `n` is the largest, and
+/// those before it fall off: a sum that holds for any counts, where powers would leave what a number holds.
 fn ln_as_few(n: u64, expected: f64) -> f64 {
-    let (mut term, mut sum) = (1.0, 1.0);
-    for k in 1..=n {
-        term *= expected / k as f64;
-        sum += term;
+    let mut left = n as f64;
+    if left >= expected {
+        return 0.0;
     }
-    sum.ln() - expected
+    let largest = left * expected.ln() - expected - ln_factorial(left);
+    let (mut term, mut sum) = (1.0, 1.0);
+    while left > 0.0 && term > SMALLEST {
+        term *= left / expected;
+        sum += term;
+        left -= 1.0;
+    }
+    largest + sum.ln()
+}
+
+/// Terms below this share of the largest add nothing that is seen.
+const SMALLEST: f64 = 1e-12;
+/// From here on Stirling's series is exact to seven digits.
+const STIRLING: f64 = 10.0;
+
+fn ln_factorial(n: f64) -> f64 {
+    if n < STIRLING {
+        return (2..=n as u64).map(|k| (k as f64).ln()).sum();
+    }
+    n * n.ln() - n + (std::f64::consts::TAU * n).ln() / 2.0 + 1.0 / (12.0 * n)
 }
 
 #[cfg(test)]
@@ -128,6 +155,11 @@ mod tests {
         // Sixty of a smear leave ten in the octave that is empty here.
         assert!((found.no_smear - 10.0).abs() < 1e-9, "{found:?}");
         assert!((ln_as_few(2, 3.0) - (8.5f64 * (-3.0f64).exp()).ln()).abs() < 1e-12);
+        // What no power holds: a thousand of twelve thousand, half a billion of a billion.
+        for (n, expected) in [(1_000, 12_000.0), (500_000_000, 1e9), (u64::MAX / 8, 1e19)] {
+            let chance = ln_as_few(n, expected);
+            assert!(chance.is_finite() && chance < -3.0, "{n} of {expected}: {chance}");
+        }
         // A batch that drains: even between nothing and all of it.
         let smear = (1..300).map(|k| 0.7 * f64::from(k));
         assert_eq!(slow_mode(&of(quick.clone().chain(smear)), 27e6), None);
