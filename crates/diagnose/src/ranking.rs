@@ -241,8 +241,8 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
         _ => calibration::of_first(closing.verdict, level, closing.confidence()),
     };
     // Of an open class both readings are said, and neither is a headline.
-    let both = medium_readings::is_open(analysis, closing);
-    closing.confidence() >= CLEARS && (as_first >= STANDS || both)
+    closing.confidence() >= CLEARS
+        && (as_first >= STANDS || medium_readings::is_open(analysis, closing))
 }
 
 /// Multiplies by what the richest listing behind it can carry (docs/METHOD.md, 11 Confidence). A

@@ -99,7 +99,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// completed as a healthy one does. Where the rate is not known, that is a suspicion.
 fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     let s0 = &counted.s0;
-    let all_wait = matches!(counted.slow(), Some(Slow::All(_)));
+    let all_wait = matches!(counted.slow, Some(Slow::All(_)));
     let known = counted.in_flight().zip(counted.pace_ms());
     let queued = known.is_some_and(|(queue, _)| queue >= QUEUE);
     if !queued && !all_wait {

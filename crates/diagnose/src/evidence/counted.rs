@@ -36,9 +36,9 @@ pub struct CountedDisk {
     pub histogram: Histogram,
     /// Their mean latency, ms.
     pub mean_ms: f64,
-    /// The healthy service time of the slowest class that its name allows, ms: a quick body is a cache's or that of
-    /// requests in sequence, and rules no class out.
-    pub slowest_ms: f64,
+    /// Which were slow for the slowest class that its name allows: a quick body is a cache's or that of requests in
+    /// sequence, and rules no class out.
+    pub slow: Option<Slow>,
     /// Whether all are reads.
     pub reads_only: bool,
     /// The time they were counted in, s.
@@ -74,16 +74,16 @@ impl CountedDisk {
     pub fn pace_ms(&self) -> Option<f64> {
         self.per_s().map(|per_s| 1e3 / per_s)
     }
+}
 
-    /// Whether all were slow, or a part of them.
-    pub fn slow(&self) -> Option<Slow> {
-        let bound_ns = SLOW_FROM * self.slowest_ms * 1e6;
-        let beyond = self.histogram.count_from(bound_ns as u64) as f64;
-        if beyond >= NEARLY_ALL * self.count() as f64 {
-            return Some(Slow::All(bound_ns));
-        }
-        modes::slow_mode(&self.histogram, bound_ns).map(Slow::Some)
+/// Whether all were slow, or a part of them.
+fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
+    let bound_ns = SLOW_FROM * slowest_ms * 1e6;
+    let beyond = histogram.count_from(bound_ns as u64) as f64;
+    if beyond >= NEARLY_ALL * histogram.count() as f64 {
+        return Some(Slow::All(bound_ns));
     }
+    modes::slow_mode(histogram, bound_ns).map(Slow::Some)
 }
 
 /// The disks of which histograms count enough, each listing by itself. What a table counts of disks that
@@ -138,6 +138,9 @@ fn of(analysis: &Analysis, samples: &[&HistogramSample]) -> Option<CountedDisk> 
         .collect();
     let histogram = peer_families::merged(alike.iter().map(|known| &known.histogram))?;
     let (mean_ns, _) = histogram.mean_ns()?;
+    let bytes = most.known.bytes.map_or(4096.0, f64::from);
+    let slowest_ms = slowest_ms(analysis, most.known.device, most.known.op, bytes);
+    let slowest_ms = slowest_ms.max(most.s0.slowest_ms());
     let counted = CountedDisk {
         listing: most.listing,
         device: most.known.device,
@@ -145,13 +148,7 @@ fn of(analysis: &Analysis, samples: &[&HistogramSample]) -> Option<CountedDisk> 
         s0: Rc::clone(&most.s0),
         seconds: seconds(&alike),
         mean_ms: mean_ns / 1e6,
-        slowest_ms: slowest_ms(
-            analysis,
-            most.known.device,
-            most.known.op,
-            most.known.bytes.map_or(4096.0, f64::from),
-        )
-        .max(most.s0.slowest_ms()),
+        slow: slow(&histogram, slowest_ms),
         reads_only: alike.iter().all(|known| known.op == Some(Op::Read)),
         histogram,
     };

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    DeviceId, Event, Evidence, How, Interval, Layer, Listing, Observation, Op, Quantity, Unit, key,
+    DeviceId, Event, Evidence, How, Interval, Layer, Listing, Observation, Op, Unit, key,
 };
 
 use crate::analysis::{Analysis, requests};
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::throughput;
 use crate::phrase;
 
 /// Lines of one kind, at most.
@@ -21,7 +22,7 @@ pub fn of(analysis: &Analysis, input: &str) -> Vec<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let mut seen = Vec::new();
     for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
-        seen.extend(throughput(analysis, place, listing));
+        seen.extend(untimed(analysis, place, listing));
         seen.extend(waits_of_programs(analysis, place, listing));
         seen.extend(counted_for_programs(analysis, place, listing));
         seen.extend(since_boot(analysis, place, listing));
@@ -43,7 +44,7 @@ fn names(analysis: &Analysis, devices: &[DeviceId]) -> String {
 }
 
 /// Rates that a program measured, the least first: where latencies stand beside them those are told.
-fn throughput(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
+fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
     let is_untimed = |row: &Interval| {
         row.layer == Layer::Application
             && row.rates.iter().all(|(_, rates)| rates.await_ns.is_none())
@@ -67,14 +68,14 @@ fn throughput(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Obser
         let name = |device: &DeviceId| analysis.recording.device_of(*device).name.clone();
         let least = if others.is_empty() && *n == 1 { "" } else { "least " };
         let what = format!(
-            "{least}throughput of {}s, as {} saw it ({})",
-            op.name(),
+            "{least}throughput of {}, as {} saw it ({})",
+            phrase::plural(op),
             source.format,
             name(device)
         );
         let beside: Vec<String> = others
             .iter()
-            .map(|(rate, _, device)| format!("{} {}", name(device), per_s(*rate)))
+            .map(|(rate, _, device)| format!("{} {}", name(device), phrase::rate(*rate)))
             .collect();
         let beside = match beside.is_empty() {
             true => String::new(),
@@ -87,10 +88,6 @@ fn throughput(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Obser
         Some(Observation { evidence, would_mean, verdict: None })
     });
     lines.collect()
-}
-
-fn per_s(rate: f64) -> String {
-    Quantity { value: rate, unit: Unit::BytesPerSecond }.words()
 }
 
 /// Single waits of programs, by operation.
@@ -117,18 +114,11 @@ fn waits_of_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Ve
         let by =
             if whose.is_empty() { String::new() } else { format!(" ({})", phrase::list(&whose)) };
         let n = events.len() as u64;
-        let what = format!("longest of {n} {} that programs waited for{by}", plural(op));
+        let what = format!("longest of {n} {} that programs waited for{by}", phrase::plural(op));
         let evidence = read_off(&what, longest, Unit::Seconds, n, source);
         Some(observed(evidence, above_the_device(op)))
     });
     lines.collect()
-}
-
-fn plural(op: Op) -> String {
-    match op {
-        Op::Flush => "flushes".to_string(),
-        op => format!("{}s", op.name()),
-    }
 }
 
 /// What a wait above the block layer is made of.
@@ -161,7 +151,7 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
     lines.sort_by(|a, b| b.2.total_cmp(&a.2));
     let line = |(device, op, mean_ns, n): (DeviceId, Option<Op>, f64, u64)| {
         let name = &analysis.recording.device_of(device).name;
-        let of = op.map_or("requests".to_string(), plural);
+        let of = phrase::plural(op.unwrap_or(Op::Other));
         let what = format!("mean of {n} {of} as programs saw them ({name})");
         let evidence = computed(&what, mean_ns / 1e9, Unit::Seconds, n, source);
         observed(evidence, above_the_device(op.unwrap_or(Op::Other)))
@@ -204,8 +194,7 @@ fn memory(analysis: &Analysis, input: &str) -> Option<Observation> {
     let what = "cached reads, which touch no disk";
     let mut evidence = cited(analysis.recording, &reading, what, rate, Unit::BytesPerSecond);
     evidence.how = How::Reported;
-    Some(observed(
-        evidence,
-        "the host itself: a slow one (below 1 GB/s) makes any disk look slow, a fast one does not",
-    ))
+    let slow = phrase::rate(throughput::SLOW_MEMORY);
+    let would_mean = format!("the host itself: below {slow} it makes any disk look slow");
+    Some(Observation { evidence, would_mean, verdict: None })
 }

@@ -19,7 +19,7 @@ const LARGE: f64 = 524_288.0;
 /// cards that is sold for video writes 6 MB/s, a disk of the nineties read 5.
 const SLOW_PER_S: f64 = 5e6;
 /// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s (a choice).
-const SLOW_MEMORY: f64 = 1e8;
+pub const SLOW_MEMORY: f64 = 1e8;
 /// Times as fast as this one another disk is in the same test, so that the difference is no chance (a choice).
 const FAR: f64 = 10.0;
 /// What so slow a stream is worth.
