@@ -7,6 +7,7 @@
 //! since 7.0 a task in the middle of it can be preempted by the next.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use iowhy_model::{Fact, FactValue, Nanos, Note, Sink, Time, key};
 
@@ -20,11 +21,18 @@ use crate::watch_list::{WatchList, major_minor};
 /// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.
 const PLUGGED_NS: i64 = 1_000_000_000;
 
+/// A completion passes from the driver to the block layer by an interrupt or a softirq, and only then by
+/// the probes (blk_mq_complete_request of block/blk-mq.c). A busy machine lets it wait, hardly longer.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+/// Between two looks at those on their way.
+const LOOK_PAUSE: Duration = Duration::from_millis(5);
+
 /// A request that was started and not yet seen completing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct OpenRequest {
     number: u32,
     since: i64,
+    sector: u64,
     is_issued: bool,
     command: u32,
     /// Others before it in its slot whose completion escaped.
@@ -35,7 +43,8 @@ struct OpenRequest {
 #[derive(Debug)]
 pub struct StillInFlight {
     at: Time,
-    in_flight: Vec<(u32, InFlight)>,
+    /// Those the kernel no longer had, whose completion did not come by either.
+    gone: Vec<OpenRequest>,
     runs_left_out: u64,
 }
 
@@ -60,16 +69,35 @@ impl InFlight {
 
 impl StillInFlight {
     /// Asks /sys how much each watched device has in flight, and /proc how often a program should have
-    /// run and did not; before the programs are detached.
-    pub fn ask(sys: &Path, watched: &WatchList, programs: &Programs) -> StillInFlight {
+    /// run and did not; before the programs are detached. Waits for completions on their way.
+    ///
+    /// # Errors
+    /// If the slots cannot be read.
+    pub fn ask(
+        sys: &Path,
+        watched: &WatchList,
+        programs: &Programs,
+    ) -> Result<StillInFlight, Error> {
         let at = clock::now();
         let numbers = watched.devices.iter().map(|device| device.number);
-        let in_flight = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
+        let in_flight: Vec<_> = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
+        let asked = Instant::now();
+        let mut gone = held(programs)?;
+        gone.retain(|held| {
+            let of = in_flight.iter().find(|(number, _)| *number == held.number);
+            let age = at.ns() - held.since;
+            age > 0 && of.is_some_and(|(_, kernel)| kernel.excludes(held.is_issued, age))
+        });
+        while !gone.is_empty() && asked.elapsed() < ON_ITS_WAY {
+            std::thread::sleep(LOOK_PAUSE);
+            let held = held(programs)?;
+            gone.retain(|gone| held.contains(gone));
+        }
         let status = programs.descriptors().into_iter().filter_map(|descriptor| {
             std::fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).ok()
         });
         let runs_left_out = status.filter_map(|text| recursion_misses(&text)).sum();
-        StillInFlight { at, in_flight, runs_left_out }
+        Ok(StillInFlight { at, gone, runs_left_out })
     }
 
     /// States what hangs, and counts as lost what the kernel no longer has in flight.
@@ -82,23 +110,20 @@ impl StillInFlight {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        let held: Vec<OpenRequest> = programs.in_flight()?.iter().map(open_request).collect();
+        let mut held = held(programs)?;
         for held in held.iter().filter(|held| held.before > 0) {
             lose(&watched.name(held.number), held, held.before.into(), sink);
         }
-        for (number, kernel) in &self.in_flight {
-            // Younger ones may have completed after the programs were gone.
-            let mut old: Vec<&OpenRequest> = held
-                .iter()
-                .filter(|held| held.number == *number && held.since < self.at.ns())
-                .collect();
-            old.sort_by_key(|held| held.since);
-            let name = watched.name(*number);
-            let (gone, there): (Vec<&OpenRequest>, Vec<&OpenRequest>) = old
-                .into_iter()
-                .partition(|held| kernel.excludes(held.is_issued, self.at.ns() - held.since));
-            gone.iter().for_each(|held| lose(&name, held, 1, sink));
-            self.state(&name, &there, sink);
+        for gone in &self.gone {
+            lose(&watched.name(gone.number), gone, 1, sink);
+        }
+        // Younger ones may have completed after the programs were gone.
+        held.retain(|held| held.since < self.at.ns() && !self.gone.contains(held));
+        held.sort_by_key(|held| held.since);
+        for device in &watched.devices {
+            let there: Vec<&OpenRequest> =
+                held.iter().filter(|held| held.number == device.number).collect();
+            self.state(&watched.name(device.number), &there, sink);
         }
         if self.runs_left_out > 0 {
             sink.note(Note {
@@ -128,6 +153,11 @@ impl StillInFlight {
     }
 }
 
+/// The requests whose completion was not seen.
+fn held(programs: &Programs) -> Result<Vec<OpenRequest>, Error> {
+    Ok(programs.in_flight()?.iter().map(open_request).collect())
+}
+
 fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
     let why = "not measured: still in flight when tracing stopped";
     sink.lost_of(name, records::op_of(held.command), why, count);
@@ -139,12 +169,13 @@ const TIME: u64 = (1 << 62) - 1;
 
 /// `struct tracked_request` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
 fn open_request(unended: &OpenSlot) -> OpenRequest {
-    let [queued, issued, _, size_and_command, ..] = unended.request;
+    let [queued, issued, sector, size_and_command, ..] = unended.request;
     let since = if queued > 0 { queued & TIME } else { issued } as i64;
     let (_, command) = halves(size_and_command);
     OpenRequest {
         number: unended.number,
         since,
+        sector,
         is_issued: issued > 0,
         command,
         before: unended.before,

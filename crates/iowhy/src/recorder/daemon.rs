@@ -443,8 +443,8 @@ impl Recorder {
                 let text = format!(
                     "the store cannot be written: {why}; what comes waits in memory, for a while"
                 );
-                self.teller.trouble(text);
                 self.shared.figures().trouble = Some(why);
+                self.teller.trouble(text);
             }
             (Some(why), Some((since, before, _))) => {
                 self.shared.figures().trouble = Some(why.clone());
@@ -715,19 +715,13 @@ impl Recorder {
         let number = |value: &std::sync::atomic::AtomicU64| value.load(Relaxed) as f64;
         let mut figures = self.shared.figures();
         figures.let_fall(now.monotonic);
-        let (unlisted, failing) = (figures.unlisted(), figures.trouble.is_some());
+        let unlisted = figures.unlisted();
         figures.own = vec![
             (
                 "iowhy_unlisted_devices",
                 "Devices whose metrics share the name `other`: 256 have their own.",
                 false,
                 unlisted as f64,
-            ),
-            (
-                "iowhy_store_failing",
-                "1 while the store cannot be written.",
-                false,
-                f64::from(u8::from(failing)),
             ),
             ("iowhy_lost_ios_total", "I/Os that the tracer lost.", true, self.lost as f64),
             (

@@ -425,7 +425,7 @@ impl Collector for BlockTrace {
 
     fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        let at_the_end = StillInFlight::ask(Path::new(SYS), &running.watched, &running.programs);
+        let at_the_end = StillInFlight::ask(Path::new(SYS), &running.watched, &running.programs)?;
         running.programs.set_epoch(WATCH_OFF)?;
         let over = clock::now();
         wait_for_running_probes();

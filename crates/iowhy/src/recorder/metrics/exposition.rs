@@ -173,6 +173,12 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
         kind: Kind::Counter,
         samples: incidents.collect(),
     });
+    families.push(Family {
+        name: "iowhy_store_failing",
+        help: "1 while the store cannot be written.",
+        kind: Kind::Gauge,
+        samples: vec![(Vec::new(), Value::Number(f64::from(u8::from(figures.trouble.is_some()))))],
+    });
     for (name, help, grows, value) in &figures.own {
         families.push(Family {
             name,
@@ -365,6 +371,7 @@ mod tests {
             "iowhy_latency_seconds_count{device=\"sda\",op=\"read\",stage=\"q2c\"} 4",
             "iowhy_ios_total{device=\"s\\\"da\",op=\"read\"} 4",
             "iowhy_cpu_seconds_total 1.5",
+            "iowhy_store_failing 0",
         ] {
             assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
         }

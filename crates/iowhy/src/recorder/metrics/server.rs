@@ -248,6 +248,9 @@ mod tests {
         shared.figures().trouble = Some("full".to_string());
         let text = ask(address, "GET /healthz HTTP/1.1\r\n\r\n");
         assert!(text.contains(" 503 ") && text.contains("cannot be written: full"), "{text}");
+        // Both say the same at any moment.
+        let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(text.contains("\niowhy_store_failing 1\n"), "{text}");
     }
 
     /// Idle connections, those that drip a request, and those that do not read their answer.
