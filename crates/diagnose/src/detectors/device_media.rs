@@ -226,7 +226,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     } else if is_proven {
         format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place of {disk} is slow at every access: {}", phrase::list(&builder.words))
+        format!("one place of {disk} is slow: {}", phrase::list(&builder.words))
     };
     finding.refuted_by = lines(&[
         "the device is built on others: a full thin pool or an error target fails requests too",

@@ -329,6 +329,7 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let (_, by_votes) = trace.s0.votes(|s0| mean_ms < WITHIN * s0);
     let is_tailed = tail > tail_of_chance(n) || holds_most;
     let judged = judged(mean_ms, by_votes, trace.s0.slowest_ms(), is_tailed);
+    let judged = if is_tailed { judged } else { judged.max(of_replay(trace)) };
     let in_flight = trace.plateau.map_or(0.0, |known| known.in_flight);
     let queued = is_queue(in_flight, mean_ms, &trace.s0);
     let worth = if queued || reads_wait(trace) { Worth::NOTHING } else { judged };
@@ -355,6 +356,17 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let readings = medium_readings::of_trace(analysis, trace);
     let told = told("mean", mean_ms, &trace.s0);
     Some(Clearance { listing: trace.listing, worth, evidence, told, assumption, readings })
+}
+
+/// Who waits no longer than a healthy device would let him, by the replay: below three healthy service times, or behind
+/// requests of the load's own that it would have served no sooner.
+fn of_replay(trace: &DeviceTrace) -> Worth {
+    let Some(vote) = trace.vote.as_ref() else { return Worth::NOTHING };
+    if trace.mean_ns() / 1e6 > WITHIN * trace.s0.slowest_ms() {
+        return Worth::NOTHING;
+    }
+    let why = "the baseline variants at which a healthy device serves this load no sooner";
+    Worth { sure: (f64::from(vote.healthy + vote.workload) + 0.5) / 10.5, why }
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
