@@ -249,13 +249,21 @@ pub(crate) fn issued(line: &str) -> Option<[u64; 4]> {
     Some([reads, writes, trims, numbers.next().flatten().unwrap_or(0)])
 }
 
-/// `IO depths    : 1=0.1%, 2=0.1%, ... >=64=100.0%`: the depth that more than half of the requests met.
-pub(crate) fn depth_met(line: &str) -> Option<u64> {
+/// The depth that more than half of the requests met, and whether all did. Flushes count too: 200 % is one after each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DepthMet {
+    pub(crate) depth: u64,
+    pub(crate) by_all: bool,
+}
+
+/// `IO depths    : 1=0.1%, 2=0.1%, ... >=64=100.0%`.
+pub(crate) fn depth_met(line: &str) -> Option<DepthMet> {
     let (_, rest) = line.trim().strip_prefix("IO depths")?.split_once(':')?;
     rest.split(',').find_map(|part| {
         let (depth, share) = part.trim().trim_start_matches(">=").split_once('=')?;
         let share: f64 = share.trim_end_matches('%').parse().ok()?;
-        integer(depth).filter(|_| share > 50.0)
+        let depth = integer(depth).filter(|_| share > 50.0)?;
+        Some(DepthMet { depth, by_all: share >= 100.0 })
     })
 }
 
@@ -330,8 +338,10 @@ mod tests {
     #[test]
     fn depths_of_a_run_without_a_heading() {
         let met = "  IO depths    : 1=0.1%, 2=0.1%, 4=0.1%, 8=0.1%, 16=0.1%, 32=0.1%, >=64=113.6%";
-        assert_eq!(depth_met(met), Some(64));
-        assert_eq!(depth_met("  IO depths    : 1=100.0%, 2=0.0%, >=64=0.0%"), Some(1));
+        assert_eq!(depth_met(met), Some(DepthMet { depth: 64, by_all: true }));
+        let met = |line| depth_met(line).map(|met| (met.depth, met.by_all));
+        assert_eq!(met("  IO depths    : 1=100.0%, 2=0.0%, >=64=0.0%"), Some((1, true)));
+        assert_eq!(met("  IO depths    : 1=93.0%, 2=7.0%, >=64=0.0%"), Some((1, false)));
         let asked = "     latency   : target=0, window=0, percentile=100.00%, depth=64";
         assert_eq!((depth_asked(asked), depth_asked("latency : 5 ms")), (Some(64), None));
     }

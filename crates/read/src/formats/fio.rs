@@ -39,7 +39,7 @@ use iowhy_model::{
 };
 
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
-use crate::fio::lines::{self, Direction, Disk, LatencyKind};
+use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
 use crate::scan::another_run;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step};
@@ -130,7 +130,7 @@ struct Fio {
     /// Inside what the client adds up over all servers.
     in_sum: bool,
     /// Depth most requests met, and the depth asked for, as the lines below a group say.
-    met: Option<u64>,
+    met: Option<DepthMet>,
     asked: Option<u64>,
 }
 
@@ -364,12 +364,15 @@ impl Fio {
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
         let jobs = self.jobs.take();
-        // Without a heading nobody names the engine: the depth asked for counts if requests met it.
+        // Without a heading nobody names the engine: the depth asked for counts if requests met it. An engine that
+        // waits for each I/O meets a depth of one, whatever was asked for.
         let (met, asked) = (self.met.take(), self.asked.take());
+        let alone = met.is_some_and(|met| met.by_all && met.depth == 1);
         let met = asked
-            .zip(met)
+            .zip(met.map(|met| met.depth))
             .filter(|(asked, met)| (*met..2 * met).contains(asked) || *met == DEEPEST);
         let most = match self.depths.get(&self.job) {
+            _ if alone => jobs,
             Some((engine, depth)) => at_once(engine.as_deref(), depth.as_deref(), jobs),
             None => met.and_then(|(asked, _)| asked.checked_mul(jobs?)),
         };
