@@ -250,18 +250,17 @@ fn is_worth_saying(analysis: &Analysis, closing: &Finding) -> bool {
 fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     let level = analysis.level(&finding.subject.listings);
     // Nor does what was seen to happen once, and says no more than that.
+    let believed = finding.confidence();
     if finding.verdict.family() != Family::Report && finding.verdict != Verdict::DeviceHang {
-        let (why, factor) = match level {
-            Level::A => ("level A: averages", 0.70),
-            Level::B => ("level B: histograms", 0.80),
-            Level::C => ("level C: single I/Os", 0.93),
-            Level::D => ("level D: a trace", 0.96),
-            Level::E => ("level E: a trace beside what disk and kernel report", 0.99),
-        };
+        let (why, factor) = carried_by(level);
         finding.scale(why, factor);
     }
     if analysis.options.calibration != Calibration::No {
         let known = calibration::of(finding.verdict, level, finding.confidence());
+        let known = match finding.verdict {
+            Verdict::Healthy => known.max(cleared_by_less(level, believed)),
+            _ => known,
+        };
         let known = not_lifted_to_blame(&finding, known);
         finding.calibrate("how often such findings were right", known);
     }
@@ -269,6 +268,26 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     medium_readings::bound(analysis, &mut finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
+}
+
+/// What the richest input can carry, and its name.
+fn carried_by(level: Level) -> (&'static str, f64) {
+    match level {
+        Level::A => ("level A: averages", 0.70),
+        Level::B => ("level B: histograms", 0.80),
+        Level::C => ("level C: single I/Os", 0.93),
+        Level::D => ("level D: a trace", 0.96),
+        Level::E => ("level E: a trace beside what disk and kernel report", 0.99),
+    }
+}
+
+/// What a clean bill so sure would be worth from a poorer input: whoever saw each request saw its averages too, and
+/// clears a disk no less surely by them.
+fn cleared_by_less(level: Level, believed: f64) -> f64 {
+    let poorer = [Level::A, Level::B, Level::C, Level::D].into_iter().filter(|of| *of < level);
+    let worth = poorer.filter(|of| calibration::has_curve(Verdict::Healthy, *of));
+    let worth = worth.map(|of| calibration::of(Verdict::Healthy, of, believed * carried_by(of).1));
+    worth.fold(0.0, f64::max)
 }
 
 /// What is said first is worth what the first is worth in the laboratory. The order stays.

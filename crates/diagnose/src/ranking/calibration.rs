@@ -25,6 +25,11 @@ pub fn of(verdict: Verdict, level: Level, weighed: f64) -> f64 {
     }
 }
 
+/// Whether the laboratory saw such a verdict from input of exactly this level.
+pub fn has_curve(verdict: Verdict, level: Level) -> bool {
+    each().contains_key(&(verdict, level.letter()))
+}
+
 /// The confidence of a finding that is said first, from that of the same finding for itself.
 pub fn of_first(verdict: Verdict, level: Level, confidence: f64) -> f64 {
     first().get(&(verdict, level.letter())).map_or(confidence, |curve| on(curve, confidence))
