@@ -173,10 +173,13 @@ fn bar(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     Some((Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
 }
 
-/// The sign of a comment before each line, as listings stand in scripts and their settings.
+/// The sign of a comment before each line, as listings stand in scripts and their settings, with or without a blank.
 fn hash(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
-    let rest = line.trim_start().strip_prefix('#').filter(|rest| rest.starts_with([' ', '\t']))?;
-    Some((Cow::Borrowed(rest.get(1..)?), 0))
+    let rest = line.trim_start().strip_prefix('#')?;
+    let bare = rest.strip_prefix([' ', '\t']);
+    let bare =
+        bare.or_else(|| rest.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some(rest))?;
+    Some((Cow::Borrowed(bare), 0))
 }
 
 /// The cells of a Markdown table, and the rules between its rows.
