@@ -17,7 +17,8 @@
 //! of all time is held by requests beyond three times that class, or in averages by one operation whose mean is, of a
 //! trace half of it beyond ten times; nor where a
 //! disk that serves one request after the other works without a pause while two or more wait, and gives no more with a
-//! deeper queue; nor beneath 16 requests or more in flight, at three healthy service times or more. Where
+//! deeper queue; nor beneath 16 requests or more in flight, at three healthy service times or more; nor where most of the
+//! time, and more than a millisecond, passes before the issue. Where
 //! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
 //! input with a listing that was not read, or with lines about a device that cannot be used, clears
 //! nobody; nor does one whose processors waited for more I/O (iowait) than twice what its disks had in flight.
@@ -43,6 +44,7 @@ use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of
 use crate::evidence::fullness;
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
+use crate::evidence::stages;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
 use crate::facts::disk_names;
@@ -152,7 +154,11 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         }
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
         let mut known = 0;
-        for disk in disks.into_iter().filter(|disk| !suspected(analysis, ranked, input, disk)) {
+        let open = |disk: &String| {
+            !suspected(analysis, ranked, input, disk)
+                && !stages::waits_before(analysis, input, disk)
+        };
+        for disk in disks.into_iter().filter(open) {
             let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
             if is_remark(analysis, ranked, input, &disk) {
                 for clearance in &mut clearances {

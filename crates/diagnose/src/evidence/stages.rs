@@ -57,8 +57,11 @@ fn all(analysis: &Analysis) -> Vec<Stages> {
                     Some((one, one.histogram.mean_ns()?.0 / 1e6, one.histogram.count()))
                 })
         };
-        let (total, total_ms, n) = means(Stage::Total)?;
-        let (_, device_ms, _) = means(Stage::Device)?;
+        let (on_it, device_ms, served) = means(Stage::Device)?;
+        let whole = means(Stage::Total);
+        // Somebody who pastes the stages may leave out their sum.
+        let arrived = means(Stage::Before).map(|(_, _, n)| n).filter(|_| whole.is_none());
+        let n = whole.map(|(_, _, n)| n).or(arrived).unwrap_or(served);
         // Who was merged into another passed a stage with it; where most did not pass one, most did not wait there.
         let of_all = |stage| {
             let passed = |count: u64| if 2 * count < n { count as f64 / n as f64 } else { 1.0 };
@@ -66,15 +69,16 @@ fn all(analysis: &Analysis) -> Vec<Stages> {
         };
         let about = analysis.about(place, "");
         let apart = about.machine_number(key::ARRIVALS_APART).filter(|(apart, _)| *apart > 0.0);
-        let name = analysis.recording.device_of(total.device).name.clone();
-        (n >= FEWEST).then(|| Stages {
+        let device = on_it.device;
+        let (before_ms, queue_ms) = (of_all(Stage::Before), of_all(Stage::Queue));
+        (n >= FEWEST && (whole.is_some() || before_ms + queue_ms > 0.0)).then(|| Stages {
             listing: place,
-            device: total.device,
-            name,
-            before_ms: of_all(Stage::Before),
-            queue_ms: of_all(Stage::Queue),
+            device,
+            name: analysis.recording.device_of(device).name.clone(),
+            before_ms,
+            queue_ms,
             device_ms,
-            total_ms,
+            total_ms: whole.map_or(before_ms + queue_ms + device_ms, |(_, ms, _)| ms),
             n,
             on_device: apart.map(|(apart_s, _)| device_ms / 1e3 / apart_s),
         })
@@ -134,6 +138,17 @@ impl Stages {
             None => String::new(),
         }
     }
+}
+
+/// Whether requests of a disk wait before the device most of the time, and long enough to be felt.
+pub fn waits_before(analysis: &Analysis, input: &str, disk: &str) -> bool {
+    all(analysis).iter().any(|of| {
+        let before_ms = of.before_ms + of.queue_ms;
+        analysis.input(of.listing) == input
+            && analysis.disk(of.device) == disk
+            && of.share(before_ms) > MOST
+            && before_ms > FELT_MS
+    })
 }
 
 /// Requests that wait in the scheduler.
