@@ -20,9 +20,10 @@
 //! against the mean below, times the block I/Os that each call needs, at least one. The block layer
 //! itself must be well: its mean below three healthy service times on every disk that could be meant.
 //! The same factor holds between a device and those it is made of, which must be idle for more than
-//! half of the time: requests wait above a busy disk because of it. From averages, three rows of it must be ten times slower
-//! than the slowest row of any disk of the listing and above 0.1 s, while no disk has half a request in flight and all of them together
-//! moved its bytes. Or the kernel's log says that a thin pool, a snapshot or a thin volume has no space left, or `lvs` that its
+//! half of the time: requests wait above a busy disk because of it. From averages its rows must be ten times slower
+//! than the slowest row of any disk of the listing, and above 0.1 s or with 16 requests in flight, while no disk has half a
+//! request in flight, flash none of 16, and all of them together moved its bytes. Fewer than three
+//! rows suspect it. Or the kernel's log says that a thin pool, a snapshot or a thin volume has no space left, or `lvs` that its
 //! data or metadata is full.
 //!
 //! ## Wrong if
@@ -94,6 +95,13 @@ const ROWS: usize = 3;
 /// (choices; ten times, and what people feel).
 const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
+/// Requests in flight from which on a wait is felt however short it is (as in `healthy`), and what one row or two are
+/// worth: a moment.
+const DEEP: f64 = 16.0;
+const A_MOMENT: f64 = 0.55;
+/// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even where a hundred requests
+/// are merged into one.
+const HOLDS: f64 = 0.01;
 /// Least share of its bytes that the disks must have moved: figures are rounded.
 const MOVED: f64 = 0.9;
 
@@ -460,6 +468,8 @@ struct DeviceRows {
     in_flight: f64,
     /// Queue, rate and latency of a row did not agree.
     contradicts: bool,
+    /// It serves many at once and never had many: what waits does not wait for it.
+    has_room: bool,
 }
 
 /// Devices made of others that answer far later than any disk of the listing, while all of these are idle. Which disks one is
@@ -470,7 +480,8 @@ fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
     }
     let mut listings: BTreeMap<usize, BTreeMap<DeviceId, DeviceRows>> = BTreeMap::new();
     for row in &analysis.intervals {
-        add_row(listings.entry(row.listing).or_default().entry(row.device).or_default(), row);
+        let device = listings.entry(row.listing).or_default().entry(row.device).or_default();
+        add_row(device, row, analysis.may_rotate(row.device));
     }
     listings
         .into_iter()
@@ -486,18 +497,23 @@ fn averages_of_listing(
     let name = |device: DeviceId| analysis.recording.device_of(device).name.as_str();
     let (above, disks): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(device, _)| disk_names::is_stacked(name(*device)));
-    let slowest_ns = disks.iter().map(|(_, disk)| disk.slowest_ns).fold(0.0, f64::max);
-    let busiest = disks.iter().map(|(_, disk)| disk.in_flight).fold(0.0, f64::max);
     let moved: f64 = disks.iter().map(|(_, disk)| disk.bytes).sum();
     let finding = |(device, upper): &(DeviceId, DeviceRows)| {
         let mean_ns = upper.time.mean_ns();
+        let may_hold = |disk: &DeviceRows| disk.time.time_ns >= HOLDS * upper.time.time_ns;
+        let none_may = !disks.iter().any(|(_, disk)| may_hold(disk));
+        let below = || disks.iter().map(|(_, disk)| disk).filter(|of| none_may || may_hold(of));
+        let slowest_ns = below().map(|disk| disk.slowest_ns).fold(0.0, f64::max);
+        let crowded = below().filter(|disk| !disk.has_room);
+        let busiest = crowded.map(|disk| disk.in_flight).fold(0.0, f64::max);
         let times = mean_ns / slowest_ns.max(1.0);
-        let seen = upper.rows >= ROWS && upper.time.count >= FEWEST && moved >= MOVED * upper.bytes;
+        let few = upper.rows < ROWS || upper.time.count < FEWEST;
+        let seen = moved >= MOVED * upper.bytes;
         if !seen
             || upper.contradicts
             || busiest > IDLE
             || times < TIMES_OF_AVERAGES
-            || mean_ns < FELT_NS
+            || (mean_ns < FELT_NS && upper.in_flight < DEEP)
             || slowest_ns <= 0.0
         {
             return None;
@@ -505,7 +521,7 @@ fn averages_of_listing(
         let (source, n) = (analysis.source(place), upper.rows as u64);
         let mut finding = new_finding(DETECTOR.verdict, Some(*device), vec![place]);
         finding.sentence = format!(
-            "the delay arises in {}, above the disks: it takes {} per I/O, while all disks of the listing are idle and \
+            "the delay arises in {}, above the disks: it takes {} per I/O, while all disks of the listing have room and \
              none takes more than {}",
             phrase::disk(name(*device)),
             phrase::ns(mean_ns),
@@ -540,6 +556,11 @@ fn averages_of_listing(
             confidence::below("busy share of the busiest disk", busiest, IDLE),
         ];
         confidence::believe(&mut finding, PRIOR, clauses);
+        finding.doubt_if(
+            few,
+            "a row or two show a moment, and not whose requests they were",
+            A_MOMENT,
+        );
         finding.explained_share = 1.0 - 1.0 / times;
         finding.forecast = Some(without_waiting(
             &upper.time,
@@ -556,7 +577,7 @@ fn averages_of_listing(
     above.iter().filter_map(finding).collect()
 }
 
-fn add_row(device: &mut DeviceRows, row: &IntervalSample) {
+fn add_row(device: &mut DeviceRows, row: &IntervalSample, may_rotate: bool) {
     let interval = row.interval;
     let (Some(mean), false) = (interval.mean_await_ns(), interval.since_boot) else { return };
     let (count, length_ns) = counted(interval);
@@ -567,4 +588,5 @@ fn add_row(device: &mut DeviceRows, row: &IntervalSample) {
     let in_flight = interval.queue_len.unwrap_or(interval.ios_per_s() * mean / 1e9);
     device.in_flight = device.in_flight.max(in_flight);
     device.contradicts |= !row.agrees;
+    device.has_room = !may_rotate && device.in_flight < DEEP;
 }
