@@ -261,7 +261,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
             Verdict::Healthy => known.max(cleared_by_less(level, believed)),
             _ => known,
         };
-        let known = not_lifted_to_blame(&finding, known);
+        let known = not_lifted(&finding, known);
         finding.calibrate("how often such findings were right", known);
     }
     finding.bound(NO_SURER, SUREST);
@@ -299,7 +299,7 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
         // How rare a cause is in the laboratory does not silence it in the field: what stands there stands.
         let in_field = analysis.options.calibration == Calibration::Field;
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
-        let known = not_lifted_to_blame(first, known);
+        let known = not_lifted(first, known);
         first.calibrate("how often such findings were right as the first", known);
         first.raise("the laboratory's base rate does not silence it", least);
         first.bound(NO_SURER, SUREST);
@@ -388,9 +388,10 @@ fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
     named.chain(one).any(|disk| !analysis.about(*place, &disk).limits().is_empty())
 }
 
-/// A disk blamed in vain costs more than one not named: what was too light to blame a device stays so,
-/// however often the like was right.
-fn not_lifted_to_blame(finding: &Finding, known: f64) -> f64 {
+/// However often the like was right: what something else explains as well stays doubted, and what was too light to blame a
+/// device stays so, for a disk blamed in vain costs more than one not named.
+fn not_lifted(finding: &Finding, known: f64) -> f64 {
+    let known = known.min(finding.belief().doubted_to());
     let too_light = finding.blames_a_disk() && finding.confidence() < STANDS;
     if too_light { known.min(STANDS - 0.01) } else { known }
 }

@@ -135,6 +135,15 @@ impl Belief {
         doubts.map(|entry| entry.why.as_ref())
     }
 
+    /// What its doubts allow at most: 1 where there is none.
+    pub fn doubted_to(&self) -> f64 {
+        let allowed = self.entries.iter().map(|entry| match entry.step {
+            Step::Doubt(most) => most,
+            _ => 1.0,
+        });
+        allowed.fold(1.0, f64::min)
+    }
+
     /// Adds a step.
     pub(crate) fn push(&mut self, step: Step, why: impl Into<Cow<'static, str>>) {
         self.entries.push(Entry { step, why: why.into() });
