@@ -155,6 +155,8 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
 /// The share of its time, at least, that a task is in its flushes where they hold it up: that of the busy time which
 /// makes flushes of a trace the cause (docs/METHOD.md, 10 Rules).
 const HELD_UP: f64 = 0.3;
+/// The share of the time of all slow operations from which on flushes prevail (a choice).
+const PREVAIL: f64 = 0.8;
 /// A flush longer than this, ms, is slow by whatever it waits for: a seek and a revolution take 25.
 const LONG_MS: f64 = 100.0;
 
@@ -163,10 +165,72 @@ pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         if analysis.lists_only_slow(place) {
-            found.extend(held_up_in(analysis, place, listing, verdict));
+            let held_up = held_up_in(analysis, place, listing, verdict);
+            found.extend(held_up.or_else(|| prevailing(analysis, place, listing, verdict)));
         }
     }
     found
+}
+
+/// Flushes that are nearly all that is slow: reads and plain writes are quicker than the limit of the log.
+fn prevailing(
+    analysis: &Analysis,
+    place: usize,
+    listing: &Listing,
+    verdict: Verdict,
+) -> Option<Finding> {
+    // A program's own log lists flushes alone; who names tasks watches all that they ask of a file system.
+    let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
+    let slow: Vec<(Op, f64)> = above
+        .filter(|event| event.pid.is_some())
+        .filter_map(|event| Some((event.op, event.longest()?.1.ns() as f64 / 1e6)))
+        .collect();
+    let flushes: Vec<f64> =
+        slow.iter().filter(|(op, _)| *op == Op::Flush).map(|(_, ms)| *ms).collect();
+    let all_ms: f64 = slow.iter().map(|(_, ms)| ms).sum();
+    let share = flushes.iter().sum::<f64>() / all_ms.max(f64::MIN_POSITIVE);
+    let mean = spread::mean(&flushes).filter(|mean| *mean > FELT_MS)?;
+    if (flushes.len() as f64) < FEW || share < PREVAIL {
+        return None;
+    }
+    let (n, source) = (flushes.len() as u64, analysis.source(place));
+    let device = listing.events.iter().find(|event| event.op == Op::Flush)?.device;
+    let mut finding = new_finding(verdict, Some(device), vec![place]);
+    finding.sentence = format!(
+        "what is slow are flushes: {} of {} slow operations, {} on average; programs wait for durability, not for reads",
+        flushes.len(),
+        slow.len(),
+        phrase::ms(mean)
+    );
+    finding.evidence = vec![
+        held(
+            computed(
+                "share of the time of slow operations in flushes",
+                share,
+                Unit::Share,
+                n,
+                source,
+            ),
+            Bound::Above(PREVAIL),
+        ),
+        read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
+    ];
+    finding.assume(ALONE, "waits for durability, no plain writes beside them");
+    let unknown = "how much of the time that is, is not known: the log leaves out what is fast";
+    finding.doubt(unknown, SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (share, true);
+    finding.refuted_by = lines(&["the same program without flushes is as slow"]);
+    finding.next_step = after_flushes();
+    Some(finding)
+}
+
+/// What tells a device that is slow from one of which much is asked.
+fn after_flushes() -> Vec<String> {
+    lines(&[
+        "what does the device take for one? `iowhy probe flush-cost DIR`",
+        "which device is it, and what else is queued there? `iostat -x 1` of the same minute",
+        "group commits; a drive or controller cache that is protected against power loss",
+    ])
 }
 
 /// The task of a listing that is in its flushes the greatest share of the time.
@@ -219,13 +283,7 @@ fn held_up_in(
     finding.doubt_if(mean > LONG_MS, slow, SHAPE_ALONE);
     finding.explained_share = share;
     finding.refuted_by = lines(&["the same program without flushes is as slow"]);
-    finding.next_step = vec![
-        "what does the device take for one? `iowhy probe flush-cost DIR`".to_string(),
-        "which device is it, and what else is queued there? `iostat -x 1` of the same minute"
-            .to_string(),
-        "group commits; a drive or controller cache that is protected against power loss"
-            .to_string(),
-    ];
+    finding.next_step = after_flushes();
     Some(finding)
 }
 
