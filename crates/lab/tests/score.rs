@@ -18,8 +18,9 @@ const FLOORS: [f64; 5] = [0.912, 0.947, 0.947, 0.947, 0.947];
 /// of the third, 28 of the fourth, 30 of the fifth and of the sixth, 32 of the seventh and of the eighth, 23 of the ninth,
 /// 30 of the tenth, 41 of the eleventh, 33 of the twelfth, 36 of the thirteenth, 31 of the fourteenth,
 /// 36 of the fifteenth, 28 of the sixteenth, 33 of the seventeenth, 27 of the eighteenth, 18 of the nineteenth,
-/// 26 of the twentieth, 31 of the twenty-first, 24 of the twenty-second.
-const RIGHT: [(&str, usize); 23] = [
+/// 26 of the twentieth, 31 of the twenty-first, 24 of the twenty-second,
+/// 31 of the twenty-third.
+const RIGHT: [(&str, usize); 24] = [
     ("A", 30),
     ("P2", 29),
     ("P3", 64),
@@ -42,6 +43,7 @@ const RIGHT: [(&str, usize); 23] = [
     ("P20", 32),
     ("P21", 32),
     ("P22", 36),
+    ("P23", 31),
     ("W", 14),
 ];
 

@@ -15,7 +15,7 @@ use iowhy_model::{Finding, Recording};
 use super::SAID_ALOUD;
 
 /// The collections, by the letters that the names of their cases begin with, and their titles.
-const COLLECTIONS: [(&str, &str); 23] = [
+const COLLECTIONS: [(&str, &str); 24] = [
     ("A", "First collection, in the layout of the tools"),
     ("P2", "Second collection, in the layout of the tools"),
     ("P3", "Third collection, in the layout of the tools"),
@@ -38,6 +38,7 @@ const COLLECTIONS: [(&str, &str); 23] = [
     ("P20", "Twentieth collection, in the layout of the tools"),
     ("P21", "Twenty-first collection, in the layout of the tools"),
     ("P22", "Twenty-second collection, in the layout of the tools"),
+    ("P23", "Twenty-third collection, in the layout of the tools"),
     ("W", "Simulated captures that version 0.1.0 judged wrongly"),
 ];
 
