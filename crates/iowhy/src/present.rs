@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use iowhy_model::{Filter, Recording, Report, Tally, key};
+use iowhy_model::{Filter, Recording, Report, Stage, Tally, key};
 use iowhy_show::clock::{self, Clock};
 use iowhy_show::{Style, TableStream, views};
 
@@ -52,7 +52,7 @@ impl View {
     ) -> anyhow::Result<Status> {
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         let mut out = sanitised::buffered();
-        let Some((report, filter, incomplete)) = counted(files, selection)? else {
+        let Some((report, filter, incomplete)) = counted(files, selection, None)? else {
             return Ok(Status::Failed);
         };
         if timestamp && !output.json {
@@ -168,12 +168,14 @@ pub fn when(recording: &Recording) -> anyhow::Result<String> {
 
 /// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
 /// of it is wanted, and whether anything was lost; `None` if nothing was recognised, which has then
-/// been said.
+/// been said. Over time `stage` is counted, or the longest of each.
 pub fn counted(
     files: &Files,
     selection: &Selection,
+    stage: Option<Stage>,
 ) -> anyhow::Result<Option<(Report, Filter, bool)>> {
     let mut tally = Tally::default();
+    tally.over_time(stage);
     if selection.per_event() || !selection.op.is_empty() {
         // What only single I/Os tell has to be asked before they are counted. No device is made
         // known by being asked for.

@@ -135,6 +135,12 @@ impl Event {
         (start <= end).then(|| end - start)
     }
 
+    /// The latency that a picture over time shows: that of the stage asked for, else the longest.
+    pub fn shown(&self, asked: Option<Stage>) -> Option<(Stage, Nanos)> {
+        let known = asked.and_then(|stage| Some((stage, self.latency(stage)?)));
+        known.or_else(|| self.longest())
+    }
+
     /// The latency the waiting program is nearest to, and the stage it covers: Q2C if the start
     /// was seen, else D2C.
     pub fn longest(&self) -> Option<(Stage, Nanos)> {

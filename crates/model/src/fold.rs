@@ -191,12 +191,13 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
 
 /// The latencies of a listing over time, one series per device and stage, a device at a time: its own
 /// timed histograms, or its events counted into `columns` equal stretches of the time that all
-/// events cover. Histograms that cannot be filtered are left out.
+/// events cover. Of an event the stage asked for is counted, or its longest. Histograms that cannot be filtered are left out.
 pub fn series<'a>(
     listing: &'a Listing,
     filter: &Filter,
     edges: &'a Edges,
     columns: usize,
+    asked: Option<Stage>,
 ) -> impl Iterator<Item = Vec<Series>> + use<'a> {
     let known = listing.histograms();
     let mut known: Vec<&Distribution> = known
@@ -229,7 +230,7 @@ pub fn series<'a>(
             timed.get(of_timed).filter(|(event, _)| event.device == device)
         {
             of_timed += 1;
-            let Some((stage, latency)) = event.longest() else { continue };
+            let Some((stage, latency)) = event.shown(asked) else { continue };
             let series = entry(&mut all, device, stage);
             let place = at.ns().saturating_sub(first) / width;
             // Columns are laid from the first event on, so empty stretches keep their place.
@@ -303,7 +304,8 @@ mod tests {
     #[test]
     fn columns_cover_the_time_evenly() {
         let (listing, edges) = (listing(), Edges::standard());
-        let all: Vec<Series> = series(&listing, &Filter::default(), &edges, 10).flatten().collect();
+        let all: Vec<Series> =
+            series(&listing, &Filter::default(), &edges, 10, None).flatten().collect();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].columns.len(), 10);
         assert_eq!(all[0].columns.iter().map(|(_, _, h)| h.count()).sum::<u64>(), 100);
@@ -340,7 +342,7 @@ mod tests {
         let folded = distributions(&listing, &size, &Edges::standard());
         assert_eq!(folded.iter().map(|known| known.bytes).collect::<Vec<_>>(), [Some(4096)]);
         let edges = Edges::standard();
-        let columns = series(&listing, &size, &edges, 10).flatten().next().unwrap().columns;
+        let columns = series(&listing, &size, &edges, 10, None).flatten().next().unwrap().columns;
         assert_eq!(columns.iter().map(|(_, _, known)| known.count()).sum::<u64>(), 1);
         assert_eq!(size.left_out(&listing), 1);
         for filter in [
@@ -348,7 +350,7 @@ mod tests {
             Filter { over: Some(Nanos(1)), ..Filter::default() },
         ] {
             assert_eq!(distributions(&listing, &filter, &Edges::standard()), []);
-            assert_eq!(series(&listing, &filter, &edges, 10).flatten().count(), 0);
+            assert_eq!(series(&listing, &filter, &edges, 10, None).flatten().count(), 0);
             assert_eq!(filter.left_out(&listing), 3);
         }
         assert_eq!(Filter::default().left_out(&listing), 0);

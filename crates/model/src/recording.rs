@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{
     Cells, Device, DeviceId, DeviceTotals, Distribution, Event, Fact, Filter, Interval, Level,
-    Medium, Name, Note, Sampling, SingleIos, Sink, Source, Unread,
+    Medium, Name, Note, Sampling, SingleIos, Sink, Source, Stage, Unread,
 };
 
 mod averages;
@@ -79,6 +79,8 @@ pub struct Recording {
     past: PastBudget,
     /// What passes is counted in cells, once a listing is past its budget.
     cells: Option<Filter>,
+    /// Which stage of events is counted over time; else the longest.
+    pub(crate) over_time: Option<Stage>,
     /// Those of the listings that have not ended.
     columns: BTreeMap<usize, Columns>,
     current: usize,
@@ -130,6 +132,7 @@ impl Recording {
             events_kept: events,
             past: PastBudget::Slowest,
             cells: None,
+            over_time: None,
             columns: BTreeMap::new(),
             current: 0,
             ended: KeptCounts::default(),
@@ -234,7 +237,7 @@ impl Recording {
                 return false;
             }
             let so_far = listing.events.iter().filter(|event| filter.event(event));
-            let columns = Columns::of(so_far, (!only).then(SingleIos::default));
+            let columns = Columns::of(so_far, (!only).then(SingleIos::default), self.over_time);
             self.columns.insert(self.current, columns);
             if only {
                 listing.events = Vec::new();
@@ -290,6 +293,7 @@ impl Recording {
             events_kept: self.events_kept,
             past: self.past,
             cells: self.cells.clone(),
+            over_time: self.over_time,
             columns: BTreeMap::new(),
             current: self.current,
             ended: KeptCounts::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Distribution, Event, Filter, Listing, Note, Recording, Sink, Source};
+use crate::{Distribution, Event, Filter, Listing, Note, Recording, Sink, Source, Stage};
 
 mod neighbours;
 
@@ -14,7 +14,7 @@ const EVENTS: usize = 100_000;
 const HISTOGRAMS: usize = 1 << 15;
 
 /// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
-/// longest stage over time, of the other stages in one; past `HISTOGRAMS`, those that a source
+/// longest stage, or the one asked for, over time, of the other stages in one; past `HISTOGRAMS`, those that a source
 /// gives are added up with their neighbours in time. No count is lost, only how fine time is.
 ///
 /// Each listing is counted by itself: those that were watched side by side take turns.
@@ -55,6 +55,11 @@ impl Tally {
     /// counted as such; whoever draws the rest filters it no more by what this filter asks.
     pub fn only(&mut self, filter: Filter) {
         self.filter = filter;
+    }
+
+    /// Counts this stage of events over time, instead of the longest.
+    pub fn over_time(&mut self, stage: Option<Stage>) {
+        self.recording.over_time = stage;
     }
 
     /// Leaves events to a recording for a verdict and adds up histograms only.
@@ -168,7 +173,7 @@ impl Sink for Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Edges, Filter, Histogram, Layer, Level, Nanos, Op, Stage, Time};
+    use crate::{Edges, Filter, Histogram, Layer, Level, Nanos, Op, Time};
     use crate::{distributions, series};
 
     /// `total` reads and writes, one each 10 us, of 100 us and a little more; every third was seen
@@ -212,7 +217,7 @@ mod tests {
         let counted = counted.recording();
         let edges = Edges::standard();
         let all: Vec<_> =
-            series(&counted.listings[0], &Filter::default(), &edges, 80).flatten().collect();
+            series(&counted.listings[0], &Filter::default(), &edges, 80, None).flatten().collect();
         assert_eq!(all.len(), 2, "Q2C of those seen queued, D2C of the others");
         let total: u64 = all.iter().flat_map(|one| &one.columns).map(|(.., h)| h.count()).sum();
         assert_eq!(total, 30_000);
@@ -221,6 +226,22 @@ mod tests {
             let (first, last) = (one.columns.first().unwrap(), one.columns.last().unwrap());
             assert_eq!(first.0.ns(), 5_000_100_000);
             assert_eq!((last.0 + last.1).ns(), 5_000_000_000 + 29_999 * 10_000 + 129_999 + 1);
+        }
+    }
+
+    #[test]
+    fn the_stage_asked_for_is_counted_over_time() {
+        for keeping in [1000, 100_000] {
+            let mut counted = Tally::keeping(keeping);
+            counted.over_time(Some(Stage::Device));
+            poured(30_000, &mut counted);
+            let counted = counted.recording();
+            let (filter, edges) = (Filter::default(), Edges::standard());
+            let asked = Some(Stage::Device);
+            let all = series(&counted.listings[0], &filter, &edges, 80, asked).flatten();
+            let all: Vec<_> = all.filter(|one| one.stage == Stage::Device).collect();
+            let total: u64 = all.iter().flat_map(|one| &one.columns).map(|(.., h)| h.count()).sum();
+            assert_eq!((all.len(), total), (1, 30_000), "{keeping} kept");
         }
     }
 

@@ -48,7 +48,7 @@ pub fn maps(report: &Report, style: &Style, most: usize) -> Vec<Map> {
     let (choice, edges) = (MapChoice::of(report, style, most), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
     for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
-        let all = series(listing, &style.filter, &edges, COLUMNS);
+        let all = series(listing, &style.filter, &edges, COLUMNS, style.stage);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
         for one in all.filter(|one| choice.has(input, one.device)) {
             let timed = || one.columns.iter().filter(|(_, length, _)| length.ns() > 0);

@@ -90,7 +90,7 @@ fn each(
     let (choice, edges) = (MapChoice::of(report, style, FIGURES), Edges::standard());
     let listings = report.recording.listings.iter().enumerate();
     for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
-        let all = series(listing, &style.filter, &edges, columns);
+        let all = series(listing, &style.filter, &edges, columns, style.stage);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
         for one in all.filter(|one| choice.has(input, one.device)) {
             if let Some(picture) = Picture::of(&one, columns, ROWS, true) {

@@ -163,7 +163,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let selection = convert.selection.settled();
     if target.name == "pylatencymap" {
         // Counted as it comes: its records are counts.
-        let Some((report, filter, incomplete)) = counted(&files, &selection)? else {
+        let Some((report, filter, incomplete)) = counted(&files, &selection, None)? else {
             return Ok(Status::Failed);
         };
         let done = whole(target, report, Style { filter, ..style }, incomplete, output)?;

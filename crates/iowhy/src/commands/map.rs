@@ -165,7 +165,8 @@ impl Map {
         }
         let pictures = self.drawing.pictures(&files.files)?;
         confinement::reading(files.files.iter().map(PathBuf::as_path), &self.drawing.files())?;
-        let Some((report, filter, incomplete)) = counted(files, &self.selection)? else {
+        let Some((report, filter, incomplete)) = counted(files, &self.selection, self.part.stage)?
+        else {
             return Ok(Status::Failed);
         };
         let style = self.drawing.style(self.output.style(filter));

@@ -32,11 +32,13 @@ pub(super) struct Columns {
     pub(super) counted: Vec<DeviceTotals>,
     /// What pictures show of single ones, if any does.
     pub(super) singles: Option<SingleIos>,
+    /// Which stage is counted over time; else the longest.
+    over_time: Option<Stage>,
     /// Where each device stands there, each key in `timed` and each in `whole`.
     places: HashMap<DeviceId, usize>,
     timed_places: HashMap<Key, usize>,
     whole_places: HashMap<Key, usize>,
-    /// The longest stage of each event, over time.
+    /// One stage of each event, over time.
     timed: Vec<TimeColumns>,
     /// Its other stages, all in one.
     whole: Vec<Distribution>,
@@ -56,6 +58,7 @@ impl Columns {
     pub(super) fn of<'a>(
         events: impl Iterator<Item = &'a Event> + Clone,
         singles: Option<SingleIos>,
+        over_time: Option<Stage>,
     ) -> Columns {
         let times = || events.clone().filter_map(|event| event.completed).map(Time::ns);
         let (first, last) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
@@ -69,6 +72,7 @@ impl Columns {
             unplaced: 0,
             counted: Vec::new(),
             singles,
+            over_time,
             places: HashMap::new(),
             timed_places: HashMap::new(),
             whole_places: HashMap::new(),
@@ -87,13 +91,13 @@ impl Columns {
         if let Some(singles) = &mut self.singles {
             singles.take(event);
         }
-        let (Some((longest, latency)), Some(at)) = (event.longest(), event.completed) else {
+        let (Some((shown, latency)), Some(at)) = (event.shown(self.over_time), event.completed)
+        else {
             return;
         };
         let key = |stage| (event.device, event.op, event.layer, stage);
-        self.record(key(longest), at.ns(), latency);
-        let stages = [Stage::Before, Stage::Queue, Stage::Device];
-        for stage in stages.into_iter().filter(|stage| *stage != longest) {
+        self.record(key(shown), at.ns(), latency);
+        for stage in Stage::ALL.into_iter().filter(|stage| *stage != shown) {
             if let Some(latency) = event.latency(stage) {
                 self.add(key(stage), latency);
             }
@@ -213,7 +217,7 @@ mod tests {
             event.issued = Some(Time::from_ns(at.saturating_sub(1000)));
             event
         });
-        let mut columns = Columns::of([].iter(), None);
+        let mut columns = Columns::of([].iter(), None, None);
         (columns.first, columns.last) = (times[0], times[0]);
         events.for_each(|event| columns.count(&event));
         columns
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn of_too_many_devices_the_first_have_histograms_and_the_rest_is_counted() {
-        let mut columns = Columns::of([].iter(), None);
+        let mut columns = Columns::of([].iter(), None, None);
         for k in 0..SERIES as u32 + 100 {
             let mut event = Event::new(DeviceId(k), Op::Read, Layer::Block);
             event.completed = Some(Time::from_ns(2000));

@@ -63,7 +63,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     let listings = report.recording.listings.iter().enumerate();
     for (input, listing) in listings.filter(|(input, _)| choice.has_input(*input)) {
         let bins = bins(listing, &style.filter, columns);
-        let all = series(listing, &style.filter, &edges, bins);
+        let all = series(listing, &style.filter, &edges, bins, style.stage);
         let all = all.flat_map(|of_device| wanted(of_device, style.stage));
         for one in all.filter(|one| choice.has(input, one.device)) {
             let one = &one;
