@@ -1,0 +1,263 @@
+//! Options that no other test would miss: what each of them changes.
+
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "../../live/tests/rig/mod.rs"]
+mod rig;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rig::{Loop, can_run};
+
+/// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of metadata.
+const IOS: &str = "\
+input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,comm,depth,error,layer,arrived_ns,cgroup,file,weight
+0,sda,read,R,1000000,1100000,3000000,0,8192,10,db,1,,block,,/db,/var/db/a,
+0,sda,write,WS,1002000000,1002100000,1004000000,16,4096,11,log,1,,block,,/log,/var/log/b,
+0,sda,write,W,2002000000,2002500000,2003000000,32,65536,12,copy,1,,block,,/db,/var/db/c,
+0,sda,read,RM,3002000000,3002500000,3603000000,999,4096,12,copy,1,,block,,/db,/var/db/c,
+";
+
+/// A folder that goes with this.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path =
+            std::env::temp_dir().join(format!("iowhy-options-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: &[u8]) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(words)
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null())
+        .output()
+        .expect("iowhy")
+}
+
+/// What it prints on stdout.
+fn printed(words: &[&str]) -> String {
+    let output = run(words);
+    assert!(output.status.code().is_some_and(|code| code < 2), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The words of a command with others before them.
+fn with<'a>(more: &[&'a str], words: &[&'a str]) -> Vec<&'a str> {
+    [words, more].concat()
+}
+
+#[test]
+fn filters_by_flag_group_and_name() {
+    let folder = Folder::new("filters");
+    let file = &folder.file("ios.csv", IOS.as_bytes());
+    let senders = |more: &[&str]| -> Vec<String> {
+        let text = printed(&with(more, &["snoop", file]));
+        text.lines()
+            .skip(1)
+            .map(|line| line.split_whitespace().nth(1).unwrap().to_string())
+            .collect()
+    };
+    assert_eq!(senders(&[]), ["db", "log", "copy", "copy"]);
+    assert_eq!(senders(&["--flag", "sync"]), ["log"]);
+    assert_eq!(senders(&["--flag", "no-sync"]), ["db", "copy", "copy"]);
+    assert_eq!(senders(&["--cgroup", "/log"]), ["log"]);
+    assert_eq!(senders(&["--preset", "read-8k"]), ["db"]);
+    assert_eq!(senders(&["--preset", "sync-writes"]), ["log"]);
+    assert_eq!(senders(&["--preset", "outliers"]), ["copy"]);
+}
+
+#[test]
+fn snoop_tells_the_pattern() {
+    let folder = Folder::new("pattern");
+    let file = &folder.file("ios.csv", IOS.as_bytes());
+    let text = printed(&["snoop", file, "--pattern"]);
+    let column: Vec<&str> =
+        text.lines().filter_map(|line| line.split_whitespace().nth(7)).collect();
+    // Nothing is known of what came before the first; the second begins where it ended.
+    assert_eq!(column, ["P", "-", "S", "R", "R"]);
+}
+
+#[test]
+fn hist_and_map_show_a_stage() {
+    let folder = Folder::new("stage");
+    let file = &folder.file("ios.csv", IOS.as_bytes());
+    for (stage, name) in [("queue", "Q2D"), ("device", "D2C"), ("total", "Q2C")] {
+        for command in ["hist", "map"] {
+            let text = printed(&[command, file, "--stage", stage]);
+            let names = ["Q2D", "D2C", "Q2C"].into_iter().filter(|of| text.contains(of));
+            assert_eq!(names.collect::<Vec<_>>(), [name], "{command} {text}");
+        }
+    }
+}
+
+#[test]
+fn a_map_has_its_colours_and_its_histograms() {
+    let folder = Folder::new("map");
+    let ios: String = (0..200).fold(IOS.to_string(), |text, k| {
+        let (at, took) = (4_000_000_000u64 + k * 20_000_000, 1_000_000 + k * k * 1000);
+        let done = at + took;
+        text + &format!("0,sda,read,R,{at},{at},{done},{},4096,10,db,1,,block,,,,\n", k * 8)
+    });
+    let file = &folder.file("ios.csv", ios.as_bytes());
+    let picture = |more: &[&str]| printed(&with(more, &["map", file, "--svg", "-"]));
+    let (even, classic) = (picture(&[]), picture(&["--palette", "classic"]));
+    assert!(even == picture(&["--palette", "even"]));
+    assert!(even != classic);
+    assert!(even == picture(&["--scale", "log"]));
+    assert!(even != picture(&["--scale", "linear"]));
+    assert!(classic == picture(&["--palette", "classic", "--scale", "linear"]));
+    let plain = printed(&["map", file]);
+    let both = printed(&["map", file, "--hist"]);
+    assert!(!plain.contains("p50") && both.contains("p50") && both.contains("Frequency"), "{both}");
+}
+
+#[test]
+fn a_compatible_map_has_the_rows_columns_and_colours_asked_for() {
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../read/samples/pylatencymap/1.3--systemtap-micro.txt")
+        .display()
+        .to_string();
+    let map = |more: &[&str]| printed(&with(more, &["map", "--compat", "pylatencymap", &sample]));
+    let plain = map(&[]);
+    // A row by its bound, as in `  1024 ` or ` >1024 `.
+    let rows = |text: &str| -> BTreeSet<String> {
+        let cells = text.lines().filter(|line| line.contains("\u{1b}[48;"));
+        cells.filter_map(|line| Some(line.split_whitespace().next()?.to_string())).collect()
+    };
+    let cells = |text: &str| {
+        text.lines().map(|line| line.matches("\u{1b}[48;").count()).max().unwrap_or_default()
+    };
+    assert!(cells(&map(&["--num-records", "5"])) + 80 <= cells(&plain), "{}", cells(&plain));
+    assert!(rows(&map(&["--max-bucket", "22"])) != rows(&plain), "{:?}", rows(&plain));
+    assert!(rows(&map(&["--min-bucket", "4"])) != rows(&plain), "{:?}", rows(&plain));
+    assert!(map(&["--frequency-maxval", "1"]) != plain);
+    assert!(map(&["--intensity-maxval", "1"]) != plain);
+    let frames = plain.matches("\u{1b}[2J").count() as u32;
+    let pause = Duration::from_millis(100);
+    let begun = Instant::now();
+    assert!(map(&["--screen-delay", "100ms"]) == plain);
+    assert!(frames > 0 && begun.elapsed() >= pause * frames, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_probe_takes_its_sizes_its_engine_and_its_goal() {
+    let folder = Folder::new("probe");
+    let file = &folder.file("data", &vec![7; 4 << 20]);
+    let json = |words: &[&str]| -> serde_json::Value {
+        let output = run(&with(&["--json"], words));
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{words:?}: {output:?}"))
+    };
+    let sizes = |more: &[&str]| -> BTreeSet<u64> {
+        let found = json(&with(more, &["probe", "read-latency", file, "--count", "5"]));
+        let rows = found["tables"][0]["rows"].as_array().unwrap();
+        rows.iter().map(|row| row[0].as_f64().unwrap() as u64).collect()
+    };
+    let doubled = sizes(&["--up-to", "16k"]);
+    assert_eq!(doubled.last(), Some(&16_384));
+    let pairs = doubled.iter().zip(doubled.iter().skip(1));
+    assert!(pairs.clone().count() > 1 && pairs.clone().all(|(a, b)| 2 * a == *b), "{doubled:?}");
+    for engine in ["calls", "auto"] {
+        assert!(!sizes(&["--engine", engine]).is_empty(), "{engine}");
+    }
+    let refused = run(&["probe", "read-latency", file, "--engine", "threads"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("calls"), "{refused:?}");
+    let text = printed(&[
+        "probe",
+        "slo",
+        file,
+        "--goal",
+        "100ms",
+        "--percentile",
+        "90",
+        "--arrivals",
+        "constant",
+        "--for",
+        "200ms",
+    ]);
+    assert!(text.contains("p90"), "{text}");
+}
+
+#[test]
+fn a_listener_that_others_can_reach_is_refused_unasked() {
+    let folder = Folder::new("listen");
+    let store = folder.0.join("store").display().to_string();
+    let output = run(&["watch", "--store", &store, "--listen", "0.0.0.0:0"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--listen-wide"), "{said}");
+}
+
+#[test]
+fn record_keeps_the_newest_files() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("keep"), Loop::new(16, None));
+    let file = folder.0.join("day.iowhy").display().to_string();
+    let load = disk.under_load(&[
+        "--rw=randread",
+        "--ioengine=psync",
+        "--bs=4k",
+        "--size=16m",
+        "--rate_iops=200",
+    ]);
+    printed(&[
+        "record",
+        "-d",
+        &disk.name,
+        "-o",
+        &file,
+        "--rotate",
+        "1s",
+        "--keep-files",
+        "2",
+        "--for",
+        "6s",
+    ]);
+    drop(load);
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2);
+}
+
+#[test]
+fn snoop_tells_stacks_folded_for_a_flame_graph() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::new(16, None);
+    let load = disk.under_load(&[
+        "--rw=randread",
+        "--ioengine=psync",
+        "--bs=4k",
+        "--size=16m",
+        "--rate_iops=500",
+    ]);
+    let stacks = printed(&["snoop", "-d", &disk.name, "--stacks", "--for", "2s"]);
+    let folded = printed(&["snoop", "-d", &disk.name, "--stacks", "--folded", "--for", "2s"]);
+    drop(load);
+    assert!(stacks.contains("submit_bio"), "{stacks}");
+    // `program;frame;frame count`
+    let line = folded.lines().find(|line| line.starts_with("fio;")).expect("a stack of fio");
+    let (frames, count) = line.rsplit_once(' ').expect("a number behind it");
+    assert!(frames.contains(";submit_bio") && count.parse::<u64>().is_ok(), "{line}");
+}
