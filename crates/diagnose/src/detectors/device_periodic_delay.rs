@@ -242,10 +242,11 @@ fn finding(
     let input = analysis.input(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
         && shortage::is_stated(analysis, input, &shortage::of_processors());
-    // A read of flash that finds its die programming waits for the page, and for the next one behind it.
+    // What finds a die of flash programming waits for the page, and for the next one behind it: reads, and writes that fill
+    // the buffers.
     let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();
     let is_program = found.period_ms < PROGRAM_MS
-        && group.op == Op::Read
+        && matches!(group.op, Op::Read | Op::Write)
         && !analysis.rotates(trace.device)
         && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
     // What takes so little of anybody's time is no reason to accuse the device: two steps in a thousand reads of a quick
@@ -255,7 +256,7 @@ fn finding(
     for (stands, why) in [
         (is_dealt, "a provider that admits requests at a rate makes such steps"),
         (is_slice, "the scheduler's time slice makes such steps on a busy host"),
-        (is_program, "a program that sends at an interval makes such steps"),
+        (is_program, "pages of flash that are programmed one after the other make such steps"),
         (is_unfelt, "it takes less than 1 % of the time: a busy host does as much now and then"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
