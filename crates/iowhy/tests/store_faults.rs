@@ -126,7 +126,8 @@ fn iowhy() -> Command {
 
 fn load(disk: &Loop) -> Running {
     let rate = format!("--rate_iops={RATE}");
-    disk.under_load(&["--rw=randread", "--ioengine=psync", "--size=16m", &rate])
+    // Two hundred kills take a quarter of an hour.
+    disk.under_load(&["--rw=randread", "--ioengine=psync", "--size=16m", "--runtime=3600", &rate])
 }
 
 /// The status of an answer, and its body.
