@@ -1,6 +1,7 @@
 //! The list of keys. A new key is one line here: its constant, its name, the kind of its value, what
-//! it states. Both tables are sorted by name; a test says which line is not.
+//! it states. The kind gives the type of its values in [`typed`], where it is stated. Both tables are sorted by name; a test says which line is not.
 
+use super::values::type_of;
 use super::{FactKey, KeyEntry, KeyFamily, Kind};
 
 macro_rules! keys {
@@ -23,6 +24,22 @@ macro_rules! keys {
                 pub const $family: KeyFamily = KeyFamily {
                     entry: &KeyEntry { name: $pattern, title: $about, kind: Kind::$of },
                 };
+            )*
+        }
+        /// The same keys with the types of their values: what is stated is stated by these.
+        pub mod typed {
+            use super::{key, type_of};
+            pub use crate::fact::values::{
+                BitsPerSecond, Bytes, BytesPerSecond, Celsius, Family, Key, OfProcess, PerSecond, Share,
+                UnixSeconds,
+            };
+            $(
+                #[doc = $title]
+                pub const $key: Key<type_of!($kind)> = Key::new(key::$key);
+            )*
+            $(
+                #[doc = $about]
+                pub const $family: Family<type_of!($of)> = Family::new(key::$family);
             )*
         }
         pub(super) const KEYS: &[KeyEntry] = &[
@@ -157,11 +174,11 @@ keys {
     PROBE_REVOLUTION_MEAN "probe.revolution.mean" Nanoseconds "mean latency of those writes";
     PROBE_REVOLUTION_SHARE "probe.revolution.share" Percent "share of those writes that took whole revolutions";
     PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
-    PROCESS_IO_DELAY "process.io-delay" Text "longest wait of a process for block I/O in a report";
-    PROCESS_IO_WAIT "process.io-wait" Text "largest share of its time that a task waited for I/O";
-    PROCESS_READS "process.reads" Text "what a process read, mean";
+    PROCESS_IO_DELAY "process.io-delay" ProcessTime "longest wait of a process for block I/O in a report";
+    PROCESS_IO_WAIT "process.io-wait" ProcessShare "largest share of its time that a task waited for I/O";
+    PROCESS_READS "process.reads" ProcessRate "what a process read, mean";
     PROCESS_REQUEST_SIZE "process.request-size" Text "size of most requests of a process";
-    PROCESS_WRITES "process.writes" Text "what a process wrote, mean";
+    PROCESS_WRITES "process.writes" ProcessRate "what a process wrote, mean";
     QUERY_READ_WAIT "query.read-wait" Microseconds "longest time that a query read from the disk";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether single writes can be forced to the medium";
@@ -249,8 +266,8 @@ families {
     CGROUP_STAT "cgroup.io.stat.*" Count "I/O of a control group since it was made";
     CPU_MAX "cpu.*.max" Percent "largest share of the processors' time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of the processors' time";
-    DISKS_READ "disks.read.*" Any "what all disks read, mean or maximum";
-    DISKS_WRITTEN "disks.written.*" Any "what was written to all disks, mean or maximum";
+    DISKS_READ "disks.read.*" BytesPerSecond "what all disks read, mean or maximum";
+    DISKS_WRITTEN "disks.written.*" BytesPerSecond "what was written to all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
     INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which more was asked than the instance gives a volume";
