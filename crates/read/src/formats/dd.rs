@@ -26,9 +26,11 @@
 //! Single latencies, what the disk did, who else used it, whether the file was in the cache
 //! already. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
+use iowhy_model::typed::BytesPerSecond;
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
@@ -321,13 +323,13 @@ impl Dd {
             }
             sink.interval(interval);
         }
-        let rate = format!("{:.0} B/s", bytes / seconds);
-        state(Some(device), "run.throughput", rate, sink);
-        state(Some(device), "run.cached", cached.to_string(), sink);
+        let rate = BytesPerSecond((bytes / seconds).round());
+        sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
+        sink.add_fact(device, typed::RUN_CACHED, cached);
         let durable = command.as_ref().filter(|command| command.durable).map(|_| "each write");
         let flushed = command.as_ref().and_then(|command| command.flushed);
         if let Some(when) = durable.or(flushed) {
-            state(Some(device), "run.durable", when.to_string(), sink);
+            sink.add_fact(device, typed::RUN_DURABLE, when);
         }
     }
 }

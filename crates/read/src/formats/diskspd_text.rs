@@ -24,11 +24,11 @@ use std::collections::BTreeMap;
 
 use iowhy_model::{
     Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time,
-    key,
+    key, typed,
 };
 
-use crate::counters::stated::state;
 use crate::counters::work::Work;
+use crate::facts::AddFact;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
@@ -280,7 +280,7 @@ impl DiskspdText {
             self.tested = ["read test", "write test"].iter().position(|test| what == *test);
         } else if text.starts_with("software cache disabled") {
             let device = self.path.as_ref().map(|path| sink.device(path));
-            state(device, "run.cached", "no".to_string(), sink);
+            sink.add_fact(device, typed::RUN_CACHED, "no");
         } else if let Some(host) = text.strip_prefix("computer name:") {
             sink.source().host = Some(host.trim().to_string());
         } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {

@@ -23,9 +23,12 @@
 //! Latency of reads, writes and fsyncs apart, and what the device did. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{
+    Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed,
+};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -217,11 +220,13 @@ impl Sysbench {
             let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             self.block = crate::bytes(size).filter(|_| !digits.is_empty());
         } else if let Some(threads) = line.strip_prefix("Number of threads: ") {
-            state(None, "sysbench.threads", threads.to_string(), sink);
+            if let Some(threads) = integer(threads.trim()) {
+                sink.add_fact(None, typed::SYSBENCH_THREADS, threads);
+            }
         } else if let Some((_, requests)) = line.split_once("calling fsync() each ") {
             let requests = requests.split_whitespace().next().and_then(integer);
             if let Some(requests) = requests {
-                state(None, "sysbench.fsync-every", format!("{requests} requests"), sink);
+                sink.add_fact(None, typed::SYSBENCH_FSYNC_EVERY, requests);
             }
         } else {
             let settings = [
@@ -285,7 +290,7 @@ impl Sysbench {
             sink.distribution(one);
         }
         let cached = self.cached.unwrap_or("unknown");
-        state(Some(device), "run.cached", cached.to_string(), sink);
+        sink.add_fact(device, typed::RUN_CACHED, cached);
     }
 }
 
