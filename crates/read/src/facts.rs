@@ -2,7 +2,7 @@
 //! was read.
 
 use iowhy_model::typed::Key;
-use iowhy_model::{DeviceId, Fact, FactValue, Sink};
+use iowhy_model::{DeviceId, Fact, FactKey, FactValue, Sink};
 
 /// Whom a fact is about.
 pub(crate) trait About {
@@ -30,6 +30,12 @@ impl About for &str {
     }
 }
 
+impl About for &String {
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId> {
+        self.as_str().device(sink)
+    }
+}
+
 /// Facts of the open listing.
 pub(crate) trait AddFact {
     /// Adds a fact that stands at this place: a file and line.
@@ -41,9 +47,9 @@ pub(crate) trait AddFact {
         place: &str,
     );
 
-    /// Adds a value in the words of the tool, with whatever unit it printed: the key's kind reads
-    /// it, and what does not fit stays a text.
-    fn add_text_at<V>(&mut self, about: impl About, key: Key<V>, text: &str, place: &str);
+    /// Adds a value in the words of the tool, a file's content or a number with a unit of its own:
+    /// the key's kind reads it, and what does not fit stays a text.
+    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str);
 
     /// Adds a fact that the listing as a whole says.
     fn add_fact<V: Into<FactValue>>(&mut self, about: impl About, key: Key<V>, value: impl Into<V>);
@@ -61,9 +67,9 @@ impl AddFact for dyn Sink + '_ {
         self.fact(Fact::of(device, key, value, place));
     }
 
-    fn add_text_at<V>(&mut self, about: impl About, key: Key<V>, text: &str, place: &str) {
+    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {
         let device = about.device(self);
-        self.fact(Fact::read(device, key.key(), text, place));
+        self.fact(Fact::read(device, key.into(), text, place));
     }
 
     fn add_fact<V: Into<FactValue>>(

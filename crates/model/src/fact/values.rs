@@ -3,7 +3,6 @@
 //! A reader that has a number states the number, in the unit of the key: another type or unit does
 //! not compile. A value that a tool prints in words of its own is read by the key's kind.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -161,6 +160,13 @@ impl<V> Key<V> {
     }
 }
 
+impl<V: Into<FactValue>> Key<V> {
+    /// What is stated of it: for facts that wait until it is known whom they are about.
+    pub fn with(self, value: impl Into<V>) -> (FactKey, FactValue) {
+        (self.key, value.into().into())
+    }
+}
+
 impl<V> Clone for Key<V> {
     fn clone(&self) -> Key<V> {
         Key::new(self.key.clone())
@@ -185,9 +191,14 @@ impl<V> Family<V> {
         Family { family, value: PhantomData }
     }
 
-    /// One of the family: a name that is known when this is built costs no copy.
-    pub fn of(self, member: impl Into<Cow<'static, str>>) -> Key<V> {
-        Key::new(FactKey { entry: self.family.entry, member: Some(member.into()) })
+    /// One of the family, by a name that is known when this is built.
+    pub const fn of(self, member: &'static str) -> Key<V> {
+        Key::new(self.family.of(member))
+    }
+
+    /// One of the family.
+    pub fn member(self, member: impl Into<String>) -> Key<V> {
+        Key::new(self.family.member(member))
     }
 }
 

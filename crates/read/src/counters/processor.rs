@@ -43,7 +43,7 @@ impl Processor {
     /// States mean and maximum of each share: `cpu.iowait.mean`, `cpu.iowait.max`, in percent.
     pub(crate) fn state(&self, sink: &mut dyn Sink) {
         for ((of, _), column) in SHARES.iter().zip(&self.shares) {
-            let keys = [typed::CPU_MEAN.of(*of), typed::CPU_MAX.of(*of)];
+            let keys = [typed::CPU_MEAN.of(of), typed::CPU_MAX.of(of)];
             column.state(keys, Share::from_percent, sink);
         }
     }

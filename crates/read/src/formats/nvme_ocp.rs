@@ -90,7 +90,7 @@ impl Reader for NvmeOcp {
             return Step::Skipped("the value is not a number".to_string());
         };
         let device = sink.device(self.name.as_deref().unwrap_or(NAMELESS));
-        sink.add_fact(device, typed::SMART_NVME_OCP.of(*name), value);
+        sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
         Step::Took
     }
 }

@@ -242,7 +242,7 @@ impl NvmeVolume {
             sink.add_fact(device, typed::COUNTERS_SINCE, "attached");
         }
         for (family, what, us) in print.exceeded {
-            sink.add_fact(device, family.of(what), Nanos::from_us(us as f64));
+            sink.add_fact(device, family.member(what), Nanos::from_us(us as f64));
         }
         if !interval.rates.is_empty() {
             sink.interval(interval);
