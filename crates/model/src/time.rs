@@ -77,6 +77,11 @@ impl Nanos {
         Nanos((seconds * 1e9).round() as i64)
     }
 
+    /// A length given in whole hours.
+    pub fn from_hours(hours: u64) -> Self {
+        Nanos::from_seconds(hours as f64 * 3600.0)
+    }
+
     /// The length in nanoseconds.
     pub fn ns(self) -> i64 {
         self.0
