@@ -23,8 +23,7 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time,
-    key, typed,
+    Distribution, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
 };
 
 use crate::counters::work::Work;
@@ -270,9 +269,8 @@ impl DiskspdText {
         } else if let Some(threads) = text.strip_prefix("threads per file:") {
             let most = number(threads).zip(self.outstanding.take());
             if let Some(((threads, each), path)) = most.zip(self.path.clone()) {
-                let (device, place) = (sink.device(&path), sink.source().place());
-                let most = FactValue::Count(threads.saturating_mul(each));
-                sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, most, place));
+                let most = threads.saturating_mul(each);
+                sink.add_fact(&path, typed::RUN_AT_ONCE, most);
             }
         } else if let Some(threads) = text.strip_prefix("thread count:") {
             self.threads = number(threads);
