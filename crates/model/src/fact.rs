@@ -93,6 +93,18 @@ pub enum Kind {
     Any,
     /// A name or a line of text.
     Text,
+    /// A word for what an array does beside its work; a tool may have words of its own.
+    ArrayAction,
+    /// A word for when a run made its data durable.
+    Durable,
+    /// A word for what a device is made of.
+    Medium,
+    /// A word for whether the page cache was in between.
+    PageCache,
+    /// A word for whether a cache for writes is on.
+    WriteCache,
+    /// A word for what a controller does with writes.
+    WritePolicy,
     /// Names, apart by blanks.
     Words,
     /// Yes or no; 1 or 0.
@@ -388,7 +400,13 @@ impl Kind {
         };
         match self {
             Kind::Any => Some(by_unit(text)),
-            Kind::Text => None,
+            Kind::Text
+            | Kind::ArrayAction
+            | Kind::Durable
+            | Kind::Medium
+            | Kind::PageCache
+            | Kind::WriteCache
+            | Kind::WritePolicy => None,
             Kind::Words => {
                 Some(FactValue::Words(text.split_whitespace().map(str::to_string).collect()))
             }

@@ -30,8 +30,8 @@ macro_rules! keys {
         pub mod typed {
             use super::{key, type_of};
             pub use crate::fact::values::{
-                BitsPerSecond, Bytes, BytesPerSecond, Celsius, Family, Key, OfProcess, PerSecond, Share,
-                UnixSeconds,
+                ArrayAction, BitsPerSecond, Bytes, BytesPerSecond, Celsius, Durable, Family, Key,
+                OfProcess, PageCache, PerSecond, Share, UnixSeconds, WriteCache, WritePolicy,
             };
             $(
                 #[doc = $title]
@@ -53,14 +53,14 @@ macro_rules! keys {
 
 keys! {
 keys {
-    ARRAY_ACTION "array.action" Text "what an array does beside its work";
+    ARRAY_ACTION "array.action" ArrayAction "what an array does beside its work";
     ARRAY_DEGRADED "array.degraded" Count "members that an array lacks";
     ARRAY_LEFT "array.left_s" Seconds "time that this will take yet";
     ARRAY_PERCENT "array.percent" Percent "share of it that is done";
     ARRAY_SPEED "array.speed" BytesPerSecond "speed of it";
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
-    ARRAY_WRITE_CACHE "array.write_cache" Text "what a RAID controller does with writes";
-    ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" Text "what it was configured to do with writes";
+    ARRAY_WRITE_CACHE "array.write_cache" WritePolicy "what a RAID controller does with writes";
+    ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" WritePolicy "what it was configured to do with writes";
     ARRIVALS_APART "arrivals.apart" Seconds "mean time from one arrival to the next";
     CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
     CEPH_BLOCKED "ceph.blocked" Count "requests of an OSD that were blocked at once, most";
@@ -104,7 +104,7 @@ keys {
     DEVICE_LINK_WIDTH "device.link_width" Count "lanes of the link";
     DEVICE_LINK_SPEED_MAX "device.max_link_speed" BitsPerSecond "speed that the link could have";
     DEVICE_LINK_WIDTH_MAX "device.max_link_width" Count "lanes that the link could have";
-    DEVICE_MEDIUM "device.medium" Text "what the device is made of";
+    DEVICE_MEDIUM "device.medium" Medium "what the device is made of";
     DEVICE_MODEL "device.model" Text "model";
     DEVICE_NAMELESS "device.nameless" Flag "whether the listing does not name the drive";
     DEVICE_NUMBER "device.number" Text "device number, major:minor";
@@ -116,7 +116,7 @@ keys {
     DEVICE_STATE "device.state" Text "state of the device in the kernel";
     DEVICE_TIMEOUT "device.timeout_s" Seconds "time limit of a command";
     DEVICE_TRANSPORT "device.transport" Text "bus that the device is attached by";
-    DRIVE_WRITE_CACHE "drive.write_cache" Text "write cache of the drive, by its own word";
+    DRIVE_WRITE_CACHE "drive.write_cache" WriteCache "write cache of the drive, by its own word";
     ETCD_LATE_HEARTBEATS "etcd.late-heartbeats" Count "heartbeats that etcd sent too late";
     FILE_FLUSHES "file.flushes" PerSecond "flushes of files that a program did";
     FILE_READS "file.reads" PerSecond "reads of files that a program did";
@@ -195,8 +195,8 @@ keys {
     QUEUE_ZONED "queue.zoned" Text "kind of zones";
     READ_PENDING "read.pending" Count "reads that a program waits for";
     RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
-    RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
-    RUN_DURABLE "run.durable" Text "when a run made its data durable";
+    RUN_CACHED "run.cached" PageCache "whether the page cache was in between: yes, no or unknown";
+    RUN_DURABLE "run.durable" Durable "when a run made its data durable";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
     RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::{FactKey, FactValue, KeyFamily};
-use crate::{Message, Nanos};
+use crate::{Medium, Message, Nanos};
 
 /// Bytes.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
@@ -86,6 +86,95 @@ impl fmt::Display for OfProcess<FactValue> {
     }
 }
 
+macro_rules! words {
+    ($($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident $word:literal,)* })*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+            pub enum $name { $($(#[$of])* $variant,)* }
+
+            impl $name {
+                /// The word that stands for it in a list of facts and in a capture.
+                pub const fn name(self) -> &'static str {
+                    match self { $($name::$variant => $word,)* }
+                }
+            }
+
+            impl From<$name> for FactValue {
+                fn from(one: $name) -> FactValue {
+                    FactValue::Text(one.name().to_string())
+                }
+            }
+        )*
+    };
+}
+
+words! {
+    /// What an array, pool or volume does beside its work.
+    ArrayAction {
+        /// Reads everything and compares.
+        Check "check",
+        /// Nothing.
+        Idle "idle",
+        /// Makes its redundancy for the first time.
+        Init "init",
+        /// Puts data on a new member, in the words of a controller.
+        Rebuild "rebuild",
+        /// The same, in the words of the kernel.
+        Recover "recover",
+        /// Reads everything and corrects.
+        Repair "repair",
+        /// Changes its shape.
+        Reshape "reshape",
+        /// Puts data on a new member, in the words of ZFS.
+        Resilver "resilver",
+        /// Makes its members equal.
+        Resync "resync",
+        /// Reads everything and verifies.
+        Scrub "scrub",
+        /// Does not, though it has begun to.
+        ScrubPaused "scrub paused",
+    }
+    /// When a run made its data durable.
+    Durable {
+        /// Each write waited for it.
+        EachWrite "each write",
+        /// The data at the end.
+        Fdatasync "fdatasync",
+        /// Data and metadata at the end.
+        Fsync "fsync",
+    }
+    /// Whether the page cache was between a run and the device.
+    PageCache {
+        /// It was.
+        Yes "yes",
+        /// It was not.
+        No "no",
+        /// The run does not say.
+        Unknown "unknown",
+    }
+    /// Whether a cache for writes is on.
+    WriteCache {
+        /// It is.
+        On "on",
+        /// It is not.
+        Off "off",
+    }
+    /// What a RAID controller does with writes.
+    WritePolicy {
+        /// It keeps them in its cache.
+        Back "write-back",
+        /// It passes them on.
+        Through "write-through",
+    }
+}
+
+impl From<bool> for WriteCache {
+    fn from(is_on: bool) -> WriteCache {
+        if is_on { WriteCache::On } else { WriteCache::Off }
+    }
+}
+
 macro_rules! stored_as {
     ($($type:ty, $value:pat => $stored:expr;)*) => {
         $(impl From<$type> for FactValue {
@@ -109,6 +198,7 @@ stored_as! {
     Nanos, length => FactValue::Duration(length);
     Celsius, Celsius(degrees) => FactValue::Celsius(degrees);
     Share, Share(share) => FactValue::Share(share);
+    Medium, medium => FactValue::Text(medium.name().to_string());
     UnixSeconds, UnixSeconds(seconds) => FactValue::Date(seconds);
     Message, message => FactValue::Message(message);
 }
@@ -117,6 +207,12 @@ stored_as! {
 macro_rules! type_of {
     (Any) => { $crate::FactValue };
     (Text) => { String };
+    (ArrayAction) => { $crate::typed::ArrayAction };
+    (Durable) => { $crate::typed::Durable };
+    (Medium) => { $crate::Medium };
+    (PageCache) => { $crate::typed::PageCache };
+    (WriteCache) => { $crate::typed::WriteCache };
+    (WritePolicy) => { $crate::typed::WritePolicy };
     (Words) => { Vec<String> };
     (Flag) => { bool };
     (Count) => { u64 };

@@ -1,8 +1,8 @@
 //! What the tools of RAID controllers print of volumes, drives, caches and batteries, line by line. Their JSON
 //! has the same labels.
 
-use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
-use iowhy_model::{Fact, FactKey, FactValue, Sink, key, typed};
+use iowhy_model::typed::{ArrayAction, BitsPerSecond, Celsius, Key, Share, WritePolicy};
+use iowhy_model::{Fact, FactKey, FactValue, Medium, Sink, key, typed};
 
 use crate::drive::health::{Places, drive_named, leading};
 use crate::facts::AddFact;
@@ -157,10 +157,10 @@ enum Take {
     Inquiry(Key<String>),
     /// `Yes` or `No` of a SMART alert.
     Alert(Key<bool>),
-    Medium(Key<String>),
+    Medium(Key<Medium>),
     Speed(Key<BitsPerSecond>),
-    Policy(Key<String>),
-    Enabled(Key<String>),
+    Policy(Key<WritePolicy>),
+    Enabled(Key<WritePolicy>),
 }
 
 impl Take {
@@ -189,7 +189,11 @@ impl Take {
             Take::Medium(key) => {
                 let flash = value.contains("Solid State") || value.contains("SSD");
                 let disk = value.contains("Hard Disk") || value.contains("HDD");
-                let medium = (flash || disk).then_some(if flash { "flash" } else { "rotational" });
+                let medium = (flash || disk).then_some(if flash {
+                    Medium::Flash
+                } else {
+                    Medium::Rotational
+                });
                 key.clone().with(medium?)
             }
             Take::Speed(key) => {
@@ -200,8 +204,8 @@ impl Take {
                 key.clone().with(policy(value.split(',').next().unwrap_or(value))?)
             }
             Take::Enabled(key) => key.clone().with(match value {
-                "Yes" => "write-back",
-                "No" => "write-through",
+                "Yes" => WritePolicy::Back,
+                "No" => WritePolicy::Through,
                 _ => return None,
             }),
         })
@@ -469,7 +473,7 @@ impl Controller {
                 let medium = said.iter().find_map(|word| match *word {
                     "SAS" | "SATA" | "SAS HDD" | "SATA HDD" => None,
                     "Solid State SATA" | "Solid State SAS" | "SATA SSD" | "SAS SSD" => {
-                        Some("flash")
+                        Some(Medium::Flash)
                     }
                     _ => None,
                 });
@@ -501,9 +505,9 @@ impl Controller {
         let lower = said.to_ascii_lowercase();
         sink.add_fact_at(name, typed::ARRAY_STATE, lower.as_str(), &self.place);
         let action = match lower.as_str() {
-            "recovering" | "rebuilding" => "rebuild",
-            "parity initialization in progress" | "initializing" => "init",
-            "transforming" | "expanding" => "reshape",
+            "recovering" | "rebuilding" => ArrayAction::Rebuild,
+            "parity initialization in progress" | "initializing" => ArrayAction::Init,
+            "transforming" | "expanding" => ArrayAction::Reshape,
             _ => return,
         };
         sink.add_fact_at(name, typed::ARRAY_ACTION, action, &self.place);
@@ -564,9 +568,9 @@ impl Controller {
                     sink.add_fact_at(&name, typed::MEMBER_STATE, said, &self.place);
                 }
                 let medium = words.windows(2).find_map(|pair| match pair {
-                    ["SATA" | "SAS", "HDD"] => Some("rotational"),
-                    ["SATA" | "SAS", "SSD"] => Some("flash"),
-                    ["NVMe", "SSD"] => Some("nvme"),
+                    ["SATA" | "SAS", "HDD"] => Some(Medium::Rotational),
+                    ["SATA" | "SAS", "SSD"] => Some(Medium::Flash),
+                    ["NVMe", "SSD"] => Some(Medium::Nvme),
                     _ => None,
                 });
                 if let Some(medium) = medium {
@@ -641,9 +645,9 @@ impl Controller {
         ) && let Some((_, rest)) = value.split_once("Completed ")
         {
             let action = match label {
-                "Rebuild" | "Copyback" => "rebuild",
-                "Background Initialization" => "init",
-                _ => "check",
+                "Rebuild" | "Copyback" => ArrayAction::Rebuild,
+                "Background Initialization" => ArrayAction::Init,
+                _ => ArrayAction::Check,
             };
             // Where nothing says of which volume or drive it is, it is no fact about any.
             let Some(name) = self.about.clone() else { return true };
@@ -698,14 +702,14 @@ fn state_of(key: FactKey, value: &str) -> Option<String> {
 }
 
 /// What a policy does with writes: `WriteBack`, `WB` of `RWBD`; `AWB` is write-back always.
-fn policy(text: &str) -> Option<&'static str> {
+fn policy(text: &str) -> Option<WritePolicy> {
     let text = text.trim();
     let short = text.len() < 7;
     match text {
-        "WriteBack" | "Write Back" | "Always Write Back" => Some("write-back"),
-        "WriteThrough" | "Write Through" => Some("write-through"),
-        _ if short && text.contains("WB") => Some("write-back"),
-        _ if short && text.contains("WT") => Some("write-through"),
+        "WriteBack" | "Write Back" | "Always Write Back" => Some(WritePolicy::Back),
+        "WriteThrough" | "Write Through" => Some(WritePolicy::Through),
+        _ if short && text.contains("WB") => Some(WritePolicy::Back),
+        _ if short && text.contains("WT") => Some(WritePolicy::Through),
         _ => None,
     }
 }
@@ -728,9 +732,9 @@ mod tests {
 
     #[test]
     fn policies_and_models() {
-        assert_eq!(policy("RWBD"), Some("write-back"));
-        assert_eq!(policy("NRWTD"), Some("write-through"));
-        assert_eq!(policy("WriteThrough"), Some("write-through"));
+        assert_eq!(policy("RWBD"), Some(WritePolicy::Back));
+        assert_eq!(policy("NRWTD"), Some(WritePolicy::Through));
+        assert_eq!(policy("WriteThrough"), Some(WritePolicy::Through));
         assert_eq!(policy("Direct"), None);
         let text = "EXA0311YHGXHPPAExample EXS723030ALA640                 MKAOA5C0";
         assert_eq!(inquiry(text).as_deref(), Some("EXS723030ALA640"));

@@ -20,7 +20,7 @@
 //! Which disk it was, whether the page cache answered, how latencies are distributed. Seeks: three to five programs do
 //! them at once, and which waited is not told. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::typed::BytesPerSecond;
+use iowhy_model::typed::{BytesPerSecond, PageCache};
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
 use crate::facts::AddFact;
@@ -143,7 +143,7 @@ impl Bonnie {
             (one.op, one.bytes) = (Some(op), Some(self.block as u32));
             sink.distribution(one);
             sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
-            sink.add_fact(device, typed::RUN_CACHED, "unknown");
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
         }
     }
 }

@@ -21,7 +21,7 @@
 //! Which device holds the copy that did not fit, without `-d`; how long single reads took. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::typed::{BytesPerSecond, Share};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
@@ -149,7 +149,7 @@ impl BtrfsScrub {
 
     fn action(&mut self, status: &str, place: &str, sink: &mut dyn Sink) {
         self.running = status == "running";
-        let action = if self.running { "scrub" } else { "idle" };
+        let action = if self.running { ArrayAction::Scrub } else { ArrayAction::Idle };
         sink.add_fact_at(self.name(), typed::ARRAY_ACTION, action, place);
     }
 

@@ -20,6 +20,7 @@
 //! Single latencies, what else used the drive, which drive it was (a letter or a folder). Whether whole lines are
 //! missing: they bear no numbers.
 
+use iowhy_model::typed::PageCache;
 use iowhy_model::{Interval, Layer, Level, Op, Sink, typed};
 
 use crate::counters::stated::rates;
@@ -197,7 +198,7 @@ impl DiskMark {
         if row.mean_us.is_some() {
             sink.add_fact(device, typed::RUN_AT_ONCE, row.at_once);
         }
-        let cached = if row.is_direct { "no" } else { "unknown" };
+        let cached = if row.is_direct { PageCache::No } else { PageCache::Unknown };
         sink.add_fact(device, typed::RUN_CACHED, cached);
     }
 }

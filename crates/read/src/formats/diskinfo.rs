@@ -20,7 +20,7 @@
 //! ## Cannot know
 //! Single latencies, what else used the disk. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::typed::{Bytes, BytesPerSecond};
+use iowhy_model::typed::{Bytes, BytesPerSecond, PageCache};
 use iowhy_model::{DeviceId, Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
@@ -175,7 +175,7 @@ impl Diskinfo {
         let known = rates(Some(per_s), None, Some(1e9 / per_s));
         interval.rates.extend(known.map(|rates| (op, rates)));
         sink.interval(interval);
-        sink.add_fact(device, typed::RUN_CACHED, "no");
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
     }
 }
 

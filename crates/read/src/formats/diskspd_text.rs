@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::typed::PageCache;
 use iowhy_model::{
     Distribution, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
 };
@@ -278,7 +279,7 @@ impl DiskspdText {
             self.tested = ["read test", "write test"].iter().position(|test| what == *test);
         } else if text.starts_with("software cache disabled") {
             let device = self.path.as_ref().map(|path| sink.device(path));
-            sink.add_fact(device, typed::RUN_CACHED, "no");
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         } else if let Some(host) = text.strip_prefix("computer name:") {
             sink.source().host = Some(host.trim().to_string());
         } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {

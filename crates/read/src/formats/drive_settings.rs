@@ -100,7 +100,6 @@ impl Reader for DriveSettings {
         }
         if let Some(on) = cache(text) {
             self.begun = true;
-            let on = if on { "on" } else { "off" };
             self.drive.add_fact(typed::DRIVE_WRITE_CACHE, on, &place);
             return Step::Took;
         }
@@ -140,7 +139,7 @@ impl Reader for DriveSettings {
         }
         // The list of commands and features: a star stands before what is in use.
         if text.starts_with('*') && text.ends_with("Write cache") {
-            self.drive.add_fact(typed::DRIVE_WRITE_CACHE, "on", &place);
+            self.drive.add_fact(typed::DRIVE_WRITE_CACHE, true, &place);
         }
         if line.starts_with('\t') || text.starts_with("setting drive write-caching") {
             return Step::Took;

@@ -21,7 +21,7 @@
 //! Single latencies, random reads, writes, what else used the disk. Whether whole lines are missing:
 //! they bear no numbers.
 
-use iowhy_model::typed::BytesPerSecond;
+use iowhy_model::typed::{BytesPerSecond, PageCache};
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
@@ -111,7 +111,7 @@ impl Reader for Hdparm {
         interval.rates.extend(known.map(|rates| (Op::Read, rates)));
         sink.interval(interval);
         sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
-        sink.add_fact(device, typed::RUN_CACHED, "no");
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         Step::Took
     }
 }

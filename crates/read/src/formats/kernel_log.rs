@@ -582,7 +582,7 @@ impl KernelLog {
             }
         }
         for (name, work) in std::mem::take(&mut self.arrays) {
-            sink.add_fact_at(&name, typed::ARRAY_ACTION, work, &place);
+            sink.add_text_at(&name, typed::ARRAY_ACTION, &work, &place);
         }
         for (drive, count) in std::mem::take(&mut self.unread) {
             sink.add_fact_at(&drive, typed::MEMBER_ERRORS.of("media"), count, &place);

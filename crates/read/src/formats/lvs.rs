@@ -19,7 +19,7 @@
 //! ## Cannot know
 //! How quickly it fills, whether writes to a full pool wait or fail (`lv_when_full`). Whether rows are missing.
 
-use iowhy_model::typed::Share;
+use iowhy_model::typed::{ArrayAction, Share};
 use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::Places;
@@ -85,7 +85,7 @@ impl Reader for Lvs {
                 sink.add_fact_at(name, typed::POOL_DATA_USED, *data, &place);
             }
             (Some(b'r' | b'R' | b'm' | b'M'), [done, ..]) if *done != Share(1.0) => {
-                sink.add_fact_at(name, typed::ARRAY_ACTION, "resync", &place);
+                sink.add_fact_at(name, typed::ARRAY_ACTION, ArrayAction::Resync, &place);
                 sink.add_fact_at(name, typed::ARRAY_PERCENT, *done, &place);
             }
             _ => {}

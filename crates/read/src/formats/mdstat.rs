@@ -23,7 +23,7 @@
 //! Why a member was thrown out: the kernel's log says. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::typed::{BytesPerSecond, Share};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
@@ -249,7 +249,7 @@ impl Mdstat {
             sink.add_fact_at(array, typed::ARRAY_DEGRADED, missing, &self.place);
         }
         if !busy {
-            sink.add_fact_at(array, typed::ARRAY_ACTION, "idle", &self.place);
+            sink.add_fact_at(array, typed::ARRAY_ACTION, ArrayAction::Idle, &self.place);
         }
     }
 
@@ -273,9 +273,9 @@ impl Mdstat {
             // `resync=DELAYED`
             if let Some(action) = action_of(action.trim()) {
                 let waits = rest.trim().to_ascii_lowercase();
-                let value = format!("{action} {waits}");
+                let value = format!("{} {waits}", action.name());
                 self.busy = true;
-                sink.add_fact_at(array, typed::ARRAY_ACTION, value, place);
+                sink.add_text_at(array, typed::ARRAY_ACTION, &value, place);
                 return true;
             }
         }
@@ -367,13 +367,13 @@ impl Mdstat {
 }
 
 /// The kernel's word in sync_action for what mdstat and mdadm print.
-fn action_of(word: &str) -> Option<&'static str> {
+fn action_of(word: &str) -> Option<ArrayAction> {
     match word {
-        "resync" => Some("resync"),
-        "recovery" | "rebuild" => Some("recover"),
-        "check" => Some("check"),
-        "repair" => Some("repair"),
-        "reshape" => Some("reshape"),
+        "resync" => Some(ArrayAction::Resync),
+        "recovery" | "rebuild" => Some(ArrayAction::Recover),
+        "check" => Some(ArrayAction::Check),
+        "repair" => Some(ArrayAction::Repair),
+        "reshape" => Some(ArrayAction::Reshape),
         _ => None,
     }
 }

@@ -408,9 +408,7 @@ impl NvmeCli {
         };
         let Some(value) = leading(value) else { return false };
         match id {
-            0x06 => {
-                self.add_fact(typed::DRIVE_WRITE_CACHE, if value & 1 == 1 { "on" } else { "off" })
-            }
+            0x06 => self.add_fact(typed::DRIVE_WRITE_CACHE, value & 1 == 1),
             0x0c => self.add_fact(typed::NVME_APST, value & 1 == 1),
             _ => {}
         }

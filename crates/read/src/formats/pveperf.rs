@@ -18,7 +18,7 @@
 //! ## Cannot know
 //! Single latencies, what else used the device. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::typed::BytesPerSecond;
+use iowhy_model::typed::{BytesPerSecond, PageCache};
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
@@ -129,7 +129,7 @@ impl Pveperf {
         }
         if let Some(reads) = run.reads {
             sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(reads.round()));
-            sink.add_fact(device, typed::RUN_CACHED, "no");
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         }
     }
 }

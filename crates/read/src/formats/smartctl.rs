@@ -792,8 +792,8 @@ impl Smartctl {
             "SATA Version is" => self.link(value),
             "Write cache is" | "Writeback Cache is" => {
                 let on = match value.split(' ').next() {
-                    Some("Enabled") => "on",
-                    Some("Disabled") => "off",
+                    Some("Enabled") => true,
+                    Some("Disabled") => false,
                     _ => return true,
                 };
                 self.add_fact(typed::DRIVE_WRITE_CACHE, on);

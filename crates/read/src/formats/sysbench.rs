@@ -23,6 +23,7 @@
 //! Latency of reads, writes and fsyncs apart, and what the device did. Whether whole lines are
 //! missing: they bear no numbers.
 
+use iowhy_model::typed::PageCache;
 use iowhy_model::{
     Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed,
 };
@@ -95,7 +96,7 @@ struct Sysbench {
     min_ms: Option<f64>,
     mean_ms: Option<f64>,
     max_ms: Option<f64>,
-    cached: Option<&'static str>,
+    cached: Option<PageCache>,
     /// Requests by their latency, ms (`--histogram`).
     latencies: Vec<(f64, u64)>,
     /// Counts of the whole run, by 0.4: reads, writes, others.
@@ -215,7 +216,8 @@ impl Sysbench {
     /// What the run was asked to do.
     fn asked(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
         if let Some(flags) = line.strip_prefix("Extra file open flags: ") {
-            self.cached = Some(if flags.contains("direct") { "no" } else { "yes" });
+            self.cached =
+                Some(if flags.contains("direct") { PageCache::No } else { PageCache::Yes });
         } else if let Some(size) = line.strip_prefix("Block size ") {
             let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             self.block = crate::bytes(size).filter(|_| !digits.is_empty());
@@ -289,7 +291,7 @@ impl Sysbench {
             one.label = Some(sink.name("reads, writes and fsyncs together"));
             sink.distribution(one);
         }
-        let cached = self.cached.unwrap_or("unknown");
+        let cached = self.cached.unwrap_or(PageCache::Unknown);
         sink.add_fact(device, typed::RUN_CACHED, cached);
     }
 }

@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::typed::{BytesPerSecond, Share};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
@@ -234,10 +234,10 @@ impl ZpoolStatus {
     fn scan(&mut self, value: &str, sink: &mut dyn Sink) {
         let words: Vec<&str> = value.split_whitespace().collect();
         let action = match words.as_slice() {
-            ["scrub", "in", "progress", ..] => "scrub",
-            ["resilver", "in", "progress", ..] => "resilver",
-            ["scrub", "paused", ..] => "scrub paused",
-            _ => "idle",
+            ["scrub", "in", "progress", ..] => ArrayAction::Scrub,
+            ["resilver", "in", "progress", ..] => ArrayAction::Resilver,
+            ["scrub", "paused", ..] => ArrayAction::ScrubPaused,
+            _ => ArrayAction::Idle,
         };
         self.scan = true;
         if !self.pool.is_empty() {
@@ -388,7 +388,7 @@ impl ZpoolStatus {
             sink.add_fact_at(&pool, typed::DEVICE_SLAVES, members, &self.place);
         }
         if !scan {
-            sink.add_fact_at(&pool, typed::ARRAY_ACTION, "idle", &self.place);
+            sink.add_fact_at(&pool, typed::ARRAY_ACTION, ArrayAction::Idle, &self.place);
         }
     }
 }
