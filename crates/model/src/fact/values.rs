@@ -258,8 +258,8 @@ impl<V> Key<V> {
 
 impl<V: Into<FactValue>> Key<V> {
     /// What is stated of it: for facts that wait until it is known whom they are about.
-    pub fn with(self, value: impl Into<V>) -> (FactKey, FactValue) {
-        (self.key, value.into().into())
+    pub fn with(&self, value: impl Into<V>) -> (FactKey, FactValue) {
+        (self.key.clone(), value.into().into())
     }
 }
 
@@ -293,8 +293,8 @@ impl<V> Family<V> {
     }
 
     /// One of the family.
-    pub fn member(self, member: impl Into<String>) -> Key<V> {
-        Key::new(self.family.member(member))
+    pub fn member(self, member: impl fmt::Display) -> Key<V> {
+        Key::new(self.family.member(member.to_string()))
     }
 }
 

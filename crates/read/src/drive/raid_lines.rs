@@ -168,20 +168,20 @@ impl Take {
     fn fact(&self, value: &str) -> Option<(FactKey, FactValue)> {
         Some(match self {
             Take::Nothing => return None,
-            Take::Text(key) => key.clone().with(Some(value).filter(|value| !value.is_empty())?),
-            Take::Count(key) => key.clone().with(leading(value)?),
-            Take::Celsius(key) => key.clone().with(Celsius(leading(value)? as f64)),
+            Take::Text(key) => key.with(Some(value).filter(|value| !value.is_empty())?),
+            Take::Count(key) => key.with(leading(value)?),
+            Take::Celsius(key) => key.with(Celsius(leading(value)? as f64)),
             Take::Percent(key) => {
                 let percent = decimal(value.trim_end_matches('%').trim())?;
-                key.clone().with(Share::from_percent(percent))
+                key.with(Share::from_percent(percent))
             }
-            Take::State(key) => key.clone().with(state_of(key.clone().key(), value)?),
-            Take::If(key, word) if value.starts_with("Yes") => key.clone().with(*word),
+            Take::State(key) => key.with(state_of(key.clone().key(), value)?),
+            Take::If(key, word) if value.starts_with("Yes") => key.with(*word),
             // A battery that needs no replacement is well, until a later line says otherwise.
-            Take::If(key, "replacement required") if value == "No" => key.clone().with("ok"),
+            Take::If(key, "replacement required") if value == "No" => key.with("ok"),
             Take::If(..) => return None,
-            Take::Inquiry(key) => key.clone().with(inquiry(value)?),
-            Take::Alert(key) => key.clone().with(match value {
+            Take::Inquiry(key) => key.with(inquiry(value)?),
+            Take::Alert(key) => key.with(match value {
                 "No" => true,
                 "Yes" => false,
                 _ => return None,
@@ -194,16 +194,14 @@ impl Take {
                 } else {
                     Medium::Rotational
                 });
-                key.clone().with(medium?)
+                key.with(medium?)
             }
             Take::Speed(key) => {
                 let speed = decimal(value.strip_suffix("Gb/s")?.trim())?;
-                key.clone().with(BitsPerSecond(speed * 1e9))
+                key.with(BitsPerSecond(speed * 1e9))
             }
-            Take::Policy(key) => {
-                key.clone().with(policy(value.split(',').next().unwrap_or(value))?)
-            }
-            Take::Enabled(key) => key.clone().with(match value {
+            Take::Policy(key) => key.with(policy(value.split(',').next().unwrap_or(value))?),
+            Take::Enabled(key) => key.with(match value {
                 "Yes" => WritePolicy::Back,
                 "No" => WritePolicy::Through,
                 _ => return None,

@@ -103,7 +103,7 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
         if let Some(rest) = sentence.strip_prefix(words) {
             let from_to = rest.split_once(" to ").map(|(from, to)| (leading(from), leading(to)));
             let Some((Some(from), Some(to))) = from_to else { return false };
-            facts.extend([from, to].map(|count| key.clone().with(count)));
+            facts.extend([from, to].map(|count| key.with(count)));
             return true;
         }
     }
@@ -112,12 +112,12 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
             let healed = count.starts_with("No more");
             let value = if healed { Some(0) } else { leading(count) };
             if let Some(value) = value {
-                facts.push(key.clone().with(value));
+                facts.push(key.with(value));
                 return true;
             }
         }
         if sentence.starts_with("No more") && sentence.contains(words.trim()) {
-            facts.push(key.clone().with(0u64));
+            facts.push(key.with(0u64));
             return true;
         }
     }
@@ -132,7 +132,7 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
     let failed = ["Failed SMART usage Attribute: ", "Failed SMART Prefailure Attribute: "];
     if let Some(rest) = failed.iter().find_map(|words| sentence.strip_prefix(words)) {
         let Some(id) = leading(rest) else { return false };
-        facts.push(typed::SMART_FAILED.member(id.to_string()).with("now"));
+        facts.push(typed::SMART_FAILED.member(id).with("now"));
         return true;
     }
     if let Some(rest) = sentence.strip_prefix("Critical Warning (") {
@@ -157,8 +157,8 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
             .match_indices("[Raw ")
             .filter_map(|(at, mark)| leading(rest.get(at + mark.len()..)?));
         if let (Some(id), raws) = (leading(rest), raws.collect::<Vec<_>>()) {
-            let key = typed::SMART_RAW.member(id.to_string());
-            facts.extend(raws.iter().map(|raw| key.clone().with(*raw)));
+            let key = typed::SMART_RAW.member(id);
+            facts.extend(raws.iter().map(|raw| key.with(*raw)));
             return rest.contains(" changed ");
         }
     }

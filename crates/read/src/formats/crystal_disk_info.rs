@@ -279,7 +279,7 @@ impl CrystalDiskInfo {
             _ => Some(row.raw).filter(|raw| *raw < SEVERAL),
         };
         if let Some(raw) = raw {
-            self.add_fact(typed::SMART_RAW.member(row.id.to_string()), raw);
+            self.add_fact(typed::SMART_RAW.member(row.id), raw);
         }
     }
 }

@@ -357,7 +357,7 @@ impl NvmeCli {
             else {
                 return false;
             };
-            let key = typed::SMART_NVME_SENSOR.member(sensor.to_string());
+            let key = typed::SMART_NVME_SENSOR.member(sensor);
             self.add_fact(key, Celsius(celsius as f64));
             return true;
         }

@@ -154,11 +154,11 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     for attribute in list("/ata_smart_attributes/table") {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
         if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
-            drive.add_text(typed::SMART_RAW.member(id.to_string()), &raw, &place);
+            drive.add_text(typed::SMART_RAW.member(id), &raw, &place);
         }
         let failed = attribute.get("when_failed").and_then(Value::as_str);
         if let Some(failed) = failed.filter(|when| !when.is_empty() && *when != "-") {
-            drive.add_fact(typed::SMART_FAILED.member(id.to_string()), failed, &place);
+            drive.add_fact(typed::SMART_FAILED.member(id), failed, &place);
             let predicts = attribute.pointer("/flags/prefailure").and_then(Value::as_bool);
             if failed == "now" && predicts == Some(true) {
                 failing.push(id.to_string());
@@ -189,7 +189,7 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     for counter in list("/sata_phy_event_counters/table") {
         let id = counter.get("id").and_then(Value::as_u64);
         if let (Some(id), Some(value)) = (id, counter.get("value").and_then(word)) {
-            drive.add_text(typed::SMART_SATA_PHY.member(id.to_string()), &value, &place);
+            drive.add_text(typed::SMART_SATA_PHY.member(id), &value, &place);
         }
     }
     for (key, sum) in phys(document) {

@@ -367,15 +367,15 @@ enum Behind {
 impl Behind {
     fn fact(&self, value: &str) -> Option<(FactKey, FactValue)> {
         if let Behind::Text(key) = self {
-            return Some(key.clone().with(Some(value).filter(|value| !value.is_empty())?));
+            return Some(key.with(Some(value).filter(|value| !value.is_empty())?));
         }
         let number = leading(value)?;
         Some(match self {
-            Behind::Text(key) => key.clone().with(value),
-            Behind::Count(key) => key.clone().with(number),
-            Behind::Celsius(key) => key.clone().with(Celsius(number as f64)),
-            Behind::Percent(key) => key.clone().with(Share::from_percent(number as f64)),
-            Behind::Hours(key) => key.clone().with(Nanos::from_hours(number)),
+            Behind::Text(key) => key.with(value),
+            Behind::Count(key) => key.with(number),
+            Behind::Celsius(key) => key.with(Celsius(number as f64)),
+            Behind::Percent(key) => key.with(Share::from_percent(number as f64)),
+            Behind::Hours(key) => key.with(Nanos::from_hours(number)),
         })
     }
 }
@@ -551,7 +551,7 @@ impl Smartctl {
     fn fact(&mut self, text: &str) -> bool {
         let plain = plain_attributes(text);
         for (id, raw) in &plain {
-            self.add_fact(typed::SMART_RAW.member(id.to_string()), *raw);
+            self.add_fact(typed::SMART_RAW.member(id), *raw);
         }
         if !plain.is_empty() {
             return true;
@@ -565,7 +565,7 @@ impl Smartctl {
 
     fn attribute(&mut self, known: &Attribute) {
         if let Some(raw) = known.raw {
-            self.add_fact(typed::SMART_RAW.member(known.id.to_string()), raw);
+            self.add_fact(typed::SMART_RAW.member(known.id), raw);
             match known.name {
                 "Power_On_Hours" | "Power_On_Hours_and_Msec" => {
                     self.add_fact(typed::SMART_HOURS, Nanos::from_hours(raw));
@@ -578,7 +578,7 @@ impl Smartctl {
             }
         }
         if let Some(failed) = known.failed {
-            self.add_fact(typed::SMART_FAILED.member(known.id.to_string()), failed);
+            self.add_fact(typed::SMART_FAILED.member(known.id), failed);
             if known.is_prefail && failed == "now" {
                 self.prefail_now.push(known.id.to_string());
             }
@@ -660,7 +660,7 @@ impl Smartctl {
             (_, [id, size, value, ..]) if is_phy(id) && size.len() == 1 => {
                 let Some(id) = leading(id) else { return false };
                 if let Some(value) = leading(value) {
-                    self.add_fact(typed::SMART_SATA_PHY.member(id.to_string()), value);
+                    self.add_fact(typed::SMART_SATA_PHY.member(id), value);
                 }
                 true
             }
