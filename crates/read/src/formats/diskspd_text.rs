@@ -271,7 +271,8 @@ impl DiskspdText {
             let most = number(threads).zip(self.outstanding.take());
             if let Some(((threads, each), path)) = most.zip(self.path.clone()) {
                 let most = threads.saturating_mul(each);
-                sink.add_fact(&path, typed::RUN_AT_ONCE, most);
+                let device = sink.device(&path);
+                sink.add_fact(device, typed::RUN_AT_ONCE, most);
             }
         } else if let Some(threads) = text.strip_prefix("thread count:") {
             self.threads = number(threads);
