@@ -227,7 +227,10 @@ pub fn write_fact(fact: &Fact, out: &mut Vec<u8>) {
 pub fn read_fact(from: &mut Bytes) -> Option<Fact> {
     let device = from.maybe(|from| from.small().map(DeviceId::at))?;
     let key = FactKey::named(&from.text()?);
-    let value = read_value(from)?;
+    let value = match read_value(from)? {
+        FactValue::Text(text) if key.kind().is_of_process() => key.read(&text),
+        value => value,
+    };
     let at = from.maybe(read_time)?;
     Some(Fact { device, key, value, at, read_from: from.text()? })
 }
@@ -244,6 +247,7 @@ pub fn value_bytes(value: &FactValue) -> usize {
     match value {
         FactValue::Text(text) => text.len(),
         FactValue::Words(words) => words.iter().map(String::len).sum(),
+        FactValue::OfProcess(of) => size_of::<f64>() + of.who.len(),
         FactValue::Message(message) => message.stamp.len() + message.text.len(),
         _ => size_of::<f64>(),
     }
@@ -266,6 +270,10 @@ fn write_value(value: &FactValue, out: &mut Vec<u8>) {
         FactValue::Text(one) => {
             out.push(0);
             text(one, out);
+        }
+        FactValue::OfProcess(of) => {
+            out.push(0);
+            text(&of.to_string(), out);
         }
         FactValue::Words(words) => {
             out.push(1);

@@ -254,9 +254,8 @@ impl<'s, 'a> About<'s, 'a> {
     /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12 % mysqld (4711)`.
     pub fn waiting_task(self) -> Option<(f64, &'a str, FactReading<'a>)> {
         let reading = self.machine(key::PROCESS_IO_WAIT)?;
-        let (percent, who) = reading.text().split_once(" % ")?;
-        let percent: f64 = percent.parse().ok()?;
-        Some((percent / 100.0, who, reading))
+        let (share, who) = reading.fact.value.of_process()?;
+        Some((share, who, reading))
     }
 
     /// The process that read or wrote most, and how many bytes a second: `17920.0 KiB/s mysqld (500)`.
@@ -264,8 +263,8 @@ impl<'s, 'a> About<'s, 'a> {
         let all = self.facts.machine.get(&key)?.iter();
         let rates =
             all.filter(|reading| self.facts.reaches(reading, self.input)).filter_map(|reading| {
-                let (kib, who) = reading.text().split_once(" KiB/s ")?;
-                Some((kib.parse::<f64>().ok()? * 1024.0, who, *reading))
+                let (rate, who) = reading.fact.value.of_process()?;
+                Some((rate, who, *reading))
             });
         rates.max_by(|a, b| a.0.total_cmp(&b.0))
     }

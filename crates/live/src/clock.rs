@@ -1,6 +1,6 @@
 //! The clock the tracer's times are on, and how far the wall clock is from it.
 
-use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
+use iowhy_model::{Fact, Nanos, Sink, Time, typed};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Now, on the clock of `bpf_ktime_get_ns`: CLOCK_MONOTONIC, which stands while the machine sleeps.
@@ -19,8 +19,9 @@ pub fn wall_offset_ns() -> i64 {
 /// States what a listing whose zero is the boot of the machine lacks: the time of day, and when its watch began.
 pub fn state(sink: &mut dyn Sink, began: Time) {
     let offset = wall_offset_ns();
-    for (key, ns) in [(key::CLOCK_OFFSET, offset), (key::CLOCK_BEGAN, began.ns() + offset)] {
-        sink.fact(Fact::new(None, key, FactValue::Duration(Nanos(ns)), "clock_gettime"));
+    let began = began.ns() + offset;
+    for (key, ns) in [(typed::CLOCK_OFFSET, offset), (typed::CLOCK_BEGAN, began)] {
+        sink.fact(Fact::of(None, key, Nanos(ns), "clock_gettime"));
     }
 }
 

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iowhy_model::{Fact, FactValue, Nanos, Note, Sink, Time, key};
+use iowhy_model::{Fact, Nanos, Note, Sink, Time, typed};
 
 use crate::Error;
 use crate::bpf::Programs;
@@ -143,17 +143,13 @@ impl StillInFlight {
         let Some(oldest) = old.first() else { return };
         let age = Nanos(self.at.ns() - oldest.since);
         let device = Some(sink.device(name));
-        let facts = [
-            (key::TRACE_IN_FLIGHT, FactValue::Count(old.len() as u64)),
-            (key::TRACE_IN_FLIGHT_OLDEST, FactValue::Duration(age)),
-        ];
-        for (key, value) in facts {
-            sink.fact(Fact::new(device, key, value, "block-trace"));
-        }
+        let n = old.len() as u64;
+        sink.fact(Fact::of(device, typed::TRACE_IN_FLIGHT, n, "block-trace"));
+        sink.fact(Fact::of(device, typed::TRACE_IN_FLIGHT_OLDEST, age, "block-trace"));
     }
 }
 
-/// The requests whose completion was not seen.
+/// The requests that were still in flight when tracing stopped.
 fn held(programs: &Programs) -> Result<Vec<OpenRequest>, Error> {
     Ok(programs.in_flight()?.iter().map(open_request).collect())
 }

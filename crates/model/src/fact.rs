@@ -8,14 +8,16 @@
 mod command;
 mod keys;
 mod message;
+mod values;
 
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::fact::typed::{BytesPerSecond, OfProcess, Share};
 use crate::{DeviceId, Nanos, Time};
 
 pub use command::CommandKind;
-pub use keys::key;
+pub use keys::{key, typed};
 pub use message::{Message, MessageKind, PathComplaint};
 
 /// A fact about a device or the machine that is no measurement of I/O: a mount option, a queue
@@ -43,6 +45,16 @@ impl Fact {
         read_from: impl Into<String>,
     ) -> Fact {
         Fact { device, key, value, at: None, read_from: read_from.into() }
+    }
+
+    /// A fact of a key that knows the type of its value.
+    pub fn of<V: Into<FactValue>>(
+        device: Option<DeviceId>,
+        key: typed::Key<V>,
+        value: impl Into<V>,
+        read_from: impl Into<String>,
+    ) -> Fact {
+        Fact::new(device, key.key(), value.into().into(), read_from)
     }
 
     /// A fact whose value stands in a text, which the key's kind reads.
@@ -81,6 +93,18 @@ pub enum Kind {
     Any,
     /// A name or a line of text.
     Text,
+    /// A word for what an array does beside its work; a tool may have words of its own.
+    ArrayAction,
+    /// A word for when a run made its data durable.
+    Durable,
+    /// A word for what a device is made of.
+    Medium,
+    /// A word for whether the page cache was in between.
+    PageCache,
+    /// A word for whether a cache for writes is on.
+    WriteCache,
+    /// A word for what a controller does with writes.
+    WritePolicy,
     /// Names, apart by blanks.
     Words,
     /// Yes or no; 1 or 0.
@@ -115,6 +139,12 @@ pub enum Kind {
     Percent,
     /// A time of day, given in seconds since 1970.
     Date,
+    /// Bytes per second of a process: `17920.0 KiB/s mysqld (500)`.
+    ProcessRate,
+    /// A share of one of a process: `98.12 % mysqld (500)`.
+    ProcessShare,
+    /// A length of time of a process: `4880 ms mysqld (500)`.
+    ProcessTime,
     /// A message with the time it was printed with: `[86411.204830] text`.
     Message,
 }
@@ -149,6 +179,8 @@ pub enum FactValue {
     Share(f64),
     /// Seconds since 1970.
     Date(f64),
+    /// A value of one process.
+    OfProcess(Box<OfProcess<FactValue>>),
     /// A message of a log.
     Message(Message),
 }
@@ -158,7 +190,10 @@ impl FactValue {
     /// what it says. `None` for words.
     pub fn number(&self) -> Option<f64> {
         match self {
-            FactValue::Text(_) | FactValue::Words(_) | FactValue::Message(_) => None,
+            FactValue::Text(_)
+            | FactValue::Words(_)
+            | FactValue::OfProcess(_)
+            | FactValue::Message(_) => None,
             FactValue::Flag(is) => Some(f64::from(u8::from(*is))),
             FactValue::Count(n) | FactValue::Bytes(n) => Some(*n as f64),
             FactValue::Duration(length) => Some(length.seconds()),
@@ -196,6 +231,14 @@ impl FactValue {
         }
     }
 
+    /// How much of which process, if it is a value of one.
+    pub fn of_process(&self) -> Option<(f64, &str)> {
+        match self {
+            FactValue::OfProcess(of) => Some((of.value.number()?, &of.who)),
+            _ => None,
+        }
+    }
+
     /// The message, if it is one.
     pub fn message(&self) -> Option<&Message> {
         match self {
@@ -222,6 +265,7 @@ impl fmt::Display for FactValue {
             FactValue::Celsius(value) => write!(out, "{} °C", rounded(*value)),
             FactValue::Share(value) => write!(out, "{} %", rounded(100.0 * value)),
             FactValue::Date(value) => write!(out, "{} s since 1970", rounded(*value)),
+            FactValue::OfProcess(of) => of.fmt(out),
             FactValue::Message(message) => write!(out, "[{}] {}", message.stamp, message.text),
         }
     }
@@ -342,6 +386,11 @@ impl fmt::Debug for FactKey {
 }
 
 impl Kind {
+    /// Whether its values are of one process; a capture has them as a text.
+    pub fn is_of_process(self) -> bool {
+        matches!(self, Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime)
+    }
+
     /// A text as a value of this kind; `None` if it does not fit.
     fn read(self, text: &str) -> Option<FactValue> {
         let number = || number_before_unit(text);
@@ -351,7 +400,13 @@ impl Kind {
         };
         match self {
             Kind::Any => Some(by_unit(text)),
-            Kind::Text => None,
+            Kind::Text
+            | Kind::ArrayAction
+            | Kind::Durable
+            | Kind::Medium
+            | Kind::PageCache
+            | Kind::WriteCache
+            | Kind::WritePolicy => None,
             Kind::Words => {
                 Some(FactValue::Words(text.split_whitespace().map(str::to_string).collect()))
             }
@@ -364,7 +419,10 @@ impl Kind {
             Kind::Number => number().map(FactValue::Number),
             Kind::Bytes => Some(FactValue::Bytes(whole(text)?)),
             Kind::Kib => Some(FactValue::Bytes(whole(text)?.checked_mul(1024)?)),
-            Kind::BytesPerSecond => number().map(FactValue::BytesPerSecond),
+            Kind::BytesPerSecond => {
+                let unit = if text.ends_with(" KiB/s") { 1024.0 } else { 1.0 };
+                number().map(|rate| FactValue::BytesPerSecond(rate * unit))
+            }
             Kind::BitsPerSecond => {
                 let unit = text.split_whitespace().nth(1)?;
                 let scale = match unit.chars().next()? {
@@ -386,6 +444,23 @@ impl Kind {
             Kind::Celsius => number().map(FactValue::Celsius),
             Kind::Percent => number().map(|value| FactValue::Share(value / 100.0)),
             Kind::Date => number().map(FactValue::Date),
+            Kind::ProcessRate | Kind::ProcessShare | Kind::ProcessTime => {
+                let (number, rest) = text.split_once(' ')?;
+                let (unit, who) = rest.split_once(' ')?;
+                let (number, who) = (number.parse::<f64>().ok()?, who.to_string());
+                Some(match (self, unit) {
+                    (Kind::ProcessRate, "KiB/s") => {
+                        OfProcess { value: BytesPerSecond::from_kib(number), who }.into()
+                    }
+                    (Kind::ProcessShare, "%") => {
+                        OfProcess { value: Share::from_percent(number), who }.into()
+                    }
+                    (Kind::ProcessTime, "ms") => {
+                        OfProcess { value: Nanos::from_ms(number), who }.into()
+                    }
+                    _ => return None,
+                })
+            }
             Kind::Message => {
                 let (stamp, message) = text.strip_prefix('[')?.split_once("] ")?;
                 Some(FactValue::Message(Message::new(stamp, message)))

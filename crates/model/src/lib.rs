@@ -61,7 +61,7 @@ pub use distribution::Distribution;
 pub use event::{Event, Layer, Stage};
 pub use fact::{
     CommandKind, Fact, FactKey, FactValue, KeyFamily, Kind, Message, MessageKind, PathComplaint,
-    key,
+    key, typed,
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
 pub use finding::{

@@ -67,9 +67,19 @@ impl Nanos {
         Nanos((ms * 1e6).round() as i64)
     }
 
+    /// A length given in microseconds, rounded to the nearest nanosecond.
+    pub fn from_us(us: f64) -> Self {
+        Nanos((us * 1e3).round() as i64)
+    }
+
     /// A length given in seconds, rounded to the nearest nanosecond.
     pub fn from_seconds(seconds: f64) -> Self {
         Nanos((seconds * 1e9).round() as i64)
+    }
+
+    /// A length given in whole hours.
+    pub fn from_hours(hours: u64) -> Self {
+        Nanos::from_seconds(hours as f64 * 3600.0)
     }
 
     /// The length in nanoseconds.

@@ -2,7 +2,8 @@
 //! revolutions, the limit that held it. Whoever judges its I/Os, now or from a kept capture, has
 //! them by these.
 
-use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, key};
+use iowhy_model::typed::{BytesPerSecond, PerSecond, Share};
+use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, typed};
 
 use crate::outcome::Outcome;
 use crate::rate_limit::LimitedRun;
@@ -16,55 +17,54 @@ type StatedFact = (FactKey, FactValue, String);
 
 /// The facts of a probe.
 pub fn of(own: &Own, outcome: &Outcome) -> Vec<StatedFact> {
-    let measured = |key, value| (key, value, MEASURED.to_string());
+    let measured = |(key, value)| (key, value, MEASURED.to_string());
     let mut known = vec![
-        measured(key::PROBE_IOS, FactValue::Count(own.n)),
-        measured(key::PROBE_CPU_SHORT, FactValue::Flag(own.caution().is_some())),
+        measured(typed::PROBE_IOS.with(own.n)),
+        measured(typed::PROBE_CPU_SHORT.with(own.caution().is_some())),
     ];
     if let Some(share) = own.without_cpu() {
-        known.push(measured(key::PROBE_NO_CPU, FactValue::Share(share)));
+        known.push(measured(typed::PROBE_NO_CPU.with(Share(share))));
     }
     if let Some(rpm) = outcome.rpm {
-        known.push(measured(key::PROBE_RPM, FactValue::Number(rpm)));
+        known.push(measured(typed::PROBE_RPM.with(rpm)));
     }
     let revolutions = outcome.missed.iter().flat_map(revolutions);
-    known.extend(revolutions.map(|(key, value)| measured(key, value)));
+    known.extend(revolutions.map(measured));
     known.extend(own.held.iter().flat_map(limit));
     known
 }
 
 fn revolutions(missed: &Revolutions) -> [(FactKey, FactValue); 4] {
     [
-        (key::PROBE_REVOLUTION, length(missed.revolution_ms)),
-        (key::PROBE_REVOLUTION_IOS, FactValue::Count(missed.n)),
-        (key::PROBE_REVOLUTION_MEAN, length(missed.mean_ms)),
-        (key::PROBE_REVOLUTION_SHARE, FactValue::Share(missed.share)),
+        typed::PROBE_REVOLUTION.with(Nanos::from_ms(missed.revolution_ms)),
+        typed::PROBE_REVOLUTION_IOS.with(missed.n),
+        typed::PROBE_REVOLUTION_MEAN.with(Nanos::from_ms(missed.mean_ms)),
+        typed::PROBE_REVOLUTION_SHARE.with(Share(missed.share)),
     ]
 }
 
 fn limit(held: &LimitedRun) -> Vec<StatedFact> {
-    let rate = |per_s| match held.limit.kind.is_of_bytes() {
-        true => FactValue::BytesPerSecond(per_s),
-        false => FactValue::PerSecond(per_s),
+    let rate = |per_s| -> FactValue {
+        match held.limit.kind.is_of_bytes() {
+            true => BytesPerSecond(per_s).into(),
+            false => PerSecond(per_s).into(),
+        }
     };
     let file = held.limit.file.display().to_string();
     let kind: LimitKind = held.limit.kind;
-    let mut known = vec![
-        (key::PROBE_LIMIT, FactValue::Text(kind.name().to_string()), file.clone()),
-        (key::PROBE_LIMIT_BOUND, rate(held.limit.per_s), file),
+    let asked = held.asked_per_s.map(|asked| typed::PROBE_LIMIT_ASKED.with(PerSecond(asked)));
+    let device = held.device_ms.map(|ms| typed::PROBE_LIMIT_DEVICE.with(Nanos::from_ms(ms)));
+    let of_file = [
+        typed::PROBE_LIMIT.with(kind.name()),
+        typed::PROBE_LIMIT_BOUND.with(rate(held.limit.per_s)),
     ];
-    let more = [
-        Some((key::PROBE_LIMIT_DONE, rate(held.moved_per_s))),
-        Some((key::PROBE_LIMIT_IOS, FactValue::Count(held.n))),
-        Some((key::PROBE_LIMIT_IOPS, FactValue::PerSecond(held.per_s))),
-        Some((key::PROBE_LIMIT_CALLER, length(held.caller_ms))),
-        held.asked_per_s.map(|asked| (key::PROBE_LIMIT_ASKED, FactValue::PerSecond(asked))),
-        held.device_ms.map(|ms| (key::PROBE_LIMIT_DEVICE, length(ms))),
+    let measured = [
+        typed::PROBE_LIMIT_DONE.with(rate(held.moved_per_s)),
+        typed::PROBE_LIMIT_IOS.with(held.n),
+        typed::PROBE_LIMIT_IOPS.with(PerSecond(held.per_s)),
+        typed::PROBE_LIMIT_CALLER.with(Nanos::from_ms(held.caller_ms)),
     ];
-    known.extend(more.into_iter().flatten().map(|(key, value)| (key, value, MEASURED.to_string())));
-    known
-}
-
-fn length(ms: f64) -> FactValue {
-    FactValue::Duration(Nanos::from_ms(ms))
+    let measured = measured.into_iter().chain(asked).chain(device);
+    let of_file = of_file.into_iter().map(|(key, value)| (key, value, file.clone()));
+    of_file.chain(measured.map(|(key, value)| (key, value, MEASURED.to_string()))).collect()
 }

@@ -27,6 +27,7 @@
 mod counters;
 mod drive;
 mod error;
+mod facts;
 mod fio;
 mod foreign;
 mod format;

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use iowhy_capture::{BLOCK_EVENTS, Header, MAGIC, Writer};
+use iowhy_model::typed::{BytesPerSecond, OfProcess};
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Fact, FactValue, Flags, Histogram, Interval, Layer,
     Level, Listing, Medium, Message, Nanos, Note, Op, Rates, Recording, Sampling, Sink, Source,
-    Stage, Time, key,
+    Stage, Time, key, typed,
 };
 use iowhy_read::scan;
 
@@ -16,6 +17,7 @@ const EVENTS: i64 = 3000;
 /// One fact of each type of value, and one with a time.
 fn facts(sda: DeviceId) -> Vec<Fact> {
     let message = FactValue::Message(Message::new("86411.204830", "I/O error, dev sda, sector 8"));
+    let moved = OfProcess { value: BytesPerSecond(1000.0), who: "dd (7)".to_string() };
     let values = [
         (key::QUEUE_SCHEDULER, FactValue::Text("none".to_string())),
         (key::DEVICE_SLAVES, FactValue::Words(vec!["sdb".to_string(), "sdc".to_string()])),
@@ -30,6 +32,7 @@ fn facts(sda: DeviceId) -> Vec<Fact> {
         (key::VMSTAT_MEAN.of("st"), FactValue::Share(0.3)),
         (key::SMART_AT, FactValue::Date(1_763_800_000.0)),
         (key::KERNEL_LOG.of("io-error"), message),
+        typed::PROCESS_READS.with(moved),
     ];
     let facts = values.map(|(key, value)| Fact::new(Some(sda), key, value, "/sys"));
     let warmth = Fact::new(Some(sda), key::DEVICE_CELSIUS, FactValue::Celsius(56.0), "/sys");

@@ -32,6 +32,7 @@ fn typed(value: &FactValue) -> (&'static str, Value) {
         FactValue::Celsius(value) => ("celsius", (*value).into()),
         FactValue::Share(value) => ("share", (*value).into()),
         FactValue::Date(value) => ("unix_s", (*value).into()),
+        FactValue::OfProcess(of) => ("text", of.to_string().into()),
         FactValue::Message(message) => {
             ("message", json!({ "time": message.stamp, "text": message.text }))
         }

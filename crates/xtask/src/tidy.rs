@@ -5,6 +5,7 @@
 
 mod arrows;
 mod cycles;
+mod facts;
 mod goldens;
 mod grammar;
 mod leaks;
@@ -60,6 +61,7 @@ pub struct Rule {
 pub const RULES: &[Rule] = &[
     Rule { name: "arrows between crates", check: arrows::check },
     Rule { name: "core tree without engines", check: arrows::core_tree },
+    Rule { name: "each fact is written and used", check: facts::check },
     Rule { name: "goldens hold no date, version or path", check: goldens::check },
     Rule { name: "lists equal folders and are sorted", check: lists::check },
     Rule { name: "manual headings", check: lists::headings },

@@ -27,6 +27,11 @@ fn core_tree_without_engines() {
 }
 
 #[test]
+fn each_fact_is_written_and_used() {
+    holds("each fact is written and used");
+}
+
+#[test]
 fn goldens_hold_no_date_version_or_path() {
     holds("goldens hold no date, version or path");
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iowhy_capture::Writer;
 use iowhy_model::{
     Fact, FactKey, FactValue, Level, Medium, Nanos, Recording, Sampling, Sink, Source, Time, key,
+    typed,
 };
 
 use super::clock::Clocks;
@@ -59,13 +60,13 @@ impl Cells {
             ..Source::new(format, "live", level)
         };
         self.histograms = self.writer.begin(source("block-trace", Level::B, Sampling::Traced));
-        let offset = FactValue::Duration(Nanos(now.offset()));
-        self.writer.fact(Fact::new(None, key::CLOCK_OFFSET, offset, "clock_gettime"));
+        let offset = Nanos(now.offset());
+        self.writer.fact(Fact::of(None, typed::CLOCK_OFFSET, offset, "clock_gettime"));
         let boot = FactValue::Text(self.boot.clone());
         let path = "/proc/sys/kernel/random/boot_id";
-        self.writer.fact(Fact::new(None, key::RECORDER.of("boot"), boot, path));
+        self.writer.fact(Fact::of(None, typed::RECORDER.of("boot"), boot, path));
         let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
-        self.writer.fact(Fact::new(None, key::HOST_KERNEL, FactValue::Text(kernel), "uname"));
+        self.writer.fact(Fact::of(None, typed::HOST_KERNEL, kernel, "uname"));
         self.counters = self.writer.begin(source("diskstats", Level::A, Sampling::Sampled));
         self.around = self.writer.begin(source("host-facts", Level::E, Sampling::Sampled));
         for ((device, _), fact) in self.stated.clone() {
@@ -94,7 +95,7 @@ impl Cells {
 
     /// A statement of the recorder as of now: a mark, a step of the clock.
     pub fn state(&mut self, member: &'static str, value: FactValue, now: Clocks) {
-        let fact = Fact::new(None, key::RECORDER.of(member), value, "iowhy watch");
+        let fact = Fact::of(None, typed::RECORDER.of(member), value, "iowhy watch");
         self.write_fact("", fact.at(Time::from_ns(now.monotonic)));
     }
 

@@ -58,7 +58,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use iowhy_model::{
-    Distribution, Fact, FactValue, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, key,
+    Distribution, Fact, Level, Nanos, Note, Op, Sampling, Sink, Source, Time, typed,
 };
 
 use crate::attach::KernelShape;
@@ -543,22 +543,21 @@ impl AttachedState {
     /// Requeues, errors and what the kernel does not count, as facts.
     fn state_request_counts(&self, sink: &mut dyn Sink) {
         for (device, op, count) in self.counts.at_edge(&self.watched) {
-            let (device, value) = (sink.device(&device), FactValue::Count(count));
-            let key = key::TRACE_BEFORE_WATCH.of(op.name());
-            sink.fact(Fact::new(Some(device), key, value, NAME));
+            let device = Some(sink.device(&device));
+            let key = typed::TRACE_BEFORE_WATCH.of(op.name());
+            sink.fact(Fact::of(device, key, count, NAME));
         }
         for (device, op, counts) in self.counts.all(&self.watched) {
             let numbers = [
-                (key::TRACE_REQUEUES, counts.requeued),
-                (key::TRACE_ERRORS, counts.failed),
-                (key::TRACE_NOT_IN_DISKSTATS, counts.not_accounted),
-                (key::TRACE_BELOW_LIMIT, counts.too_fast),
-                (key::TRACE_FILTERED, counts.filtered),
+                (typed::TRACE_REQUEUES, counts.requeued),
+                (typed::TRACE_ERRORS, counts.failed),
+                (typed::TRACE_NOT_IN_DISKSTATS, counts.not_accounted),
+                (typed::TRACE_BELOW_LIMIT, counts.too_fast),
+                (typed::TRACE_FILTERED, counts.filtered),
             ];
-            let device = sink.device(&device);
+            let device = Some(sink.device(&device));
             for (family, count) in numbers.into_iter().filter(|(_, count)| *count > 0) {
-                let value = FactValue::Count(count);
-                sink.fact(Fact::new(Some(device), family.of(op.name()), value, NAME));
+                sink.fact(Fact::of(device, family.of(op.name()), count, NAME));
             }
         }
     }

@@ -22,7 +22,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Fact, FactKey, FactValue, Level, Sampling, Sink, Source, key};
+use iowhy_model::typed::{Celsius, Share};
+use iowhy_model::{Fact, Level, Sampling, Sink, Source, key, typed};
 
 use crate::cgroups::block_hierarchy;
 use crate::sysfs::{self, Sensor};
@@ -135,8 +136,9 @@ impl HostFacts {
         for sensor in &self.sensors {
             let Some(celsius) = sensor.celsius() else { continue };
             let device = Some(sink.device(&sensor.disk));
-            let (value, path) = (FactValue::Celsius(celsius), sensor.path.display().to_string());
-            sink.fact(Fact::new(device, key::DEVICE_CELSIUS, value, path).at(at));
+            let path = sensor.path.display().to_string();
+            let fact = Fact::of(device, typed::DEVICE_CELSIUS, Celsius(celsius), path);
+            sink.fact(fact.at(at));
         }
     }
 
@@ -145,8 +147,8 @@ impl HostFacts {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
             let device = Some(sink.device(&sensor.disk));
-            let (key, value) = (key::DEVICE_CELSIUS_WARNING, FactValue::Celsius(celsius));
-            sink.fact(Fact::new(device, key, value, path.display().to_string()));
+            let (key, path) = (typed::DEVICE_CELSIUS_WARNING, path.display().to_string());
+            sink.fact(Fact::of(device, key, Celsius(celsius), path));
         }
         for fact in sysfs::facts(&self.root.join("sys")) {
             let device = Some(sink.device(&fact.disk));
@@ -179,15 +181,13 @@ impl HostFacts {
         if let (Some((before, all_before)), Some((stolen, all))) = (self.ticks, now)
             && all > all_before
         {
-            let share = FactValue::Share((stolen - before).max(0.0) / (all - all_before));
-            machine(key::VMSTAT_MEAN.of("st"), share, "/proc/stat", sink);
+            let share = Share((stolen - before).max(0.0) / (all - all_before));
+            sink.fact(Fact::of(None, typed::VMSTAT_MEAN.of("st"), share, "/proc/stat"));
         }
         let vmstat = self.text("/proc/vmstat").unwrap_or_default();
         for line in vmstat.lines() {
             if let Some((name, pages)) = line.split_once(' ').filter(|(n, _)| VMSTAT.contains(n)) {
-                let key = key::VM.member(name);
-                let value = key.read(pages);
-                machine(key, value, "/proc/vmstat", sink);
+                sink.fact(Fact::read(None, key::VM.member(name), pages, "/proc/vmstat"));
             }
         }
     }
@@ -197,10 +197,6 @@ fn source() -> Source {
     let mut source = Source::new(NAME, "live", Level::E);
     source.sampling = Sampling::Sampled;
     source
-}
-
-fn machine(key: FactKey, value: FactValue, path: &str, sink: &mut dyn Sink) {
-    sink.fact(Fact::new(None, key, value, path));
 }
 
 /// Stolen ticks and all ticks of the first line of /proc/stat: user nice system idle iowait irq

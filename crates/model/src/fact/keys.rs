@@ -1,6 +1,7 @@
 //! The list of keys. A new key is one line here: its constant, its name, the kind of its value, what
-//! it states. Both tables are sorted by name; a test says which line is not.
+//! it states. The kind gives the type of its values in [`typed`], where it is stated. Both tables are sorted by name; a test says which line is not.
 
+use super::values::type_of;
 use super::{FactKey, KeyEntry, KeyFamily, Kind};
 
 macro_rules! keys {
@@ -25,6 +26,22 @@ macro_rules! keys {
                 };
             )*
         }
+        /// The same keys with the types of their values: what is stated is stated by these.
+        pub mod typed {
+            use super::{key, type_of};
+            pub use crate::fact::values::{
+                ArrayAction, BitsPerSecond, Bytes, BytesPerSecond, Celsius, Durable, Family, Key,
+                OfProcess, PageCache, PerSecond, Share, UnixSeconds, WriteCache, WritePolicy,
+            };
+            $(
+                #[doc = $title]
+                pub const $key: Key<type_of!($kind)> = Key::new(key::$key);
+            )*
+            $(
+                #[doc = $about]
+                pub const $family: Family<type_of!($of)> = Family::new(key::$family);
+            )*
+        }
         pub(super) const KEYS: &[KeyEntry] = &[
             $(KeyEntry { name: $name, title: $title, kind: Kind::$kind },)*
         ];
@@ -36,14 +53,14 @@ macro_rules! keys {
 
 keys! {
 keys {
-    ARRAY_ACTION "array.action" Text "what an array does beside its work";
+    ARRAY_ACTION "array.action" ArrayAction "what an array does beside its work";
     ARRAY_DEGRADED "array.degraded" Count "members that an array lacks";
     ARRAY_LEFT "array.left_s" Seconds "time that this will take yet";
     ARRAY_PERCENT "array.percent" Percent "share of it that is done";
     ARRAY_SPEED "array.speed" BytesPerSecond "speed of it";
     ARRAY_STATE "array.state" Text "state of an array, pool or volume";
-    ARRAY_WRITE_CACHE "array.write_cache" Text "what a RAID controller does with writes";
-    ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" Text "what it was configured to do with writes";
+    ARRAY_WRITE_CACHE "array.write_cache" WritePolicy "what a RAID controller does with writes";
+    ARRAY_WRITE_CACHE_ASKED "array.write_cache.asked" WritePolicy "what it was configured to do with writes";
     ARRIVALS_APART "arrivals.apart" Seconds "mean time from one arrival to the next";
     CAPTURE_FORMAT "capture.format" Text "format or collector that a capture was made from";
     CEPH_BLOCKED "ceph.blocked" Count "requests of an OSD that were blocked at once, most";
@@ -87,7 +104,7 @@ keys {
     DEVICE_LINK_WIDTH "device.link_width" Count "lanes of the link";
     DEVICE_LINK_SPEED_MAX "device.max_link_speed" BitsPerSecond "speed that the link could have";
     DEVICE_LINK_WIDTH_MAX "device.max_link_width" Count "lanes that the link could have";
-    DEVICE_MEDIUM "device.medium" Text "what the device is made of";
+    DEVICE_MEDIUM "device.medium" Medium "what the device is made of";
     DEVICE_MODEL "device.model" Text "model";
     DEVICE_NAMELESS "device.nameless" Flag "whether the listing does not name the drive";
     DEVICE_NUMBER "device.number" Text "device number, major:minor";
@@ -99,7 +116,7 @@ keys {
     DEVICE_STATE "device.state" Text "state of the device in the kernel";
     DEVICE_TIMEOUT "device.timeout_s" Seconds "time limit of a command";
     DEVICE_TRANSPORT "device.transport" Text "bus that the device is attached by";
-    DRIVE_WRITE_CACHE "drive.write_cache" Text "write cache of the drive, by its own word";
+    DRIVE_WRITE_CACHE "drive.write_cache" WriteCache "write cache of the drive, by its own word";
     ETCD_LATE_HEARTBEATS "etcd.late-heartbeats" Count "heartbeats that etcd sent too late";
     FILE_FLUSHES "file.flushes" PerSecond "flushes of files that a program did";
     FILE_READS "file.reads" PerSecond "reads of files that a program did";
@@ -157,11 +174,11 @@ keys {
     PROBE_REVOLUTION_MEAN "probe.revolution.mean" Nanoseconds "mean latency of those writes";
     PROBE_REVOLUTION_SHARE "probe.revolution.share" Percent "share of those writes that took whole revolutions";
     PROBE_RPM "probe.rpm" Number "spindle speed that a probe measured, revolutions per minute";
-    PROCESS_IO_DELAY "process.io-delay" Text "longest wait of a process for block I/O in a report";
-    PROCESS_IO_WAIT "process.io-wait" Text "largest share of its time that a task waited for I/O";
-    PROCESS_READS "process.reads" Text "what a process read, mean";
+    PROCESS_IO_DELAY "process.io-delay" ProcessTime "longest wait of a process for block I/O in a report";
+    PROCESS_IO_WAIT "process.io-wait" ProcessShare "largest share of its time that a task waited for I/O";
+    PROCESS_READS "process.reads" ProcessRate "what a process read, mean";
     PROCESS_REQUEST_SIZE "process.request-size" Text "size of most requests of a process";
-    PROCESS_WRITES "process.writes" Text "what a process wrote, mean";
+    PROCESS_WRITES "process.writes" ProcessRate "what a process wrote, mean";
     QUERY_READ_WAIT "query.read-wait" Microseconds "longest time that a query read from the disk";
     QUEUE_DISCARD_MAX_BYTES "queue.discard_max_bytes" Bytes "largest discard";
     QUEUE_FUA "queue.fua" Flag "whether single writes can be forced to the medium";
@@ -178,8 +195,8 @@ keys {
     QUEUE_ZONED "queue.zoned" Text "kind of zones";
     READ_PENDING "read.pending" Count "reads that a program waits for";
     RUN_AT_ONCE "run.at_once" Count "requests that a run has in flight at most";
-    RUN_CACHED "run.cached" Text "whether the page cache was in between: yes, no or unknown";
-    RUN_DURABLE "run.durable" Text "when a run made its data durable";
+    RUN_CACHED "run.cached" PageCache "whether the page cache was in between: yes, no or unknown";
+    RUN_DURABLE "run.durable" Durable "when a run made its data durable";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";
     RUN_SILENT "run.silent" Seconds "time in which nothing completed though requests were in flight";
@@ -249,8 +266,8 @@ families {
     CGROUP_STAT "cgroup.io.stat.*" Count "I/O of a control group since it was made";
     CPU_MAX "cpu.*.max" Percent "largest share of the processors' time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of the processors' time";
-    DISKS_READ "disks.read.*" Any "what all disks read, mean or maximum";
-    DISKS_WRITTEN "disks.written.*" Any "what was written to all disks, mean or maximum";
+    DISKS_READ "disks.read.*" BytesPerSecond "what all disks read, mean or maximum";
+    DISKS_WRITTEN "disks.written.*" BytesPerSecond "what was written to all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
     FIO_BANDWIDTH_MEAN "fio.bw.mean.*" Any "mean throughput of a job of fio";
     INSTANCE_EXCEEDED "instance.exceeded.*" Microseconds "time in which more was asked than the instance gives a volume";

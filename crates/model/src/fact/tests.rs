@@ -45,6 +45,7 @@ fn texts_become_values_of_their_keys_kind() {
             "1763800000123456789",
             FactValue::Duration(Nanos(1_763_800_000_123_456_789)),
         ),
+        ("disks.read.mean", "20.0 KiB/s", FactValue::BytesPerSecond(20_480.0)),
         ("queue.rotational", "0", FactValue::Flag(false)),
         ("smart.passed", "true", FactValue::Flag(true)),
     ] {
@@ -57,4 +58,22 @@ fn the_time_of_a_temperature_in_an_old_capture_is_found() {
     let fact = Fact::from_text(None, "device.celsius", "71.9 C at 12.003 s", String::new());
     assert_eq!(fact.value, FactValue::Celsius(71.9));
     assert_eq!(fact.at, Some(Time::from_seconds(12.003)));
+}
+
+#[test]
+fn values_of_a_process_are_texts_that_become_the_same_values() {
+    let who = "mysqld (4711)".to_string();
+    let share = typed::OfProcess { value: Share::from_percent(98.12), who: who.clone() };
+    let time = typed::OfProcess { value: Nanos::from_ms(4880.0), who: who.clone() };
+    let rate = typed::OfProcess { value: BytesPerSecond::from_kib(17_920.1), who };
+    for ((key, value), text) in [
+        (typed::PROCESS_IO_WAIT.with(share), "98.12 % mysqld (4711)"),
+        (typed::PROCESS_IO_DELAY.with(time), "4880 ms mysqld (4711)"),
+        (typed::PROCESS_READS.with(rate), "17920.1 KiB/s mysqld (4711)"),
+    ] {
+        assert_eq!(value.to_string(), text);
+        assert_eq!(key.read(text), value);
+        assert!(key.kind().is_of_process());
+        assert_eq!(key.read("mysqld"), FactValue::Text("mysqld".to_string()));
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::Sink;
+use iowhy_model::typed::{BytesPerSecond, OfProcess};
+use iowhy_model::{Sink, typed};
 
-use crate::counters::stated::state;
+use crate::counters::stated::tenth;
+use crate::facts::AddFact;
 
 /// Processes that are named; the others only add up.
 const NAMED: usize = 5;
@@ -38,14 +40,14 @@ impl Processes {
     /// reports.
     pub(crate) fn state(&self, sink: &mut dyn Sink) {
         let reports = self.reports.max(1) as f64;
-        for (place, key) in ["process.reads", "process.writes"].into_iter().enumerate() {
+        for (place, key) in [typed::PROCESS_READS, typed::PROCESS_WRITES].into_iter().enumerate() {
             let mut moved: Vec<(&str, f64)> =
                 self.known.iter().map(|(who, moved)| (who.as_str(), moved[place])).collect();
             moved.retain(|(_, bytes)| *bytes > 0.0);
             moved.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
             for (who, bytes) in moved.iter().take(NAMED) {
-                let rate = bytes / reports / 1024.0;
-                state(None, key, format!("{rate:.1} KiB/s {who}"), sink);
+                let value = BytesPerSecond::from_kib(tenth(bytes / reports / 1024.0));
+                sink.add_fact(None, key.clone(), OfProcess { value, who: who.to_string() });
             }
         }
     }

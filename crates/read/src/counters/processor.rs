@@ -1,17 +1,18 @@
 //! How the processors spent their time, as many tools print it: shares of a report by column.
 
-use iowhy_model::Sink;
+use iowhy_model::typed::Share;
+use iowhy_model::{Sink, typed};
 
 use crate::counters::stated::Column;
 use crate::decimal;
 
 /// What a column is called here, and by the tools (sysstat, top of two generations, dstat).
 const SHARES: [(&str, &[&str]); 5] = [
-    ("cpu.user", &["%user", "%usr", "us", "usr"]),
-    ("cpu.system", &["%system", "%sys", "sy", "sys"]),
-    ("cpu.iowait", &["%iowait", "wa", "wai"]),
-    ("cpu.steal", &["%steal", "st", "stl"]),
-    ("cpu.idle", &["%idle", "id", "idl"]),
+    ("user", &["%user", "%usr", "us", "usr"]),
+    ("system", &["%system", "%sys", "sy", "sys"]),
+    ("iowait", &["%iowait", "wa", "wai"]),
+    ("steal", &["%steal", "st", "stl"]),
+    ("idle", &["%idle", "id", "idl"]),
 ];
 
 /// Shares of the processors' time over the reports of a listing.
@@ -41,8 +42,9 @@ impl Processor {
 
     /// States mean and maximum of each share: `cpu.iowait.mean`, `cpu.iowait.max`, in percent.
     pub(crate) fn state(&self, sink: &mut dyn Sink) {
-        for ((key, _), column) in SHARES.iter().zip(&self.shares) {
-            column.state(key, "%", sink);
+        for ((of, _), column) in SHARES.iter().zip(&self.shares) {
+            let keys = [typed::CPU_MEAN.of(of), typed::CPU_MAX.of(of)];
+            column.state(keys, Share::from_percent, sink);
         }
     }
 }
@@ -65,5 +67,5 @@ pub(crate) fn are_shares(columns: &[&str]) -> bool {
         let names = SHARES.iter().find(|(known, _)| *known == key).map_or(&[][..], |(_, n)| n);
         columns.iter().any(|column| names.contains(column))
     };
-    has("cpu.idle") && has("cpu.user") && has("cpu.system")
+    has("idle") && has("user") && has("system")
 }

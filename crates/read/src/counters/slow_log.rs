@@ -1,9 +1,9 @@
 //! Logs of programs that name only what took longer than a limit.
 
-use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time};
+use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time, typed};
 
 use crate::WallTime;
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 
 /// Words from the begin of a line among which its time is looked for.
 const FIRST: usize = 8;
@@ -59,13 +59,14 @@ impl SlowLog {
     /// States how many flushes it named, and the longest.
     pub(crate) fn state_flushes(&self, sink: &mut dyn Sink) {
         if self.flushes > 0 {
-            state(None, "flush.slow", self.flushes.to_string(), sink);
-            state(None, "flush.slowest", format!("{} us", self.longest_ns / 1000), sink);
+            sink.add_fact(None, typed::FLUSH_SLOW, self.flushes);
+            let longest = i64::try_from(self.longest_ns).unwrap_or(i64::MAX);
+            sink.add_fact(None, typed::FLUSH_SLOWEST, Nanos(longest));
         }
     }
 
     /// States from when on an operation is named: the mean of what is, is none of all.
     pub(crate) fn state_threshold(&self, us: u64, sink: &mut dyn Sink) {
-        state(None, "trace.threshold", format!("{us} us"), sink);
+        sink.add_fact(None, typed::TRACE_THRESHOLD, Nanos::from_us(us as f64));
     }
 }

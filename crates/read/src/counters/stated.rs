@@ -1,12 +1,9 @@
-//! Facts and averages that many formats state in the same way.
+//! Averages that many formats state in the same way.
 
-use iowhy_model::{DeviceId, Fact, FactKey, Rates, Sink};
+use iowhy_model::typed::{BytesPerSecond, Key};
+use iowhy_model::{FactValue, Rates, Sink, typed};
 
-/// States something of the open listing: of a device, or of the machine or run as a whole.
-pub(crate) fn state(device: Option<DeviceId>, key: &str, value: String, sink: &mut dyn Sink) {
-    let read_from = sink.source().place();
-    sink.fact(Fact::read(device, FactKey::named(key), &value, read_from));
-}
+use crate::facts::AddFact;
 
 /// Rates of one operation, where the number of requests is known. A mean of 0 beside requests is
 /// one that was rounded away.
@@ -18,6 +15,11 @@ pub(crate) fn rates(ios: Option<f64>, bytes: Option<f64>, await_ns: Option<f64>)
         bytes_per_s: bytes.filter(|bytes| *bytes >= 0.0),
         await_ns: await_ns.filter(|ns| ios_per_s > 0.0 && *ns > 0.0),
     })
+}
+
+/// A number to one decimal, as it is printed.
+pub(crate) fn tenth(value: f64) -> f64 {
+    (value * 10.0).round_ties_even() / 10.0
 }
 
 /// Mean and maximum of a column over the reports of a listing.
@@ -41,14 +43,27 @@ impl Column {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// States `KEY.mean`, and `KEY.max` if there was more than one value.
-    pub(crate) fn state(&self, key: &str, unit: &str, sink: &mut dyn Sink) {
-        if let Some(mean) = self.mean() {
-            let mean = if unit == "KiB" { format!("{mean:.0}") } else { format!("{mean:.1}") };
-            state(None, &format!("{key}.mean"), format!("{mean} {unit}"), sink);
+    /// Adds the mean, to a tenth of the column's unit, and the maximum if there was more than one
+    /// value.
+    pub(crate) fn state<V: Into<FactValue>>(
+        &self,
+        [mean, max]: [Key<V>; 2],
+        in_unit: impl Fn(f64) -> V,
+        sink: &mut dyn Sink,
+    ) {
+        if let Some(value) = self.mean() {
+            sink.add_fact(None, mean, in_unit(tenth(value)));
         }
         if self.count > 1 {
-            state(None, &format!("{key}.max"), format!("{} {unit}", self.max), sink);
+            sink.add_fact(None, max, in_unit(self.max));
         }
+    }
+}
+
+/// Adds what all disks read and wrote, by columns of KiB per second.
+pub(crate) fn state_disks(read: &Column, written: &Column, sink: &mut dyn Sink) {
+    for (column, family) in [(read, typed::DISKS_READ), (written, typed::DISKS_WRITTEN)] {
+        let keys = [family.of("mean"), family.of("max")];
+        column.state(keys, BytesPerSecond::from_kib, sink);
     }
 }

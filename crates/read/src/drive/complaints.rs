@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Fact, FactKey, FactValue, Message, MessageKind, Sink, key};
+use iowhy_model::{Message, MessageKind, Sink, typed};
+
+use crate::facts::AddFact;
 
 /// Messages kept of one kind and device.
 const KEPT: u64 = 100;
@@ -35,8 +37,7 @@ impl Complaints {
         let count = self.counts.entry((kind.name(), name.to_string())).or_default();
         *count += 1;
         if *count <= KEPT {
-            let key = key::KERNEL_LOG.of(kind.name());
-            fact(name, key, FactValue::Message(message), place, sink);
+            sink.add_fact_at(name, typed::KERNEL_LOG.of(kind.name()), message, &place);
         }
     }
 
@@ -44,22 +45,9 @@ impl Complaints {
     pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
         let place = sink.source().place();
         for ((kind, name), count) in std::mem::take(&mut self.counts) {
-            let value = FactValue::Count(count);
-            fact(&name, key::KERNEL_LOG_COUNT.of(kind), value, place.clone(), sink);
+            sink.add_fact_at(&name, typed::KERNEL_LOG_COUNT.of(kind), count, &place);
         }
-        fact("", key::KERNEL_LOG_LINES, FactValue::Count(lines), place.clone(), sink);
-        fact("", key::KERNEL_LOG_END, FactValue::Text(end), place, sink);
+        sink.add_fact_at(None, typed::KERNEL_LOG_LINES, lines, &place);
+        sink.add_fact_at(None, typed::KERNEL_LOG_END, end, &place);
     }
-}
-
-/// A fact of a device, or of the machine where the name is empty.
-pub(crate) fn fact(
-    name: &str,
-    key: FactKey,
-    value: FactValue,
-    read_from: String,
-    sink: &mut dyn Sink,
-) {
-    let device = (!name.is_empty()).then(|| sink.device(name));
-    sink.fact(Fact::new(device, key, value, read_from));
 }

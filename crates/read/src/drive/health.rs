@@ -2,7 +2,10 @@
 //!
 //! JSON, text, syslog lines and mails of the same tools state the same facts through here.
 
-use iowhy_model::{Fact, FactKey, FactValue, Sink, key};
+use iowhy_model::typed::{Celsius, Key, Share};
+use iowhy_model::{Fact, FactKey, FactValue, Sink, typed};
+
+use crate::facts::AddFact;
 
 /// The health log of NVMe by smartctl's names: nvme-cli's keys and the labels of both tools' text,
 /// in lower case with single blanks. A key that is not here keeps its own.
@@ -67,15 +70,31 @@ pub(crate) fn nvme_key(label: &str) -> Option<&'static str> {
     known.map(|(_, ours)| *ours).or_else(|| thermal().map(|(.., ours)| *ours)).or_else(plain)
 }
 
-/// A number of the NVMe health log as text: without thousands, signs of units or hexadecimal, a
-/// temperature in Celsius.
-pub(crate) fn nvme_value(key: &str, text: &str) -> Option<String> {
+/// A number of the NVMe health log: without thousands, signs of units or hexadecimal, a temperature
+/// in Celsius.
+pub(crate) fn nvme_value(key: &str, text: &str) -> Option<i64> {
     // `158 °F (343 K)`: the bracket is the same in every version.
     let bracket = text.split_once('(').map(|(_, inside)| inside);
     let bracket = bracket.filter(|inside| inside.contains(" K") && key.starts_with("temperature"));
     let value = i64::try_from(leading(bracket.unwrap_or(text))?).ok()?;
     let kelvin = key.starts_with("temperature") && value > HOTTEST;
-    Some(if kelvin { value - KELVIN } else { value }.to_string())
+    Some(if kelvin { value - KELVIN } else { value })
+}
+
+/// What a number of the NVMe health log states, by its name of smartctl's JSON.
+pub(crate) fn nvme_fact(key: &str, value: i64) -> (FactKey, FactValue) {
+    let share = Share::from_percent(value as f64);
+    match key {
+        "temperature" => typed::SMART_NVME_TEMPERATURE.with(Celsius(value as f64)),
+        "available_spare" => typed::SMART_NVME_AVAILABLE_SPARE.with(share),
+        "available_spare_threshold" => typed::SMART_NVME_AVAILABLE_SPARE_THRESHOLD.with(share),
+        "percentage_used" => typed::SMART_NVME_PERCENTAGE_USED.with(share),
+        _ => match u64::try_from(value) {
+            Ok(count) => typed::SMART_NVME.member(key).with(count),
+            // A sensor of its own below the freezing point of water.
+            Err(_) => (typed::SMART_NVME.member(key).key(), FactValue::Celsius(value as f64)),
+        },
+    }
 }
 
 /// The whole number a text begins with: `0x04`, `12,345,678 [6.32 TB]`, `36 Celsius`, `18446h+12m`.
@@ -125,23 +144,10 @@ impl Places {
     }
 }
 
-/// States a fact of a device, by its name with or without `/dev/`.
-pub(crate) fn state(
-    sink: &mut dyn Sink,
-    device: &str,
-    key: &str,
-    value: impl Into<String>,
-    read_from: &str,
-) {
-    let device = Some(sink.device(device.strip_prefix("/dev/").unwrap_or(device)));
-    sink.fact(Fact::read(device, FactKey::named(key), &value.into(), read_from));
-}
-
 /// A fact that waits for its device.
 #[derive(Debug)]
 struct PendingFact {
-    key: String,
-    value: String,
+    fact: (FactKey, FactValue),
     read_from: String,
 }
 
@@ -195,14 +201,31 @@ impl Drive {
         self.serial = (!serial.is_empty() && !self.is_hidden).then(|| serial.to_string());
     }
 
-    pub(crate) fn state(&mut self, key: &str, value: impl Into<String>, read_from: &str) {
-        let (key, value, read_from) = (key.to_string(), value.into(), read_from.to_string());
-        self.facts.push(PendingFact { key, value, read_from });
+    /// Adds a fact of the drive that stands at this place.
+    pub(crate) fn add_fact<V: Into<FactValue>>(
+        &mut self,
+        key: Key<V>,
+        value: impl Into<V>,
+        read_from: &str,
+    ) {
+        self.add(key.with(value), read_from);
     }
 
-    /// The last value stated of a key.
-    pub(crate) fn stated(&self, key: &str) -> Option<&str> {
-        self.facts.iter().rfind(|fact| fact.key == key).map(|fact| fact.value.as_str())
+    /// Adds a value in the words of the tool, which the key's kind reads.
+    pub(crate) fn add_text(&mut self, key: impl Into<FactKey>, text: &str, read_from: &str) {
+        let key = key.into();
+        let value = key.read(text);
+        self.add((key, value), read_from);
+    }
+
+    /// Adds what was read of the drive.
+    pub(crate) fn add(&mut self, fact: (FactKey, FactValue), read_from: &str) {
+        self.facts.push(PendingFact { fact, read_from: read_from.to_string() });
+    }
+
+    /// Whether a value of a key was read.
+    pub(crate) fn has(&self, key: FactKey) -> bool {
+        self.facts.iter().any(|known| known.fact.0 == key)
     }
 
     /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id, and
@@ -223,13 +246,12 @@ impl Drive {
             Some(name) => sink.device(name),
             None => {
                 let device = sink.device(&id().unwrap_or_else(|| NAMELESS.to_string()));
-                let (key, value) = (key::DEVICE_NAMELESS, FactValue::Flag(true));
-                sink.fact(Fact::new(Some(device), key, value, place));
+                sink.add_fact_at(device, typed::DEVICE_NAMELESS, true, &place);
                 device
             }
         };
-        for PendingFact { key, value, read_from } in drive.facts {
-            sink.fact(Fact::read(Some(device), FactKey::named(&key), &value, read_from));
+        for PendingFact { fact: (key, value), read_from } in drive.facts {
+            sink.fact(Fact::new(Some(device), key, value, read_from));
         }
     }
 }
@@ -326,9 +348,9 @@ mod tests {
             Some("thermal_temp1_transition_count")
         );
         assert_eq!(nvme_key("Percentage of blame"), None);
-        assert_eq!(nvme_value("temperature", "309"), Some("36".to_string()));
-        assert_eq!(nvme_value("temperature", "158 °F (343 K)"), Some("70".to_string()));
-        assert_eq!(nvme_value("critical_warning", "0x2"), Some("2".to_string()));
+        assert_eq!(nvme_value("temperature", "309"), Some(36));
+        assert_eq!(nvme_value("temperature", "158 °F (343 K)"), Some(70));
+        assert_eq!(nvme_value("critical_warning", "0x2"), Some(2));
     }
 
     #[test]

@@ -1,42 +1,44 @@
 //! What the tools of RAID controllers print of volumes, drives, caches and batteries, line by line. Their JSON
 //! has the same labels.
 
-use iowhy_model::Sink;
+use iowhy_model::typed::{ArrayAction, BitsPerSecond, Celsius, Key, Share, WritePolicy};
+use iowhy_model::{Fact, FactKey, FactValue, Medium, Sink, key, typed};
 
-use crate::drive::health::{Places, drive_named, leading, state};
+use crate::drive::health::{Places, drive_named, leading};
+use crate::facts::AddFact;
 use crate::{decimal, integer};
 
 /// Labels in front of `:` or `=`, whose value is a fact of the drive or volume being read.
-const LABELS: &[(&str, &str, Take)] = &[
-    ("Media Error Count", "member.errors.media", Take::Count),
-    ("Other Error Count", "member.errors.other", Take::Count),
-    ("Predictive Failure Count", "member.errors.predictive", Take::Count),
-    ("Shield Counter", "", Take::Count),
-    ("Firmware state", "member.state", Take::State),
-    ("Model Number", "device.model", Take::Text),
-    ("Inquiry Data", "device.model", Take::Inquiry),
-    ("Drive Temperature", "device.celsius", Take::Count),
-    ("Drive has flagged a S.M.A.R.T alert", "smart.passed", Take::Alert),
-    ("S.M.A.R.T alert flagged by drive", "smart.passed", Take::Alert),
-    ("Media Type", "device.medium", Take::Medium),
-    ("Drive Type", "device.medium", Take::Medium),
-    ("Interface Type", "device.medium", Take::Medium),
-    ("Device Speed", "device.max_link_speed", Take::Speed),
-    ("Link Speed", "device.link_speed", Take::Speed),
-    ("Current Cache Policy", "array.write_cache", Take::Policy),
-    ("Default Cache Policy", "array.write_cache.asked", Take::Policy),
-    ("Status of volume", "array.state", Take::State),
-    ("Volume state", "array.state", Take::State),
-    ("Controller Status", "controller.state", Take::State),
-    ("Cache Status", "controller.cache", Take::State),
-    ("Battery/Capacitor Status", "controller.battery", Take::State),
-    ("Battery State", "controller.battery", Take::State),
-    ("Battery Replacement required", "controller.battery", Take::If("replacement required")),
-    ("Battery Pack Missing", "controller.battery", Take::If("missing")),
-    ("Learn Cycle Active", "controller.battery", Take::If("learning")),
-    ("Remaining Capacity Low", "controller.battery", Take::If("capacity low")),
-    ("Write cache enabled", "array.write_cache", Take::Enabled),
-    ("Percentage complete", "array.percent", Take::Percent),
+const LABELS: &[(&str, Take)] = &[
+    ("Media Error Count", Take::Count(typed::MEMBER_ERRORS.of("media"))),
+    ("Other Error Count", Take::Count(typed::MEMBER_ERRORS.of("other"))),
+    ("Predictive Failure Count", Take::Count(typed::MEMBER_ERRORS.of("predictive"))),
+    ("Shield Counter", Take::Nothing),
+    ("Firmware state", Take::State(typed::MEMBER_STATE)),
+    ("Model Number", Take::Text(typed::DEVICE_MODEL)),
+    ("Inquiry Data", Take::Inquiry(typed::DEVICE_MODEL)),
+    ("Drive Temperature", Take::Celsius(typed::DEVICE_CELSIUS)),
+    ("Drive has flagged a S.M.A.R.T alert", Take::Alert(typed::SMART_PASSED)),
+    ("S.M.A.R.T alert flagged by drive", Take::Alert(typed::SMART_PASSED)),
+    ("Media Type", Take::Medium(typed::DEVICE_MEDIUM)),
+    ("Drive Type", Take::Medium(typed::DEVICE_MEDIUM)),
+    ("Interface Type", Take::Medium(typed::DEVICE_MEDIUM)),
+    ("Device Speed", Take::Speed(typed::DEVICE_LINK_SPEED_MAX)),
+    ("Link Speed", Take::Speed(typed::DEVICE_LINK_SPEED)),
+    ("Current Cache Policy", Take::Policy(typed::ARRAY_WRITE_CACHE)),
+    ("Default Cache Policy", Take::Policy(typed::ARRAY_WRITE_CACHE_ASKED)),
+    ("Status of volume", Take::State(typed::ARRAY_STATE)),
+    ("Volume state", Take::State(typed::ARRAY_STATE)),
+    ("Controller Status", Take::State(typed::CONTROLLER_STATE)),
+    ("Cache Status", Take::State(typed::CONTROLLER_CACHE)),
+    ("Battery/Capacitor Status", Take::State(typed::CONTROLLER_BATTERY)),
+    ("Battery State", Take::State(typed::CONTROLLER_BATTERY)),
+    ("Battery Replacement required", Take::If(typed::CONTROLLER_BATTERY, "replacement required")),
+    ("Battery Pack Missing", Take::If(typed::CONTROLLER_BATTERY, "missing")),
+    ("Learn Cycle Active", Take::If(typed::CONTROLLER_BATTERY, "learning")),
+    ("Remaining Capacity Low", Take::If(typed::CONTROLLER_BATTERY, "capacity low")),
+    ("Write cache enabled", Take::Enabled(typed::ARRAY_WRITE_CACHE)),
+    ("Percentage complete", Take::Percent(typed::ARRAY_PERCENT)),
 ];
 /// Labels known to hold nothing of ours; they keep a listing together.
 const KNOWN: &[&str] = &[
@@ -139,24 +141,73 @@ const KNOWN: &[&str] = &[
 ];
 
 /// How a value is read.
-#[derive(Clone, Copy)]
 enum Take {
-    Text,
+    /// It holds nothing of ours.
+    Nothing,
+    Text(Key<String>),
     /// The whole number it begins with.
-    Count,
-    Percent,
+    Count(Key<u64>),
+    Celsius(Key<Celsius>),
+    Percent(Key<Share>),
     /// As printed, in lower case; nothing where a drive is simply online.
-    State,
+    State(Key<String>),
     /// `Yes`: this is the state; `No` says nothing.
-    If(&'static str),
+    If(Key<String>, &'static str),
     /// Serial number and model run together, with the revision behind.
-    Inquiry,
+    Inquiry(Key<String>),
     /// `Yes` or `No` of a SMART alert.
-    Alert,
-    Medium,
-    Speed,
-    Policy,
-    Enabled,
+    Alert(Key<bool>),
+    Medium(Key<Medium>),
+    Speed(Key<BitsPerSecond>),
+    Policy(Key<WritePolicy>),
+    Enabled(Key<WritePolicy>),
+}
+
+impl Take {
+    /// What the value behind a label states.
+    fn fact(&self, value: &str) -> Option<(FactKey, FactValue)> {
+        Some(match self {
+            Take::Nothing => return None,
+            Take::Text(key) => key.with(Some(value).filter(|value| !value.is_empty())?),
+            Take::Count(key) => key.with(leading(value)?),
+            Take::Celsius(key) => key.with(Celsius(leading(value)? as f64)),
+            Take::Percent(key) => {
+                let percent = decimal(value.trim_end_matches('%').trim())?;
+                key.with(Share::from_percent(percent))
+            }
+            Take::State(key) => key.with(state_of(key.clone().key(), value)?),
+            Take::If(key, word) if value.starts_with("Yes") => key.with(*word),
+            // A battery that needs no replacement is well, until a later line says otherwise.
+            Take::If(key, "replacement required") if value == "No" => key.with("ok"),
+            Take::If(..) => return None,
+            Take::Inquiry(key) => key.with(inquiry(value)?),
+            Take::Alert(key) => key.with(match value {
+                "No" => true,
+                "Yes" => false,
+                _ => return None,
+            }),
+            Take::Medium(key) => {
+                let flash = value.contains("Solid State") || value.contains("SSD");
+                let disk = value.contains("Hard Disk") || value.contains("HDD");
+                let medium = (flash || disk).then_some(if flash {
+                    Medium::Flash
+                } else {
+                    Medium::Rotational
+                });
+                key.with(medium?)
+            }
+            Take::Speed(key) => {
+                let speed = decimal(value.strip_suffix("Gb/s")?.trim())?;
+                key.with(BitsPerSecond(speed * 1e9))
+            }
+            Take::Policy(key) => key.with(policy(value.split(',').next().unwrap_or(value))?),
+            Take::Enabled(key) => key.with(match value {
+                "Yes" => WritePolicy::Back,
+                "No" => WritePolicy::Through,
+                _ => return None,
+            }),
+        })
+    }
 }
 
 /// The header of storcli's table of volumes, and of drives.
@@ -397,8 +448,8 @@ impl Controller {
             }
             "Device Id" => {
                 if let (Some(drive), Some(id)) = (&self.about, leading(value)) {
-                    let alias = format!("megaraid,{id}");
-                    state(sink, drive, "device.alias", alias, &self.place);
+                    let alias = vec![format!("megaraid,{id}")];
+                    sink.add_fact_at(drive, typed::DEVICE_ALIAS, alias, &self.place);
                 }
             }
             _ => return false,
@@ -420,17 +471,17 @@ impl Controller {
                 let medium = said.iter().find_map(|word| match *word {
                     "SAS" | "SATA" | "SAS HDD" | "SATA HDD" => None,
                     "Solid State SATA" | "Solid State SAS" | "SATA SSD" | "SAS SSD" => {
-                        Some("flash")
+                        Some(Medium::Flash)
                     }
                     _ => None,
                 });
                 if let Some(medium) = medium {
-                    state(sink, &name, "device.medium", medium, &self.place);
+                    sink.add_fact_at(&name, typed::DEVICE_MEDIUM, medium, &self.place);
                 }
                 let last = said.iter().rfind(|word| **word != "spare").copied().unwrap_or("");
                 if !last.is_empty() {
                     let value = last.to_ascii_lowercase();
-                    state(sink, &name, "member.state", value, &self.place);
+                    sink.add_fact_at(&name, typed::MEMBER_STATE, value, &self.place);
                 }
             }
             Row::Status { device, controller, said } => {
@@ -450,17 +501,18 @@ impl Controller {
             None => (*first, words.get(1).copied()),
         };
         let lower = said.to_ascii_lowercase();
-        state(sink, name, "array.state", lower.clone(), &self.place);
+        sink.add_fact_at(name, typed::ARRAY_STATE, lower.as_str(), &self.place);
         let action = match lower.as_str() {
-            "recovering" | "rebuilding" => "rebuild",
-            "parity initialization in progress" | "initializing" => "init",
-            "transforming" | "expanding" => "reshape",
+            "recovering" | "rebuilding" => ArrayAction::Rebuild,
+            "parity initialization in progress" | "initializing" => ArrayAction::Init,
+            "transforming" | "expanding" => ArrayAction::Reshape,
             _ => return,
         };
-        state(sink, name, "array.action", action, &self.place);
+        sink.add_fact_at(name, typed::ARRAY_ACTION, action, &self.place);
         let percent = percent.and_then(|text| decimal(text.split('%').next()?.trim()));
         if let Some(percent) = percent {
-            state(sink, name, "array.percent", percent.to_string(), &self.place);
+            let done = Share::from_percent(percent);
+            sink.add_fact_at(name, typed::ARRAY_PERCENT, done, &self.place);
         }
     }
 
@@ -479,13 +531,14 @@ impl Controller {
                     "OfLn" => "offline",
                     other => other,
                 };
-                state(sink, &name, "array.state", said, &self.place);
+                sink.add_fact_at(&name, typed::ARRAY_STATE, said, &self.place);
                 let titles: Vec<&str> = self.header.split_whitespace().collect();
                 let place = titles.iter().position(|title| *title == "Cache");
                 if let Some(cache) = place.and_then(|place| words.get(place))
                     && let Some(policy) = policy(cache)
                 {
-                    state(sink, &name, "array.write_cache", policy, &self.place);
+                    let key = typed::ARRAY_WRITE_CACHE;
+                    sink.add_fact_at(&name, key, policy, &self.place);
                 }
                 true
             }
@@ -496,8 +549,8 @@ impl Controller {
                 }
                 let name = format!("{}/e{}/s{slot}", self.controller(), enclosure.trim());
                 if let Some(id) = integer(did) {
-                    let alias = format!("megaraid,{id}");
-                    state(sink, &name, "device.alias", alias, &self.place);
+                    let alias = vec![format!("megaraid,{id}")];
+                    sink.add_fact_at(&name, typed::DEVICE_ALIAS, alias, &self.place);
                 }
                 let said = match *drive_state {
                     "Onln" | "UGood" | "JBOD" => None,
@@ -510,24 +563,25 @@ impl Controller {
                     other => Some(other),
                 };
                 if let Some(said) = said {
-                    state(sink, &name, "member.state", said, &self.place);
+                    sink.add_fact_at(&name, typed::MEMBER_STATE, said, &self.place);
                 }
                 let medium = words.windows(2).find_map(|pair| match pair {
-                    ["SATA" | "SAS", "HDD"] => Some("rotational"),
-                    ["SATA" | "SAS", "SSD"] => Some("flash"),
-                    ["NVMe", "SSD"] => Some("nvme"),
+                    ["SATA" | "SAS", "HDD"] => Some(Medium::Rotational),
+                    ["SATA" | "SAS", "SSD"] => Some(Medium::Flash),
+                    ["NVMe", "SSD"] => Some(Medium::Nvme),
                     _ => None,
                 });
                 if let Some(medium) = medium {
-                    state(sink, &name, "device.medium", medium, &self.place);
+                    sink.add_fact_at(&name, typed::DEVICE_MEDIUM, medium, &self.place);
                 }
                 true
             }
             (Table::Progress, [path, percent, rest @ ..]) if path.starts_with("/c") => {
                 let name = path.trim_start_matches('/');
                 if let Some(percent) = decimal(percent).filter(|_| !rest.is_empty()) {
-                    state(sink, name, "member.state", "rebuilding", &self.place);
-                    state(sink, name, "array.percent", percent.to_string(), &self.place);
+                    sink.add_fact_at(name, typed::MEMBER_STATE, "rebuilding", &self.place);
+                    let done = Share::from_percent(percent);
+                    sink.add_fact_at(name, typed::ARRAY_PERCENT, done, &self.place);
                 }
                 true
             }
@@ -536,9 +590,9 @@ impl Controller {
                 let numbers = integer(enclosure).zip(integer(phy)).zip(counts);
                 let Some(((enclosure, phy), counts)) = numbers else { return false };
                 let name = format!("{}/e{enclosure}/phy{phy}", self.controller());
+                let device = sink.device(&name);
                 for (counter, count) in PHY_COUNTERS.iter().zip(counts) {
-                    let key = format!("phy.{counter}");
-                    state(sink, &name, &key, count.to_string(), &self.place);
+                    sink.add_fact_at(device, typed::PHY.of(counter), count, &self.place);
                 }
                 true
             }
@@ -549,7 +603,8 @@ impl Controller {
                 if known {
                     let said = battery.to_ascii_lowercase();
                     let name = self.controller();
-                    state(sink, &name, "controller.battery", said, &self.place);
+                    let key = typed::CONTROLLER_BATTERY;
+                    sink.add_fact_at(&name, key, said, &self.place);
                 }
                 known
             }
@@ -563,7 +618,7 @@ impl Controller {
         if off.iter().any(|words| text.starts_with(words)) {
             let value = text.to_ascii_lowercase();
             let subject = self.controller();
-            state(sink, &subject, "controller.cache", value, &self.place);
+            sink.add_fact_at(&subject, typed::CONTROLLER_CACHE, value, &self.place);
             return true;
         }
         if let Some((head, _)) = text.split_once("Non-Volatile Cache status:") {
@@ -588,22 +643,24 @@ impl Controller {
         ) && let Some((_, rest)) = value.split_once("Completed ")
         {
             let action = match label {
-                "Rebuild" | "Copyback" => "rebuild",
-                "Background Initialization" => "init",
-                _ => "check",
+                "Rebuild" | "Copyback" => ArrayAction::Rebuild,
+                "Background Initialization" => ArrayAction::Init,
+                _ => ArrayAction::Check,
             };
             // Where nothing says of which volume or drive it is, it is no fact about any.
             let Some(name) = self.about.clone() else { return true };
-            state(sink, &name, "array.action", action, &self.place);
+            let device = sink.device(&name);
+            sink.add_fact_at(device, typed::ARRAY_ACTION, action, &self.place);
             if let Some(percent) = leading(rest) {
-                state(sink, &name, "array.percent", percent.to_string(), &self.place);
+                let done = Share::from_percent(percent as f64);
+                sink.add_fact_at(device, typed::ARRAY_PERCENT, done, &self.place);
             }
             return true;
         }
         if label == "Status" && self.table == Table::Detail {
             let said = value.to_ascii_lowercase();
             if let Some(name) = self.about.clone().filter(|_| !said.is_empty() && said != "ok") {
-                state(sink, &name, "member.state", said, &self.place);
+                sink.add_fact_at(&name, typed::MEMBER_STATE, said, &self.place);
             }
             return true;
         }
@@ -611,80 +668,46 @@ impl Controller {
             let Some(name) = self.about.clone() else { return true };
             let drive = name.contains("/s");
             let said = value.split(" (").next().unwrap_or(value).to_ascii_lowercase();
-            let key = if drive { "member.state" } else { "array.state" };
+            let key = if drive { typed::MEMBER_STATE } else { typed::ARRAY_STATE };
             let plain = drive && (said == "optimal" || said == "online" || said == "ready");
             if !plain && !said.is_empty() {
-                state(sink, &name, key, said, &self.place);
+                sink.add_fact_at(&name, key, said, &self.place);
             }
             return true;
         }
-        let Some((_, key, take)) = LABELS.iter().find(|(known, ..)| *known == label) else {
+        let Some((_, take)) = LABELS.iter().find(|(known, _)| *known == label) else {
             return KNOWN.contains(&label)
                 || drive_named(text).is_some() && text.contains("Smart Array");
         };
-        let of_controller = key.starts_with("controller.");
-        let name =
-            self.about.clone().filter(|_| !of_controller).unwrap_or_else(|| self.controller());
-        let value = match take {
-            Take::Text => Some(value.to_string()).filter(|value| !value.is_empty()),
-            Take::Count => leading(value).map(|count| count.to_string()),
-            Take::Percent => {
-                decimal(value.trim_end_matches('%').trim()).map(|value| value.to_string())
-            }
-            Take::State => state_of(key, value),
-            // A battery that needs no replacement is well, until a later line says otherwise.
-            Take::If(word) if value.starts_with("Yes") => Some(word.to_string()),
-            Take::If(word) => {
-                (*word == "replacement required" && value == "No").then(|| "ok".to_string())
-            }
-            Take::Inquiry => inquiry(value),
-            Take::Alert => match value {
-                "No" => Some("true".to_string()),
-                "Yes" => Some("false".to_string()),
-                _ => None,
-            },
-            Take::Medium => {
-                let flash = value.contains("Solid State") || value.contains("SSD");
-                let disk = value.contains("Hard Disk") || value.contains("HDD");
-                (flash || disk).then(|| if flash { "flash" } else { "rotational" }.to_string())
-            }
-            Take::Speed => value
-                .strip_suffix("Gb/s")
-                .and_then(|speed| decimal(speed.trim()))
-                .map(|speed| format!("{speed:.1} Gb/s")),
-            Take::Policy => policy(value.split(',').next().unwrap_or(value)).map(str::to_string),
-            Take::Enabled => match value {
-                "Yes" => Some("write-back".to_string()),
-                "No" => Some("write-through".to_string()),
-                _ => None,
-            },
-        };
-        if let Some(value) = value.filter(|_| !key.is_empty()) {
-            state(sink, &name, key, value, &self.place);
+        if let Some((key, value)) = take.fact(value) {
+            let of_drive = self.about.clone().filter(|_| !key.is_under("controller"));
+            let name = of_drive.unwrap_or_else(|| self.controller());
+            let device = sink.device(&name);
+            sink.fact(Fact::new(Some(device), key, value, self.place.clone()));
         }
         true
     }
 }
 
 /// A state in lower case; nothing for a drive that works.
-fn state_of(key: &str, value: &str) -> Option<String> {
+fn state_of(key: FactKey, value: &str) -> Option<String> {
     let said = value.split(" (").next().unwrap_or(value).trim().to_ascii_lowercase();
     let works = said.starts_with("online") || said.starts_with("unconfigured(good)");
-    let plain = key == "member.state" && works;
+    let plain = key == key::MEMBER_STATE && works;
     // `Unconfigured(bad)` of MegaCli, `UBad` of storcli.
     let said = if said.ends_with("(bad)") { "bad".to_string() } else { said };
     Some(said).filter(|said| !said.is_empty() && !plain)
 }
 
 /// What a policy does with writes: `WriteBack`, `WB` of `RWBD`; `AWB` is write-back always.
-fn policy(text: &str) -> Option<&'static str> {
+fn policy(text: &str) -> Option<WritePolicy> {
     let text = text.trim();
     let short = text.len() < 7;
     match text {
-        "WriteBack" | "Write Back" | "Always Write Back" => Some("write-back"),
-        "WriteThrough" | "Write Through" => Some("write-through"),
-        _ if short && text.contains("WB") => Some("write-back"),
-        _ if short && text.contains("WT") => Some("write-through"),
+        "WriteBack" | "Write Back" | "Always Write Back" => Some(WritePolicy::Back),
+        "WriteThrough" | "Write Through" => Some(WritePolicy::Through),
+        _ if short && text.contains("WB") => Some(WritePolicy::Back),
+        _ if short && text.contains("WT") => Some(WritePolicy::Through),
         _ => None,
     }
 }
@@ -707,9 +730,9 @@ mod tests {
 
     #[test]
     fn policies_and_models() {
-        assert_eq!(policy("RWBD"), Some("write-back"));
-        assert_eq!(policy("NRWTD"), Some("write-through"));
-        assert_eq!(policy("WriteThrough"), Some("write-through"));
+        assert_eq!(policy("RWBD"), Some(WritePolicy::Back));
+        assert_eq!(policy("NRWTD"), Some(WritePolicy::Through));
+        assert_eq!(policy("WriteThrough"), Some(WritePolicy::Through));
         assert_eq!(policy("Direct"), None);
         let text = "EXA0311YHGXHPPAExample EXS723030ALA640                 MKAOA5C0";
         assert_eq!(inquiry(text).as_deref(), Some("EXS723030ALA640"));

@@ -1,5 +1,8 @@
 //! What smartd says of a drive, in a system log or in a mail: one sentence a line.
 
+use iowhy_model::typed::{Celsius, Key};
+use iowhy_model::{FactKey, FactValue, typed};
+
 use crate::drive::health::{disk_behind, drive_named, leading};
 
 /// What a sentence of smartd says.
@@ -8,20 +11,20 @@ pub(crate) struct SmartdMessage {
     /// The drive it names.
     pub(crate) drive: String,
     /// Facts, in the order the values come; none if the sentence is only noise.
-    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) facts: Vec<(FactKey, FactValue)>,
 }
 
 /// Counters that smartd names when they grow, and their facts.
-const GROWING: &[(&str, &str)] = &[
-    ("ATA error count increased from ", "smart.errors"),
-    ("Self-Test Log error count increased from ", "smart.self-test-errors"),
-    ("number of Error Log entries increased from ", "smart.nvme.num_err_log_entries"),
-    ("Media and Data Integrity Errors increased from ", "smart.nvme.media_errors"),
+const GROWING: &[(&str, Key<u64>)] = &[
+    ("ATA error count increased from ", typed::SMART_ERRORS),
+    ("Self-Test Log error count increased from ", typed::SMART_SELF_TEST_ERRORS),
+    ("number of Error Log entries increased from ", typed::SMART_NVME.of("num_err_log_entries")),
+    ("Media and Data Integrity Errors increased from ", typed::SMART_NVME.of("media_errors")),
 ];
 /// Counts in front of their words.
-const COUNTS: &[(&str, &str)] = &[
-    (" Currently unreadable (pending) sectors", "smart.raw.197"),
-    (" Offline uncorrectable sectors", "smart.raw.198"),
+const COUNTS: &[(&str, Key<u64>)] = &[
+    (" Currently unreadable (pending) sectors", typed::SMART_RAW.of("197")),
+    (" Offline uncorrectable sectors", typed::SMART_RAW.of("198")),
 ];
 /// Sentences of a drive that did not answer: it may sleep, or be behind something.
 const SILENT: &[&str] = &[
@@ -95,54 +98,53 @@ pub(crate) fn message_of(line: &str) -> Option<SmartdMessage> {
 
 /// Takes the facts of a sentence; whether it is known.
 fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
-    let mut fact = |key: &str, value: String| said.facts.push((key.to_string(), value));
-    for (words, key) in GROWING.iter().copied() {
+    let facts = &mut said.facts;
+    for (words, key) in GROWING {
         if let Some(rest) = sentence.strip_prefix(words) {
             let from_to = rest.split_once(" to ").map(|(from, to)| (leading(from), leading(to)));
             let Some((Some(from), Some(to))) = from_to else { return false };
-            fact(key, from.to_string());
-            fact(key, to.to_string());
+            facts.extend([from, to].map(|count| key.with(count)));
             return true;
         }
     }
-    for (words, key) in COUNTS.iter().copied() {
+    for (words, key) in COUNTS {
         if let Some((count, _)) = sentence.split_once(words) {
             let healed = count.starts_with("No more");
             let value = if healed { Some(0) } else { leading(count) };
             if let Some(value) = value {
-                fact(key, value.to_string());
+                facts.push(key.with(value));
                 return true;
             }
         }
         if sentence.starts_with("No more") && sentence.contains(words.trim()) {
-            fact(key, "0".to_string());
+            facts.push(key.with(0u64));
             return true;
         }
     }
     if sentence.starts_with("FAILED SMART self-check") || sentence.starts_with("SMART Failure:") {
-        fact("smart.passed", "false".to_string());
+        facts.push(typed::SMART_PASSED.with(false));
         return true;
     }
     if sentence.starts_with("SMART Health Status: ") || sentence.starts_with("SMART overall") {
-        fact("smart.passed", sentence.ends_with("OK").to_string());
+        facts.push(typed::SMART_PASSED.with(sentence.ends_with("OK")));
         return true;
     }
     let failed = ["Failed SMART usage Attribute: ", "Failed SMART Prefailure Attribute: "];
     if let Some(rest) = failed.iter().find_map(|words| sentence.strip_prefix(words)) {
         let Some(id) = leading(rest) else { return false };
-        fact(&format!("smart.failed.{id}"), "now".to_string());
+        facts.push(typed::SMART_FAILED.member(id).with("now"));
         return true;
     }
     if let Some(rest) = sentence.strip_prefix("Critical Warning (") {
         let Some(value) = leading(rest) else { return false };
-        fact("smart.nvme.critical_warning", value.to_string());
+        facts.push(typed::SMART_NVME.of("critical_warning").with(value));
         return true;
     }
     if let Some(rest) = sentence.strip_prefix("Temperature ")
         && let Some(celsius) = leading(rest)
         && rest.contains("Celsius reached")
     {
-        fact("smart.celsius", celsius.to_string());
+        facts.push(typed::SMART_CELSIUS.with(Celsius(celsius as f64)));
         return true;
     }
     if let Some(rest) = sentence
@@ -155,12 +157,13 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
             .match_indices("[Raw ")
             .filter_map(|(at, mark)| leading(rest.get(at + mark.len()..)?));
         if let (Some(id), raws) = (leading(rest), raws.collect::<Vec<_>>()) {
-            raws.iter().for_each(|raw| fact(&format!("smart.raw.{id}"), raw.to_string()));
+            let key = typed::SMART_RAW.member(id);
+            facts.extend(raws.iter().map(|raw| key.with(*raw)));
             return rest.contains(" changed ");
         }
     }
     if SILENT.iter().any(|words| sentence.starts_with(words)) {
-        fact("smart.silent", sentence.trim_end_matches('.').to_string());
+        facts.push(typed::SMART_SILENT.with(sentence.trim_end_matches('.')));
         return true;
     }
     false
@@ -170,13 +173,16 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
 mod tests {
     use super::*;
 
-    fn facts(line: &str) -> Vec<(String, String)> {
+    fn facts(line: &str) -> Vec<(FactKey, FactValue)> {
         message_of(line).map(|said| said.facts).unwrap_or_default()
     }
 
     #[test]
     fn sentences_and_what_they_state() {
-        let fact = |key: &str, value: &str| (key.to_string(), value.to_string());
+        let fact = |name: &str, value: &str| {
+            let key = FactKey::named(name);
+            (key.clone(), key.read(value))
+        };
         let stamp = "Nov 25 22:24:55 nod3 smartd[2244]: Device: /dev/sdf [SAT],";
         assert_eq!(
             facts(&format!("{stamp} 8 Currently unreadable (pending) sectors (changed +2)")),

@@ -18,7 +18,7 @@
 //! ## Cannot know
 //! How long reads took, why they failed (the kernel's log tells). Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::{Drive, Places, drive_named};
 use crate::text::invocation::invocation;
@@ -128,7 +128,7 @@ impl Reader for Badblocks {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         let Some((count, place)) = self.last.take() else { return };
-        self.drive.state("scan.failed", count.to_string(), &place);
+        self.drive.add_fact(typed::SCAN_FAILED, count, &place);
         self.drive.pour(sink);
     }
 }

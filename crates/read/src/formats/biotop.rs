@@ -192,7 +192,7 @@ mod tests {
         assert_eq!((reads.ios_per_s, reads.await_ns), (80.0, Some(3e6)));
         assert_eq!(reads.bytes_per_s, Some(1024.0 * 1024.0));
         assert_eq!(row.of(Op::Write).unwrap().ios_per_s, 1.0);
-        assert_eq!(listing.facts[0].value.text(), Some("784.0 KiB/s dd (22070)"));
+        assert_eq!(listing.facts[0].value.to_string(), "784.0 KiB/s dd (22070)");
         assert_eq!(listing.source.skipped, 1);
     }
 }

@@ -18,9 +18,9 @@
 //! ## Cannot know
 //! Latencies, rates, which disk. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -91,7 +91,7 @@ impl Bitesize {
         if total > 0 {
             let who = &self.process;
             let value = format!("{low} to {high} KiB ({count} of {total} requests) {who}");
-            state(None, "process.request-size", value, sink);
+            sink.add_fact(None, typed::PROCESS_REQUEST_SIZE, value);
         }
     }
 }

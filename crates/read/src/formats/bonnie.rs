@@ -20,9 +20,10 @@
 //! Which disk it was, whether the page cache answered, how latencies are distributed. Seeks: three to five programs do
 //! them at once, and which waited is not told. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
+use iowhy_model::typed::{BytesPerSecond, PageCache};
+use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::text::numbers::time_ns;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal};
 
@@ -141,8 +142,8 @@ impl Bonnie {
             let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
             (one.op, one.bytes) = (Some(op), Some(self.block as u32));
             sink.distribution(one);
-            state(Some(device), "run.throughput", format!("{per_s:.0} B/s"), sink);
-            state(Some(device), "run.cached", "unknown".to_string(), sink);
+            sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
         }
     }
 }

@@ -21,9 +21,11 @@
 //! Which device holds the copy that did not fit, without `-d`; how long single reads took. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::drive::health::{Places, leading, state};
+use crate::drive::health::{Places, leading};
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -147,8 +149,8 @@ impl BtrfsScrub {
 
     fn action(&mut self, status: &str, place: &str, sink: &mut dyn Sink) {
         self.running = status == "running";
-        let action = if self.running { "scrub" } else { "idle" };
-        state(sink, self.name(), "array.action", action, place);
+        let action = if self.running { ArrayAction::Scrub } else { ArrayAction::Idle };
+        sink.add_fact_at(self.name(), typed::ARRAY_ACTION, action, place);
     }
 
     fn value(&mut self, label: &str, value: &str, place: &str, sink: &mut dyn Sink) -> Step {
@@ -159,41 +161,45 @@ impl BtrfsScrub {
                 let done = bytes(value.split_whitespace().next().unwrap_or_default());
                 let share = done.zip(self.total.filter(|total| *total > 0.0));
                 if let Some((done, total)) = share.filter(|_| self.running) {
-                    let percent = format!("{:.1}", 100.0 * done / total);
-                    state(sink, self.name(), "array.percent", percent, place);
+                    let done = Share((1000.0 * done / total).round() / 1000.0);
+                    sink.add_fact_at(self.name(), typed::ARRAY_PERCENT, done, place);
                 }
             }
             "Time left" => {
                 if let Some(seconds) = span(value).filter(|_| self.running) {
-                    state(sink, self.name(), "array.left_s", format!("{seconds:.0}"), place);
+                    let left = Nanos::from_seconds(seconds.round());
+                    sink.add_fact_at(self.name(), typed::ARRAY_LEFT, left, place);
                 }
             }
             "Rate" => {
                 let rate = value.split_whitespace().next().and_then(|word| word.strip_suffix("/s"));
                 if let Some(rate) = rate.and_then(bytes).filter(|_| self.running) {
-                    state(sink, self.name(), "array.speed", format!("{rate:.0}"), place);
+                    let rate = BytesPerSecond(rate.round());
+                    sink.add_fact_at(self.name(), typed::ARRAY_SPEED, rate, place);
                 }
             }
             "Error summary" | "error details" => {
                 for (what, count) in
                     value.split_whitespace().filter_map(|word| word.split_once('='))
                 {
-                    let key = match what {
-                        "csum" => "member.errors.checksum",
-                        "read" => "member.errors.read",
+                    let kind = match what {
+                        "csum" => "checksum",
+                        "read" => "read",
                         _ => continue,
                     };
                     let Some(count) = leading(count) else {
                         return Step::Skipped("a count that is not a number".to_string());
                     };
-                    state(sink, self.name(), key, count.to_string(), place);
+                    let key = typed::MEMBER_ERRORS.of(kind);
+                    sink.add_fact_at(self.name(), key, count, place);
                 }
             }
             "Uncorrectable" => {
                 let Some(count) = integer(value) else {
                     return Step::Skipped("a count that is not a number".to_string());
                 };
-                state(sink, self.name(), "member.errors.uncorrectable", count.to_string(), place);
+                let key = typed::MEMBER_ERRORS.of("uncorrectable");
+                sink.add_fact_at(self.name(), key, count, place);
             }
             "UUID" | "Scrub started" | "Scrub resumed" | "Duration" | "ETA" | "Corrected"
             | "Unverified" | "corrected errors" => {}

@@ -18,9 +18,10 @@
 //! ## Cannot know
 //! When an error happened. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -34,24 +35,24 @@ pub const FORMAT: Format = Format {
 };
 
 const COUNTERS: &[(&str, &str)] = &[
-    ("read_io_errs", "member.errors.read"),
-    ("write_io_errs", "member.errors.write"),
-    ("flush_io_errs", "member.errors.flush"),
-    ("corruption_errs", "member.errors.checksum"),
-    ("generation_errs", "member.errors.generation"),
+    ("read_io_errs", "read"),
+    ("write_io_errs", "write"),
+    ("flush_io_errs", "flush"),
+    ("corruption_errs", "checksum"),
+    ("generation_errs", "generation"),
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
     Sniff::from(lines.first().is_some_and(|line| row(line).is_some()))
 }
 
-/// The device, the fact's key and the count.
+/// The device, the kind of errors and the count.
 fn row(line: &str) -> Option<(&str, &'static str, u64)> {
     let (device, rest) = line.trim().strip_prefix('[')?.split_once("].")?;
     let words: Vec<&str> = rest.split_whitespace().collect();
     let [counter, count] = words.as_slice() else { return None };
-    let (_, key) = COUNTERS.iter().find(|(name, _)| name == counter)?;
-    Some((device, key, integer(count)?))
+    let (_, kind) = COUNTERS.iter().find(|(name, _)| name == counter)?;
+    Some((device, kind, integer(count)?))
 }
 
 #[derive(Default)]
@@ -62,10 +63,10 @@ struct BtrfsStats {
 impl Reader for BtrfsStats {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
-        let Some((device, key, count)) = row(line) else {
+        let Some((device, kind, count)) = row(line) else {
             return if line.trim().is_empty() { Step::Took } else { Step::Passed };
         };
-        state(sink, device, key, count.to_string(), &place);
+        sink.add_fact_at(device, typed::MEMBER_ERRORS.of(kind), count, &place);
         Step::Took
     }
 }

@@ -19,9 +19,9 @@
 //! Which device, reads and writes apart, how latencies are distributed: the trace itself tells.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Sink, Stage};
+use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Sink, Stage, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.
@@ -95,7 +95,7 @@ impl Reader for Btt {
             "Q2C" => Stage::Total,
             // Of one arrival after the other.
             "Q2Q" => {
-                state(None, "arrivals.apart", format!("{mean} s"), sink);
+                sink.add_fact(None, typed::ARRIVALS_APART, Nanos::from_seconds(mean));
                 return Step::Took;
             }
             _ => return Step::Took,

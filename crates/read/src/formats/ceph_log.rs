@@ -26,10 +26,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Level, Op, Sink};
+use iowhy_model::{Level, Nanos, Op, Sink, typed};
 
 use crate::counters::slow_log::SlowLog;
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
@@ -233,17 +233,18 @@ impl Reader for CephLog {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.slow.state_flushes(sink);
         if self.scrubbed > 0 {
-            state(None, "ceph.scrub-errors", self.scrubbed.to_string(), sink);
+            sink.add_fact(None, typed::CEPH_SCRUB_ERRORS, self.scrubbed);
         }
         let slow_stores = self.slow_stores.max(self.noted.len() as u64);
         if slow_stores > 0 {
-            state(None, "ceph.slow-stores", slow_stores.to_string(), sink);
+            sink.add_fact(None, typed::CEPH_SLOW_STORES, slow_stores);
         }
         for (osd, blocked) in std::mem::take(&mut self.blocked) {
             let device = osd.map(|osd| sink.device(&format!("osd.{osd}")));
-            state(device, "ceph.blocked", blocked.most.to_string(), sink);
+            sink.add_fact(device, typed::CEPH_BLOCKED, blocked.most);
             if let Some(seconds) = blocked.oldest_s {
-                state(device, "ceph.blocked-for", format!("{seconds} s"), sink);
+                let longest = Nanos::from_seconds(seconds as f64);
+                sink.add_fact(device, typed::CEPH_BLOCKED_FOR, longest);
             }
         }
         self.slow.state_threshold(LOGGED_US, sink);

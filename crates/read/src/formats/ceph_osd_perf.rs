@@ -20,9 +20,9 @@
 //! Rates, reads, which device an OSD has (`ceph device ls` tells), what the device itself did.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Sink};
+use iowhy_model::{Interval, Layer, Level, Nanos, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -65,7 +65,7 @@ impl Reader for CephOsdPerf {
         let mut interval = Interval::new(device, Layer::Application);
         interval.await_ns = Some(commit * NS_PER_MS).filter(|ns| *ns > 0.0);
         sink.interval(interval);
-        state(Some(device), "ceph.commit", format!("{} us", commit * 1e3), sink);
+        sink.add_fact(device, typed::CEPH_COMMIT, Nanos::from_ms(commit));
         Step::Took
     }
 }

@@ -19,10 +19,10 @@
 //! ## Cannot know
 //! Rates, reads, which device an OSD has (`ceph device ls`), what the device itself did.
 
-use iowhy_model::{Interval, Layer, Level, Sink};
+use iowhy_model::{Interval, Layer, Level, Nanos, Sink, typed};
 use serde_json::Value;
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Step};
@@ -85,7 +85,7 @@ fn take(osd: &Value, sink: &mut dyn Sink) -> Result<(), String> {
     let mut interval = Interval::new(device, Layer::Application);
     interval.await_ns = Some(commit_ns).filter(|ns| *ns > 0.0);
     sink.interval(interval);
-    state(Some(device), "ceph.commit", format!("{} us", commit_ns / 1e3), sink);
+    sink.add_fact(device, typed::CEPH_COMMIT, Nanos(commit_ns.round() as i64));
     Ok(())
 }
 

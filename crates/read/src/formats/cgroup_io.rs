@@ -29,8 +29,9 @@
 //! Which limit was felt: rates have to be compared with it. The group, if no path was printed.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, FactKey, Level, Sink};
+use iowhy_model::{FactKey, Level, LimitKind, Sink, key, typed};
 
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, device_of_numbers, integer};
 
 /// Entry in the list of formats.
@@ -160,6 +161,16 @@ fn row(line: &str) -> Option<DeviceLine<'_>> {
     Some(DeviceLine { path, file, device, fields })
 }
 
+/// The fact that a field of a file of control groups is.
+fn key_of(file: &str, field: &str) -> FactKey {
+    match (file, LimitKind::named(field)) {
+        ("latency", Some(LimitKind::Target)) => LimitKind::Target.key(),
+        ("max", Some(kind)) if kind != LimitKind::Target => kind.key(),
+        ("stat", _) => key::CGROUP_STAT.member(field),
+        _ => key::CGROUP.member(format!("{file}.{field}")),
+    }
+}
+
 #[derive(Default)]
 struct CgroupIo {
     /// The file of version 1 that a command above named.
@@ -175,10 +186,8 @@ impl CgroupIo {
     ) {
         let file = path.unwrap_or(&self.file);
         let Some(field) = field(file, what) else { return };
-        let device = Some(sink.device(&device));
-        let key = FactKey::named(&format!("cgroup.io.stat.{field}"));
-        let read_from = path.map_or_else(|| sink.source().place(), str::to_string);
-        sink.fact(Fact::read(device, key, &count.to_string(), read_from));
+        let place = path.map_or_else(|| sink.source().place(), str::to_string);
+        sink.add_fact_at(&device, typed::CGROUP_STAT.member(field), count, &place);
     }
 }
 
@@ -212,12 +221,10 @@ impl Reader for CgroupIo {
                 false => Step::Passed,
             };
         };
-        let device = Some(sink.device(&row.device));
-        let place = sink.source().place();
+        let device = sink.device(&row.device);
+        let place = row.path.map_or_else(|| sink.source().place(), str::to_string);
         for (field, value) in row.fields.iter().filter(|(_, value)| *value != "max") {
-            let key = FactKey::named(&format!("cgroup.io.{}.{field}", row.file));
-            let read_from = row.path.map_or_else(|| place.clone(), str::to_string);
-            sink.fact(Fact::read(device, key, value, read_from));
+            sink.add_text_at(device, key_of(row.file, field), value, &place);
         }
         Step::Took
     }

@@ -21,7 +21,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 
-use crate::counters::stated::{Column, rates};
+use crate::counters::stated::{Column, rates, state_disks};
 use crate::text::columns::Heading;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
@@ -107,8 +107,7 @@ impl Reader for CollectlBrief {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        self.read.state("disks.read", "KiB/s", sink);
-        self.written.state("disks.written", "KiB/s", sink);
+        state_disks(&self.read, &self.written, sink);
     }
 }
 

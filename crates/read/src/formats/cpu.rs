@@ -22,10 +22,12 @@
 //! Which disk is waited for, which task waits, for how long. Whether whole lines are missing: they
 //! bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{Bytes, Share};
+use iowhy_model::{Level, Sink, typed};
 
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
-use crate::counters::stated::{Column, state};
+use crate::counters::stated::Column;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
@@ -170,13 +172,15 @@ impl Reader for Cpu {
             self.processor.take(first);
         }
         self.processor.state(sink);
-        self.load.state("tasks.load", "tasks", sink);
-        self.swap.state("swap.in-use", "KiB", sink);
+        let load = ["mean", "max"].map(|of| typed::TASKS_LOAD.of(of));
+        self.load.state(load, |tasks| tasks, sink);
+        let swap = ["mean", "max"].map(|of| typed::SWAP_IN_USE.of(of));
+        self.swap.state(swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
         if let Some(share) = self.reclaim {
-            state(None, "tasks.kswapd", format!("{share} %"), sink);
+            sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
         }
         if self.most_blocked > 0 {
-            state(None, "tasks.blocked", format!("{} tasks", self.most_blocked), sink);
+            sink.add_fact(None, typed::TASKS_BLOCKED, self.most_blocked);
         }
     }
 }

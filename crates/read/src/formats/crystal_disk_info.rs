@@ -21,9 +21,10 @@
 //! The drive's name in the system (a letter is a volume), how a value moved: two records are needed. Error and self-test
 //! logs are not printed. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
+use iowhy_model::{FactValue, Level, Nanos, Sink, typed};
 
-use crate::drive::health::{Drive, Places, leading, nvme_value};
+use crate::drive::health::{Drive, Places, leading, nvme_fact, nvme_value};
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -62,9 +63,8 @@ const NVME: [&str; 15] = [
     "media_errors",
     "num_err_log_entries",
 ];
-/// Speeds of a SATA link as the program names them, and in smartctl's words.
-const LINKS: [(&str, &str); 3] =
-    [("SATA/150", "1.5 Gb/s"), ("SATA/300", "3.0 Gb/s"), ("SATA/600", "6.0 Gb/s")];
+/// Speeds of a SATA link as the program names them, in bits per second.
+const LINKS: [(&str, f64); 3] = [("SATA/150", 1.5e9), ("SATA/300", 3e9), ("SATA/600", 6e9)];
 /// Labels of a drive's record that hold no fact of ours.
 const KNOWN: [&str; 20] = [
     "Disk Size",
@@ -203,21 +203,21 @@ impl Reader for CrystalDiskInfo {
 }
 
 impl CrystalDiskInfo {
-    fn state(&mut self, key: &str, value: impl Into<String>) {
-        self.drive.state(key, value, &self.place);
+    fn add_fact<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) {
+        self.drive.add_fact(key, value, &self.place);
     }
 
     fn label(&mut self, label: &str, value: &str) -> bool {
         match label {
             "Model" => {
                 self.drive.model(value);
-                self.state("smart.model", value);
+                self.add_fact(typed::SMART_MODEL, value);
             }
-            "Firmware" => self.state("smart.firmware", value),
-            "Rotation Rate" if value.contains("(SSD)") => self.state("smart.rpm", "0"),
-            "Rotation Rate" => self.number("smart.rpm", value),
-            "Temperature" => self.number("smart.celsius", value),
-            "Power On Hours" => self.number("smart.hours", value),
+            "Firmware" => self.add_fact(typed::SMART_FIRMWARE, value),
+            "Rotation Rate" if value.contains("(SSD)") => self.add_fact(typed::SMART_RPM, 0u64),
+            "Rotation Rate" => self.number(typed::SMART_RPM, value, |rpm| rpm),
+            "Temperature" => self.number(typed::SMART_CELSIUS, value, |c| Celsius(c as f64)),
+            "Power On Hours" => self.number(typed::SMART_HOURS, value, Nanos::from_hours),
             "Interface" => {
                 let protocol = match value {
                     _ if value.contains("NVM") => Some("NVMe"),
@@ -225,14 +225,15 @@ impl CrystalDiskInfo {
                     _ => None,
                 };
                 if let Some(protocol) = protocol {
-                    self.state("smart.protocol", protocol);
+                    self.add_fact(typed::SMART_PROTOCOL, protocol);
                 }
             }
             "Transfer Mode" => {
                 let (now, most) = value.split_once('|').unwrap_or((value, ""));
-                for (key, mode) in [("smart.link.now", now), ("smart.link.max", most)] {
+                let links = [(typed::SMART_LINK_SPEED, now), (typed::SMART_LINK_SPEED_MAX, most)];
+                for (key, mode) in links {
                     if let Some((_, speed)) = LINKS.iter().find(|(name, _)| *name == mode.trim()) {
-                        self.state(key, *speed);
+                        self.add_fact(key, BitsPerSecond(*speed));
                     }
                 }
             }
@@ -243,9 +244,9 @@ impl CrystalDiskInfo {
         true
     }
 
-    fn number(&mut self, key: &str, value: &str) {
+    fn number<V: Into<FactValue>>(&mut self, key: Key<V>, value: &str, in_unit: fn(u64) -> V) {
         if let Some(number) = leading(value) {
-            self.state(key, number.to_string());
+            self.add_fact(key, in_unit(number));
         }
     }
 
@@ -253,12 +254,12 @@ impl CrystalDiskInfo {
     fn health(&mut self, value: &str) {
         let (word, share) = value.split_once('(').unwrap_or((value, ""));
         match word.trim() {
-            "Good" | "正常" => self.state("smart.passed", "true"),
-            "Bad" | "異常" => self.state("smart.passed", "false"),
+            "Good" | "正常" => self.add_fact(typed::SMART_PASSED, true),
+            "Bad" | "異常" => self.add_fact(typed::SMART_PASSED, false),
             _ => {}
         }
         if let Some(left) = leading(share).filter(|left| *left <= 100) {
-            self.state("smart.wear.percent", (100 - left).to_string());
+            self.add_fact(typed::SMART_WEAR, Share::from_percent((100 - left) as f64));
         }
     }
 
@@ -268,7 +269,7 @@ impl CrystalDiskInfo {
             if let Some(name) = place.and_then(|place| NVME.get(place))
                 && let Some(value) = nvme_value(name, &row.raw.to_string())
             {
-                self.state(&format!("smart.nvme.{name}"), value);
+                self.drive.add(nvme_fact(name, value), &self.place);
             }
             return;
         }
@@ -278,7 +279,7 @@ impl CrystalDiskInfo {
             _ => Some(row.raw).filter(|raw| *raw < SEVERAL),
         };
         if let Some(raw) = raw {
-            self.state(&format!("smart.raw.{}", row.id), raw.to_string());
+            self.add_fact(typed::SMART_RAW.member(row.id), raw);
         }
     }
 }

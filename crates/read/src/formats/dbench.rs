@@ -19,9 +19,10 @@
 //! How latencies are distributed, the disk behind the file system, what else used it. Whether whole lines are missing:
 //! they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
+use iowhy_model::typed::BytesPerSecond;
+use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -77,7 +78,8 @@ impl Reader for Dbench {
         match words[..] {
             ["Throughput", rate, "MB/sec", ..] => match decimal(rate) {
                 Some(rate) => {
-                    state(None, "run.throughput", format!("{:.0} B/s", rate * 1e6), sink);
+                    let rate = BytesPerSecond((rate * 1e6).round());
+                    sink.add_fact(None, typed::RUN_THROUGHPUT, rate);
                     Step::Took
                 }
                 None => Step::Skipped("the throughput is not a number".to_string()),

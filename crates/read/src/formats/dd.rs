@@ -26,9 +26,11 @@
 //! Single latencies, what the disk did, who else used it, whether the file was in the cache
 //! already. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
+use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
@@ -173,7 +175,7 @@ struct Command {
     /// Each write waits for the medium.
     durable: bool,
     /// The data are on the medium before dd ends.
-    flushed: Option<&'static str>,
+    flushed: Option<Durable>,
 }
 
 impl Command {
@@ -200,8 +202,8 @@ impl Command {
                     command.durable |= flags().any(|flag| flag == "dsync" || flag == "sync");
                 }
                 "conv" => {
-                    let known = |name: &&str| flags().any(|flag| flag == *name);
-                    command.flushed = ["fdatasync", "fsync"].into_iter().find(known);
+                    let known = |when: &Durable| flags().any(|flag| flag == when.name());
+                    command.flushed = [Durable::Fdatasync, Durable::Fsync].into_iter().find(known);
                 }
                 _ => {}
             }
@@ -226,9 +228,9 @@ impl Command {
         }
     }
 
-    fn cached(&self, op: Option<Op>) -> &'static str {
+    fn cached(&self, op: Option<Op>) -> PageCache {
         let kept = self.direct || self.durable && op == Some(Op::Write) || self.flushed.is_some();
-        if kept { "no" } else { "yes" }
+        if kept { PageCache::No } else { PageCache::Yes }
     }
 }
 
@@ -302,7 +304,7 @@ impl Dd {
         let command = self.command.take();
         let (op, path) = command.as_ref().map_or((None, "dd"), Command::target);
         let device = sink.device(path.strip_prefix("/dev/").unwrap_or(path));
-        let cached = command.as_ref().map_or("unknown", |command| command.cached(op));
+        let cached = command.as_ref().map_or(PageCache::Unknown, |command| command.cached(op));
         let count = records.filter(|count| *count > 0.0).or_else(|| {
             let size = command.as_ref().map(|command| command.size.unwrap_or(BLOCK))?;
             Some((done.bytes / size).ceil())
@@ -321,13 +323,14 @@ impl Dd {
             }
             sink.interval(interval);
         }
-        let rate = format!("{:.0} B/s", bytes / seconds);
-        state(Some(device), "run.throughput", rate, sink);
-        state(Some(device), "run.cached", cached.to_string(), sink);
-        let durable = command.as_ref().filter(|command| command.durable).map(|_| "each write");
+        let rate = BytesPerSecond((bytes / seconds).round());
+        sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
+        sink.add_fact(device, typed::RUN_CACHED, cached);
+        let durable =
+            command.as_ref().filter(|command| command.durable).map(|_| Durable::EachWrite);
         let flushed = command.as_ref().and_then(|command| command.flushed);
         if let Some(when) = durable.or(flushed) {
-            state(Some(device), "run.durable", when.to_string(), sink);
+            sink.add_fact(device, typed::RUN_DURABLE, when);
         }
     }
 }

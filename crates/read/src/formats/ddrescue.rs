@@ -19,7 +19,7 @@
 //! How long single reads took, why they failed (the kernel's log tells), how fast the drive is: it reads in several sizes.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::{Drive, Places, is_name};
 use crate::text::invocation::invocation;
@@ -156,7 +156,7 @@ impl Ddrescue {
         let (areas, errors) = (self.areas.take(), self.errors.take());
         // Reads fail several times in one area: areas count where there are any.
         let Some(count) = areas.filter(|areas| *areas > 0).or(errors).or(areas) else { return };
-        self.drive.state("scan.failed", count.to_string(), &self.place);
+        self.drive.add_fact(typed::SCAN_FAILED, count, &self.place);
         self.drive.pour(sink);
     }
 }

@@ -20,9 +20,11 @@
 //! Single latencies, what else used the drive, which drive it was (a letter or a folder). Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
+use iowhy_model::typed::PageCache;
+use iowhy_model::{Interval, Layer, Level, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -194,10 +196,10 @@ impl DiskMark {
         sink.interval(interval);
         // Without a latency the depth alone would make one of the rate.
         if row.mean_us.is_some() {
-            state(Some(device), "run.at_once", row.at_once.to_string(), sink);
+            sink.add_fact(device, typed::RUN_AT_ONCE, row.at_once);
         }
-        let cached = if row.is_direct { "no" } else { "unknown" };
-        state(Some(device), "run.cached", cached.to_string(), sink);
+        let cached = if row.is_direct { PageCache::No } else { PageCache::Unknown };
+        sink.add_fact(device, typed::RUN_CACHED, cached);
     }
 }
 

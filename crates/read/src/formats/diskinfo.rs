@@ -20,9 +20,11 @@
 //! ## Cannot know
 //! Single latencies, what else used the disk. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Interval, Layer, Level, Nanos, Op, Sink};
+use iowhy_model::typed::{Bytes, BytesPerSecond, PageCache};
+use iowhy_model::{DeviceId, Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -152,16 +154,18 @@ impl Diskinfo {
     }
 
     fn describe(&self, value: &str, what: &str, sink: &mut dyn Sink) {
-        let (key, value) = match what {
-            "Disk descr." => ("device.model", value.to_string()),
-            "mediasize in bytes" => ("device.bytes", value.to_string()),
-            "Rotation rate in RPM" => {
-                let spins = integer(value).is_some_and(|rpm| rpm > 0);
-                ("queue.rotational", u8::from(spins).to_string())
+        let device = self.device(sink);
+        match (what, integer(value)) {
+            ("Disk descr.", _) => sink.add_fact(device, typed::DEVICE_MODEL, value),
+            ("mediasize in bytes", Some(bytes)) => {
+                sink.add_fact(device, typed::DEVICE_BYTES, Bytes(bytes));
             }
-            _ => return,
-        };
-        state(Some(self.device(sink)), key, value, sink);
+            ("Rotation rate in RPM", rpm) => {
+                let spins = rpm.is_some_and(|rpm| rpm > 0);
+                sink.add_fact(device, typed::QUEUE_ROTATIONAL, spins);
+            }
+            _ => {}
+        }
     }
 
     fn pour(&self, op: Op, per_s: f64, length: Option<f64>, sink: &mut dyn Sink) {
@@ -171,7 +175,7 @@ impl Diskinfo {
         let known = rates(Some(per_s), None, Some(1e9 / per_s));
         interval.rates.extend(known.map(|rates| (op, rates)));
         sink.interval(interval);
-        state(Some(device), "run.cached", "no".to_string(), sink);
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
     }
 }
 
@@ -206,7 +210,8 @@ impl Reader for Diskinfo {
             Some(Row::Transfer { what: "outside", kb, seconds }) => {
                 let device = self.device(sink);
                 let per_s = kb as f64 * 1024.0 / seconds;
-                state(Some(device), "run.throughput", format!("{per_s:.0} B/s"), sink);
+                let rate = BytesPerSecond(per_s.round());
+                sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
             }
             Some(Row::Damaged) => {
                 return Step::Skipped("the figures of the row disagree".to_string());
@@ -225,7 +230,8 @@ impl Reader for Diskinfo {
     fn finish(&mut self, sink: &mut dyn Sink) {
         let Some((_, us)) = self.write else { return };
         self.pour(Op::Flush, 1e6 / us, None, sink);
-        state(Some(self.device(sink)), "flush.time", format!("{us:.0} us"), sink);
+        let device = self.device(sink);
+        sink.add_fact(device, typed::FLUSH_TIME, Nanos::from_us(us.round()));
     }
 }
 

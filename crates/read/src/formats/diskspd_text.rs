@@ -22,13 +22,13 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::typed::PageCache;
 use iowhy_model::{
-    Distribution, Fact, FactValue, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time,
-    key,
+    Distribution, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
 };
 
-use crate::counters::stated::state;
 use crate::counters::work::Work;
+use crate::facts::AddFact;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
@@ -270,9 +270,9 @@ impl DiskspdText {
         } else if let Some(threads) = text.strip_prefix("threads per file:") {
             let most = number(threads).zip(self.outstanding.take());
             if let Some(((threads, each), path)) = most.zip(self.path.clone()) {
-                let (device, place) = (sink.device(&path), sink.source().place());
-                let most = FactValue::Count(threads.saturating_mul(each));
-                sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, most, place));
+                let most = threads.saturating_mul(each);
+                let device = sink.device(&path);
+                sink.add_fact(device, typed::RUN_AT_ONCE, most);
             }
         } else if let Some(threads) = text.strip_prefix("thread count:") {
             self.threads = number(threads);
@@ -280,7 +280,7 @@ impl DiskspdText {
             self.tested = ["read test", "write test"].iter().position(|test| what == *test);
         } else if text.starts_with("software cache disabled") {
             let device = self.path.as_ref().map(|path| sink.device(path));
-            state(device, "run.cached", "no".to_string(), sink);
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         } else if let Some(host) = text.strip_prefix("computer name:") {
             sink.source().host = Some(host.trim().to_string());
         } else if !text.is_empty() && !text.chars().all(|c| matches!(c, '-' | '*' | ' ')) {

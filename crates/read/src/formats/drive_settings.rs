@@ -18,7 +18,7 @@
 //! ## Cannot know
 //! Whether the cache survives a loss of power. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::{Drive, Places, drive_named, leading};
 use crate::{Format, Reader, Sniff, Step};
@@ -100,7 +100,7 @@ impl Reader for DriveSettings {
         }
         if let Some(on) = cache(text) {
             self.begun = true;
-            self.drive.state("drive.write_cache", if on { "on" } else { "off" }, &place);
+            self.drive.add_fact(typed::DRIVE_WRITE_CACHE, on, &place);
             return Step::Took;
         }
         if let Some(name) = drive_named(text).filter(|_| text.contains("setting drive")) {
@@ -116,30 +116,30 @@ impl Reader for DriveSettings {
             let fact = match label.trim() {
                 "Model Number" => {
                     self.drive.model(value);
-                    Some(("smart.model", value.to_string()))
+                    Some(typed::SMART_MODEL.with(value))
                 }
                 "Serial Number" => {
                     self.drive.serial(value);
                     None
                 }
-                "Firmware Revision" => Some(("smart.firmware", value.to_string())),
+                "Firmware Revision" => Some(typed::SMART_FIRMWARE.with(value)),
                 "Nominal Media Rotation Rate" if value.starts_with("Solid") => {
-                    Some(("smart.rpm", "0".to_string()))
+                    Some(typed::SMART_RPM.with(0u64))
                 }
                 "Nominal Media Rotation Rate" => {
-                    leading(value).map(|rpm| ("smart.rpm", rpm.to_string()))
+                    leading(value).map(|rpm| typed::SMART_RPM.with(rpm))
                 }
                 _ if line.starts_with('\t') => None,
                 _ => return Step::Passed,
             };
-            if let Some((key, value)) = fact {
-                self.drive.state(key, value, &place);
+            if let Some(fact) = fact {
+                self.drive.add(fact, &place);
             }
             return Step::Took;
         }
         // The list of commands and features: a star stands before what is in use.
         if text.starts_with('*') && text.ends_with("Write cache") {
-            self.drive.state("drive.write_cache", "on", &place);
+            self.drive.add_fact(typed::DRIVE_WRITE_CACHE, true, &place);
         }
         if line.starts_with('\t') || text.starts_with("setting drive write-caching") {
             return Step::Took;

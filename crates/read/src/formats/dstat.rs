@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::counters::stated::Column;
+use crate::counters::stated::{Column, state_disks};
 use crate::{Format, Reader, Sniff, Step, WallTime, bytes, decimal};
 
 /// Entry in the list of formats.
@@ -307,8 +307,7 @@ impl Reader for Dstat {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
-        self.read.state("disks.read", "KiB/s", sink);
-        self.written.state("disks.written", "KiB/s", sink);
+        state_disks(&self.read, &self.written, sink);
     }
 }
 

@@ -26,10 +26,11 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{FactValue, Level, Message, MessageKind, Nanos, Sink, key};
+use iowhy_model::{Level, Message, MessageKind, Nanos, Sink, typed};
 
-use crate::drive::complaints::{Complaints, Kinds, fact, kind_of};
+use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
@@ -312,8 +313,8 @@ impl Reader for EsxiLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         for (name, (us, place)) in std::mem::take(&mut self.deteriorated) {
-            let longest = FactValue::Duration(Nanos::from_seconds(us as f64 / 1e6));
-            fact(&name, key::DEVICE_LATENCY_COMPLAINED, longest, place, sink);
+            let longest = Nanos::from_us(us as f64);
+            sink.add_fact_at(&name, typed::DEVICE_LATENCY_COMPLAINED, longest, &place);
         }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }

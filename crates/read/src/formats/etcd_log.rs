@@ -21,10 +21,10 @@
 //! How many syncs were quick; the disk behind them; what else used it. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Level, Op, Sink};
+use iowhy_model::{Level, Op, Sink, typed};
 
 use crate::counters::slow_log::SlowLog;
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
@@ -160,7 +160,7 @@ impl Reader for EtcdLog {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.slow.state_flushes(sink);
         if self.heartbeats > 0 {
-            state(None, "etcd.late-heartbeats", self.heartbeats.to_string(), sink);
+            sink.add_fact(None, typed::ETCD_LATE_HEARTBEATS, self.heartbeats);
         }
         self.slow.state_threshold(LOGGED_US, sink);
     }

@@ -20,9 +20,10 @@
 //! Any latency. Whether the disk's blocks are as large as it says. What file systems lie on the partitions. Whether whole
 //! lines are missing: they bear no numbers.
 
-use iowhy_model::{DeviceId, Level, Sink};
+use iowhy_model::typed::Bytes;
+use iowhy_model::{DeviceId, Level, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -91,20 +92,20 @@ impl Reader for Fdisk {
         if let Some((name, bytes)) = disk(line) {
             let id = sink.device(name);
             (self.disk, self.unit) = (Some(id), 0);
-            state(Some(id), "device.bytes", bytes.to_string(), sink);
+            sink.add_fact(id, typed::DEVICE_BYTES, Bytes(bytes));
         } else if let Some((logical, physical)) = blocks(line) {
-            state(self.disk, "queue.logical_block_size", logical.to_string(), sink);
-            state(self.disk, "queue.physical_block_size", physical.to_string(), sink);
+            sink.add_fact(self.disk, typed::QUEUE_LOGICAL_BLOCK_SIZE, Bytes(logical));
+            sink.add_fact(self.disk, typed::QUEUE_PHYSICAL_BLOCK_SIZE, Bytes(physical));
         } else if let Some((is_sector, bytes)) = unit(line) {
             self.unit = if is_sector { bytes } else { 0 };
         } else if let Some(model) = text.strip_prefix("Disk model:") {
-            state(self.disk, "device.model", model.trim().to_string(), sink);
+            sink.add_fact(self.disk, typed::DEVICE_MODEL, model.trim());
         } else if let Some(found) = partition(line) {
             match found {
                 Err(why) => return Step::Skipped(why.to_string()),
                 Ok((start, true)) if self.unit > 0 => {
                     let first = start.saturating_mul(self.unit);
-                    state(self.disk, "partition.start", first.to_string(), sink);
+                    sink.add_fact(self.disk, typed::PARTITION_START, Bytes(first));
                 }
                 Ok(_) => {}
             }

@@ -34,10 +34,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{
-    DeviceId, Distribution, Fact, FactValue, Layer, Level, Nanos, Note, Op, Sink, Stage, key,
-};
+use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
+use crate::facts::AddFact;
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
 use crate::scan::another_run;
@@ -298,8 +297,7 @@ impl Fio {
         let device = (!self.device().is_empty()).then(|| self.named(self.device(), sink));
         for (key, value) in options {
             if self.stated.insert(key.clone()) {
-                let place = sink.source().place();
-                sink.fact(Fact::read(device, key::FIO.member(key), &value, place));
+                sink.add_fact(device, typed::FIO.member(key), value.trim());
             }
         }
     }
@@ -377,8 +375,7 @@ impl Fio {
             None => met.and_then(|(asked, _)| asked.checked_mul(jobs?)),
         };
         let Some(most) = most else { return };
-        let place = sink.source().place();
-        sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(most), place));
+        sink.add_fact(device, typed::RUN_AT_ONCE, most);
     }
 
     /// Says once that counts are not fio's own.

@@ -30,11 +30,10 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    DeviceId, Distribution, Fact, FactValue, Histogram, Layer, Level, Nanos, Op, Sink, Stage, key,
-};
+use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
 use serde_json::Value;
 
+use crate::facts::AddFact;
 use crate::fio::bins;
 use crate::fio::latencies::{Latencies, at_once, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_device};
@@ -179,18 +178,18 @@ impl FioJson {
         let device = sink.device(&target.and_then(one_device).unwrap_or_else(|| name.to_string()));
         // By name, whatever the order of the document.
         for (key, value) in options.into_iter().flat_map(BTreeMap::from_iter) {
-            fact(device, long_name(key), value.as_str().unwrap_or_default(), sink);
+            let value = value.as_str().unwrap_or_default().trim();
+            sink.add_fact(device, typed::FIO.member(long_name(key)), value);
         }
         let stated = |name: &str| options.iter().find_map(|known| known.get(name)?.as_str());
         // Whoever states a depth states the number of jobs too, if it is not one.
         let jobs = stated("numjobs").map_or(Some(1), |jobs| jobs.trim().parse().ok());
         let depth = stated("iodepth");
         if let Some(most) = depth.and_then(|_| at_once(stated("ioengine"), depth, jobs)) {
-            let place = sink.source().place();
-            sink.fact(Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(most), place));
+            sink.add_fact(device, typed::RUN_AT_ONCE, most);
         }
         if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {
-            fact(device, "error", &error.to_string(), sink);
+            sink.add_fact(device, typed::FIO.of("error"), error.to_string());
         }
         let run = job.get("job_runtime");
         sink.lost(BELOW_ZERO, run.map_or(0, below_zero));
@@ -349,11 +348,6 @@ fn disk_of(value: &Value) -> Option<(&str, Disk)> {
         util_percent: value.get("util").and_then(Value::as_f64),
     };
     Some((name, disk))
-}
-
-fn fact(device: DeviceId, key: &str, value: &str, sink: &mut dyn Sink) {
-    let place = sink.source().place();
-    sink.fact(Fact::read(Some(device), key::FIO.member(key), value, place));
 }
 
 #[cfg(test)]

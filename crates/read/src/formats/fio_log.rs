@@ -32,12 +32,14 @@
 
 mod line;
 
+use iowhy_model::typed::BytesPerSecond;
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, FactValue, Interval, Layer, Level, Nanos, Op, Rates, Sink,
-    Stage, Time, key,
+    DeviceId, Distribution, Event, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
+    typed,
 };
 
 use self::line::{Kind, Line, kind_and_job};
+use crate::facts::AddFact;
 use crate::fio::bins;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
@@ -130,9 +132,8 @@ impl Reader for FioLog {
             else {
                 continue;
             };
-            let (device, read_from) = (self.device, sink.source().place());
-            let value = FactValue::BytesPerSecond(1024.0 * (sum / *count as f64).round());
-            sink.fact(Fact::new(device, key::FIO_BANDWIDTH_MEAN.of(op.name()), value, read_from));
+            let mean = BytesPerSecond::from_kib((sum / *count as f64).round());
+            sink.add_fact(self.device, typed::FIO_BANDWIDTH_MEAN.of(op.name()), mean);
         }
     }
 }
@@ -281,6 +282,8 @@ fn latency(kind: Kind, device: DeviceId, op: Op, at: i64, value: u64) -> Event {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::FactValue;
+
     use super::*;
     use iowhy_model::Recording;
 

@@ -22,9 +22,9 @@
 //! The disk's share of it: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
 //! I/O of some file systems. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::text::odd::has_odd;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
@@ -111,13 +111,16 @@ impl Reader for FsSlower {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        // Without a banner the threshold is not known, but that there was one is likely.
-        let threshold =
-            self.threshold.map_or("unknown".to_string(), |ms| format!("{} us", ms * 1e3));
         if sink.source().records > 0 {
-            state(None, "trace.threshold", threshold, sink);
+            let place = sink.source().place();
+            let key = typed::TRACE_THRESHOLD;
+            match self.threshold {
+                Some(ms) => sink.add_fact_at(None, key, Nanos::from_ms(ms), &place),
+                // Without a banner it is not known, but that there was one is likely.
+                None => sink.add_text_at(None, key, "unknown", &place),
+            }
             if self.is_nfs || matches!(self.kind.as_str(), "NFS" | "nfs") {
-                state(None, "mount.type", "nfs".to_string(), sink);
+                sink.add_fact(None, typed::MOUNT_TYPE, "nfs");
             }
         }
     }

@@ -21,9 +21,11 @@
 //! Single latencies, random reads, writes, what else used the disk. Whether whole lines are missing:
 //! they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
+use iowhy_model::typed::{BytesPerSecond, PageCache};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -98,8 +100,7 @@ impl Reader for Hdparm {
             return Step::Took;
         }
         if what == "cached" {
-            let rate = format!("{per_s:.0} B/s");
-            state(None, "memory.throughput", rate, sink);
+            sink.add_fact(None, typed::MEMORY_THROUGHPUT, BytesPerSecond(per_s.round()));
             return Step::Took;
         }
         let name = if self.disk.is_empty() { "hdparm" } else { &self.disk };
@@ -109,8 +110,8 @@ impl Reader for Hdparm {
         let known = rates(Some(per_s / READ), Some(per_s), None);
         interval.rates.extend(known.map(|rates| (Op::Read, rates)));
         sink.interval(interval);
-        state(Some(device), "run.throughput", format!("{per_s:.0} B/s"), sink);
-        state(Some(device), "run.cached", "no".to_string(), sink);
+        sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         Step::Took
     }
 }

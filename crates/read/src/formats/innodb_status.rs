@@ -23,9 +23,10 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::PerSecond;
+use iowhy_model::{Level, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -46,19 +47,46 @@ fn is_title(line: &str) -> bool {
     line.contains("INNODB MONITOR OUTPUT")
 }
 
-/// What a line states: keys and their values.
-fn numbers(line: &str) -> Vec<(&'static str, f64)> {
+/// What a line counts; in this order it is stated.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Counted {
+    FileFlushes,
+    FileReads,
+    FileWrites,
+    FlushPending,
+    ReadPending,
+    WritePending,
+}
+
+impl Counted {
+    fn add(self, value: f64, sink: &mut dyn Sink) {
+        match self {
+            Counted::FileFlushes => sink.add_fact(None, typed::FILE_FLUSHES, PerSecond(value)),
+            Counted::FileReads => sink.add_fact(None, typed::FILE_READS, PerSecond(value)),
+            Counted::FileWrites => sink.add_fact(None, typed::FILE_WRITES, PerSecond(value)),
+            Counted::FlushPending => sink.add_fact(None, typed::FLUSH_PENDING, value as u64),
+            Counted::ReadPending => sink.add_fact(None, typed::READ_PENDING, value as u64),
+            Counted::WritePending => sink.add_fact(None, typed::WRITE_PENDING, value as u64),
+        }
+    }
+}
+
+/// What a line counts, and how many.
+fn numbers(line: &str) -> Vec<(Counted, f64)> {
     let line = line.trim();
     let pending = [
         (
             "Pending normal aio reads:",
-            &[("read.pending", ""), ("write.pending", "aio writes:")][..],
+            &[(Counted::ReadPending, ""), (Counted::WritePending, "aio writes:")][..],
         ),
         (
             "Pending flushes (fsync) log:",
-            &[("flush.pending", ""), ("flush.pending", "buffer pool:")],
+            &[(Counted::FlushPending, ""), (Counted::FlushPending, "buffer pool:")],
         ),
-        ("Pending writes: LRU", &[("write.pending", ""), ("write.pending", "flush list")]),
+        (
+            "Pending writes: LRU",
+            &[(Counted::WritePending, ""), (Counted::WritePending, "flush list")],
+        ),
     ];
     for (head, parts) in pending {
         let Some(rest) = line.strip_prefix(head) else { continue };
@@ -75,16 +103,16 @@ fn numbers(line: &str) -> Vec<(&'static str, f64)> {
             let flushes = counted(first, " pending log flushes");
             let writes = counted(first, " pending log writes");
             let of = |key, value: Option<f64>| Some((key, value?));
-            [of("flush.pending", flushes), of("write.pending", writes)]
+            [of(Counted::FlushPending, flushes), of(Counted::WritePending, writes)]
                 .into_iter()
                 .flatten()
                 .collect()
         }
         [reads, bytes, .., writes, flushes] if bytes.ends_with(" avg bytes/read") => {
             let rates = [
-                ("file.reads", counted(reads, " reads/s")),
-                ("file.writes", counted(writes, " writes/s")),
-                ("file.flushes", counted(flushes, " fsyncs/s")),
+                (Counted::FileReads, counted(reads, " reads/s")),
+                (Counted::FileWrites, counted(writes, " writes/s")),
+                (Counted::FileFlushes, counted(flushes, " fsyncs/s")),
             ];
             rates.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
         }
@@ -107,7 +135,7 @@ fn decimal_of(word: &str) -> Option<f64> {
 
 #[derive(Default)]
 struct InnodbStatus {
-    most: BTreeMap<&'static str, f64>,
+    most: BTreeMap<Counted, f64>,
 }
 
 impl Reader for InnodbStatus {
@@ -121,7 +149,7 @@ impl Reader for InnodbStatus {
             };
         }
         // What one report counts at two places adds up: the log's flushes and those of the buffer pool.
-        let mut sums = BTreeMap::<&'static str, f64>::new();
+        let mut sums = BTreeMap::<Counted, f64>::new();
         for (key, value) in found.into_iter().filter(|(_, value)| *value >= 0.0) {
             *sums.entry(key).or_default() += value;
         }
@@ -137,8 +165,8 @@ impl Reader for InnodbStatus {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        for (key, value) in &self.most {
-            state(None, key, value.to_string(), sink);
+        for (what, value) in &self.most {
+            what.add(*value, sink);
         }
     }
 }

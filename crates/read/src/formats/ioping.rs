@@ -30,11 +30,12 @@
 //! file system and queue are part of it. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Fact, FactValue, Histogram, Layer, Level, Nanos, Op,
-    Sink, Stage, Time, key,
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+    typed,
 };
 use serde_json::Value;
 
+use crate::facts::AddFact;
 use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
@@ -358,13 +359,10 @@ impl Ioping {
         let Some(histogram) = self.histogram.take().or(mean) else { return };
         let device = sink.device(&self.device);
         // It waits for each request before the next.
-        let place = sink.source().place();
-        let fact = Fact::new(Some(device), key::RUN_AT_ONCE, FactValue::Count(1), place.clone());
-        sink.fact(fact);
+        sink.add_fact(device, typed::RUN_AT_ONCE, 1u64);
         let (asked, was) = (self.asked_s.take(), self.pause_s.take());
         if let Some(seconds) = asked.or(was) {
-            let pause = FactValue::Duration(Nanos::from_seconds(seconds));
-            sink.fact(Fact::new(Some(device), key::RUN_PAUSE, pause, place));
+            sink.add_fact(device, typed::RUN_PAUSE, Nanos::from_seconds(seconds));
         }
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         (one.op, one.bytes) = (op, bytes);
@@ -416,6 +414,8 @@ fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Eve
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::key;
+
     use super::*;
 
     #[test]

@@ -18,9 +18,10 @@
 //! ## Cannot know
 //! When each happened. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -82,7 +83,7 @@ struct IostatErrors {
 impl IostatErrors {
     fn counts(&self, disk: &str, counts: [u64; 3], place: &str, sink: &mut dyn Sink) {
         for (kind, count) in KINDS.iter().zip(counts) {
-            state(sink, disk, &format!("member.errors.{kind}"), count.to_string(), place);
+            sink.add_fact_at(disk, typed::MEMBER_ERRORS.of(kind), count, place);
         }
     }
 }
@@ -112,20 +113,15 @@ impl Reader for IostatErrors {
             let count = value.and_then(|rest| integer(rest.split_whitespace().next()?));
             if let Some(count) = count {
                 known = true;
-                state(
-                    sink,
-                    &self.disk,
-                    &format!("member.errors.{kind}"),
-                    count.to_string(),
-                    &place,
-                );
+                let key = typed::MEMBER_ERRORS.of(kind);
+                sink.add_fact_at(&self.disk, key, count, &place);
             }
         }
         if let Some((_, rest)) = line.split_once("Product: ") {
             known = true;
             let model = rest.split(" Revision:").next().unwrap_or(rest).trim();
             if !model.is_empty() {
-                state(sink, &self.disk, "device.model", model, &place);
+                sink.add_fact_at(&self.disk, typed::DEVICE_MODEL, model, &place);
             }
         }
         let ours = ["Size: ", "Illegal Request: ", "Vendor: "];

@@ -21,10 +21,12 @@
 //! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Note, Sink};
+use iowhy_model::typed::{OfProcess, Share};
+use iowhy_model::{Level, Note, Sink, typed};
 
 use crate::counters::processes::Processes;
-use crate::counters::stated::{Column, state};
+use crate::counters::stated::{Column, state_disks};
+use crate::facts::AddFact;
 use crate::{Format, Reader, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -127,11 +129,11 @@ impl Reader for Iotop {
             let reason = "the rows are sums since iotop began (-a): processes have no rates here";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
-        self.read.state("disks.read", "KiB/s", sink);
-        self.written.state("disks.written", "KiB/s", sink);
+        state_disks(&self.read, &self.written, sink);
         self.processes.state(sink);
         if let Some((percent, who)) = self.waited.take().filter(|(percent, _)| *percent > 0.0) {
-            state(None, "process.io-wait", format!("{percent} % {who}"), sink);
+            let value = Share::from_percent(percent);
+            sink.add_fact(None, typed::PROCESS_IO_WAIT, OfProcess { value, who });
         }
     }
 }

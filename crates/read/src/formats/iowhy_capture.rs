@@ -29,9 +29,10 @@
 use std::io::BufRead;
 
 use iowhy_capture::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
-use iowhy_model::{DeviceId, Fact, FactValue, Level, Name, Nanos, Note, Sink, Source, key};
+use iowhy_model::{DeviceId, FactValue, Level, Name, Nanos, Note, Sink, Source, key, typed};
 use memchr::memmem;
 
+use crate::facts::AddFact;
 use crate::{Binary, Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
@@ -324,7 +325,7 @@ fn begin(said: &Source, first: bool, sink: &mut dyn Sink) -> usize {
         (source.skipped, source.losses, source.notes) = (skipped, losses, notes);
     }
     let here = sink.begin(source);
-    sink.fact(Fact::read(None, key::CAPTURE_FORMAT, &said.format, input));
+    sink.add_fact_at(None, typed::CAPTURE_FORMAT, said.format.as_str(), &input);
     here
 }
 

@@ -25,12 +25,13 @@
 //! missing: they bear no numbers.
 
 use iowhy_model::{
-    DeviceId, Distribution, EVENT_FIELDS, Edges, Event, Fact, Field, FieldKind, FieldValue, Flags,
+    DeviceId, Distribution, EVENT_FIELDS, Edges, Event, Field, FieldKind, FieldValue, Flags,
     Histogram, INTERVAL_FIELDS, Interval, Layer, Level, Name, Nanos, Op, RATE_FIELDS, Rates,
-    Sampling, Sink, Source, Stage, Time, key,
+    Sampling, Sink, Source, Stage, Time, typed,
 };
 use serde_json::Value;
 
+use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::text::recent::RecentNames;
 use crate::{Format, Reader, Sniff, Step};
@@ -234,8 +235,7 @@ impl IowhyJsonl {
         if known != self.from
             && let Some(format) = text(object, "format")?
         {
-            let place = sink.source().place();
-            sink.fact(Fact::read(None, key::CAPTURE_FORMAT, format, place));
+            sink.add_fact(None, typed::CAPTURE_FORMAT, format);
         }
         Ok(())
     }

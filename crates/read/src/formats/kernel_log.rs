@@ -55,7 +55,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iowhy_model::{CommandKind, FactValue, Level, Message, MessageKind, Note, Sink, key};
+use iowhy_model::{CommandKind, Fact, Level, Message, MessageKind, Note, Sink, typed};
 
 use self::buses::Buses;
 use self::commands::{Commands, Complaint};
@@ -66,10 +66,11 @@ use self::line::{
 };
 use self::names::Names;
 use self::pci::Functions;
-use crate::drive::complaints::{Complaints, fact};
-use crate::drive::health::{Places, state};
+use crate::drive::complaints::Complaints;
+use crate::drive::health::Places;
 use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
+use crate::facts::AddFact;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -483,8 +484,9 @@ impl KernelLog {
                         return Step::Took;
                     }
                     if let Some(said) = smartd_lines::message_of(line) {
+                        let device = Some(sink.device(&said.drive));
                         for (key, value) in said.facts {
-                            state(sink, &said.drive, &key, value, &place);
+                            sink.fact(Fact::new(device, key, value, place.clone()));
                         }
                         return Step::Took;
                     }
@@ -567,29 +569,27 @@ impl KernelLog {
             self.state_complaint(complaint, sink);
         }
         for (disk, bus) in self.buses.of_disks(&self.names) {
-            state(sink, &disk, "device.transport", bus, &place);
+            sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
         }
         if let Some((disk, said, at)) = self.buses.went_with_its_plug(&self.names) {
-            state(sink, &disk, "device.transport", "usb", &at);
+            sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, "usb", &at);
             self.complaints.take(MessageKind::Offline, &disk, said, at, sink);
         }
         // The disk may have been named after its address was.
         for address in std::mem::take(&mut self.addressed) {
             if let Some(disk) = self.names.known_at(&address) {
-                state(sink, &disk, "device.alias", address, &place);
+                sink.add_fact_at(&disk, typed::DEVICE_ALIAS, vec![address], &place);
             }
         }
         for (name, work) in std::mem::take(&mut self.arrays) {
-            let value = FactValue::Text(work);
-            fact(&name, key::ARRAY_ACTION, value, place.clone(), sink);
+            sink.add_text_at(&name, typed::ARRAY_ACTION, &work, &place);
         }
         for (drive, count) in std::mem::take(&mut self.unread) {
-            let key = key::MEMBER_ERRORS.of("media");
-            fact(&drive, key, FactValue::Count(count), place.clone(), sink);
+            sink.add_fact_at(&drive, typed::MEMBER_ERRORS.of("media"), count, &place);
         }
         let hung = std::mem::take(&mut self.hung_in_reclaim);
         if hung > 0 {
-            fact("", key::TASKS_HUNG_IN_RECLAIM, FactValue::Count(hung), place, sink);
+            sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
         }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
@@ -636,7 +636,7 @@ impl KernelLog {
         let Some((port, disk)) = recovered.zip(named.filter(|_| failed)) else { return };
         let told = (port.clone(), disk.to_string());
         if self.behind.len() < ARRAYS && self.behind.insert(told) {
-            fact(disk, key::DEVICE_PORT, FactValue::Text(port), place.to_string(), sink);
+            sink.add_fact_at(disk, typed::DEVICE_PORT, port, place);
         }
     }
 
@@ -715,7 +715,7 @@ impl KernelLog {
         }
         if let Some((disk, said)) = gone {
             if self.buses.is_new(&disk) {
-                state(sink, &disk, "device.transport", "usb", &place);
+                sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, "usb", &place);
             }
             self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
@@ -740,8 +740,7 @@ impl KernelLog {
         }
         self.functions.learn(message);
         if let Some(hypervisor) = message.strip_prefix("Hypervisor detected: ") {
-            let value = FactValue::Text(hypervisor.trim().to_string());
-            fact("", key::HOST_HYPERVISOR, value, place.clone(), sink);
+            sink.add_fact_at(None, typed::HOST_HYPERVISOR, hypervisor.trim(), &place);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
@@ -818,7 +817,7 @@ impl KernelLog {
         if let Some(target) = at.as_deref().filter(|_| names::is_older(message))
             && self.buses.is_new(target)
         {
-            state(sink, target, "device.transport", "spi", &place);
+            sink.add_fact_at(target, typed::DEVICE_TRANSPORT, "spi", &place);
         }
         let named = function.or_else(|| multipath(message)).or(named.map(str::to_string));
         let name = named.or(port).or(at).unwrap_or_default();
@@ -915,6 +914,8 @@ fn clock(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::{FactValue, key};
+
     use super::*;
     use crate::scan::recorded;
 

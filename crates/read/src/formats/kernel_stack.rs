@@ -17,11 +17,11 @@
 //! ## Cannot know
 //! How long the task has waited, which server or disk it is. Whether frames are missing.
 
-use iowhy_model::{FactValue, Level, Message, MessageKind, Sink, key};
+use iowhy_model::{Level, Message, MessageKind, Sink, typed};
 
-use crate::drive::complaints::fact;
 use crate::drive::health::Places;
 use crate::drive::stack_frames;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -76,13 +76,12 @@ impl Reader for KernelStack {
             return if line.trim().is_empty() { Step::Took } else { Step::Passed };
         }
         if !std::mem::replace(&mut self.inside, true) {
-            let stands_in = FactValue::Text(function(line).to_string());
-            fact("", key::TASK_STANDS_IN, stands_in, place.clone(), sink);
+            sink.add_fact_at(None, typed::TASK_STANDS_IN, function(line), &place);
         }
         if let Some(server) = stack_frames::awaited_server(line).filter(|_| !self.told) {
             self.told = true;
-            let said = FactValue::Message(Message::new("", line.trim()));
-            fact(server, key::KERNEL_LOG.of(MessageKind::Remote.name()), said, place, sink);
+            let key = typed::KERNEL_LOG.of(MessageKind::Remote.name());
+            sink.add_fact_at(server, key, Message::new("", line.trim()), &place);
         }
         Step::Took
     }

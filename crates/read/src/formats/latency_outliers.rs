@@ -25,11 +25,9 @@
 //! completion. I/Os beyond the 100 000 in flight and 1 000 devices the script keeps. Whether whole
 //! lines are missing: they bear no numbers.
 
-use iowhy_model::{
-    DeviceId, Distribution, Fact, FactKey, FactValue, Histogram, Layer, Level, Nanos, Sink, Stage,
-    key,
-};
+use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Sink, Stage, typed};
 
+use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -117,12 +115,13 @@ impl Reader for Outliers {
         match Part::of(line) {
             Some(Part::Banner | Part::Aside) => self.in_table &= line.trim() != "-----",
             Some(Part::Threshold(us)) => {
-                self.fact(None, key::OUTLIER_THRESHOLD, micros(us), sink);
+                let place = self.place(sink);
+                sink.add_fact_at(None, typed::OUTLIER_THRESHOLD, micros(us), &place);
             }
             Some(Part::Warning { device, sector, latency_us }) => {
-                let device = sink.device(device);
-                self.fact(Some(device), key::OUTLIER_LATENCY, micros(latency_us), sink);
-                self.fact(Some(device), key::OUTLIER_SECTOR, FactValue::Count(sector), sink);
+                let (device, place) = (sink.device(device), self.place(sink));
+                sink.add_fact_at(device, typed::OUTLIER_LATENCY, micros(latency_us), &place);
+                sink.add_fact_at(device, typed::OUTLIER_SECTOR, sector, &place);
             }
             Some(Part::Heading(seconds)) => self.seconds = Some(seconds),
             Some(Part::Columns) => self.in_table = true,
@@ -136,16 +135,15 @@ impl Reader for Outliers {
     }
 }
 
-fn micros(us: u64) -> FactValue {
-    FactValue::Duration(Nanos(i64::try_from(us.saturating_mul(1000)).unwrap_or(i64::MAX)))
+fn micros(us: u64) -> Nanos {
+    Nanos(i64::try_from(us.saturating_mul(1000)).unwrap_or(i64::MAX))
 }
 
 impl Outliers {
-    fn fact(&self, device: Option<DeviceId>, key: FactKey, value: FactValue, sink: &mut dyn Sink) {
+    fn place(&self, sink: &mut dyn Sink) -> String {
         let source = sink.source();
         let line = source.lines.map_or(0, |(first, _)| first) + self.lines - 1;
-        let read_from = format!("{}:{line}", source.input);
-        sink.fact(Fact::new(device, key, value, read_from));
+        format!("{}:{line}", source.input)
     }
 
     fn row(&self, line: &str, sink: &mut dyn Sink) -> Step {
@@ -174,6 +172,8 @@ impl Outliers {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::FactValue;
+
     use super::*;
     use iowhy_model::Recording;
 

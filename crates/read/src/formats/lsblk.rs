@@ -30,10 +30,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{FactKey, Level, Sink, key, typed};
 use serde_json::Value;
 
-use crate::drive::health::{Places, is_name, state};
+use crate::drive::health::{Places, is_name};
+use crate::facts::AddFact;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step, bytes, integer};
@@ -61,23 +62,23 @@ enum Cell {
 }
 
 /// Columns and their facts; a column without one is known, but nothing is stated.
-const COLUMNS: &[(&str, &str, Cell)] = &[
-    ("ROTA", "queue.rotational", Cell::Flag),
-    ("SCHED", "queue.scheduler", Cell::Text),
-    ("RQ-SIZE", "queue.nr_requests", Cell::Number),
-    ("RA", "queue.read_ahead_kb", Cell::Number),
-    ("DISC-MAX", "queue.discard_max_bytes", Cell::Size),
-    ("LOG-SEC", "queue.logical_block_size", Cell::Number),
-    ("PHY-SEC", "queue.physical_block_size", Cell::Number),
-    ("ZONED", "queue.zoned", Cell::Text),
-    ("MODEL", "device.model", Cell::Text),
-    ("REV", "device.firmware", Cell::Text),
-    ("STATE", "device.state", Cell::Text),
-    ("RO", "device.read_only", Cell::Flag),
-    ("ALIGNMENT", "device.alignment_offset", Cell::Number),
-    ("MAJ:MIN", "device.number", Cell::Text),
-    ("SIZE", "device.bytes", Cell::Size),
-    ("TRAN", "device.transport", Cell::Text),
+const COLUMNS: &[(&str, FactKey, Cell)] = &[
+    ("ROTA", key::QUEUE_ROTATIONAL, Cell::Flag),
+    ("SCHED", key::QUEUE_SCHEDULER, Cell::Text),
+    ("RQ-SIZE", key::QUEUE_NR_REQUESTS, Cell::Number),
+    ("RA", key::QUEUE_READ_AHEAD, Cell::Number),
+    ("DISC-MAX", key::QUEUE_DISCARD_MAX_BYTES, Cell::Size),
+    ("LOG-SEC", key::QUEUE_LOGICAL_BLOCK_SIZE, Cell::Number),
+    ("PHY-SEC", key::QUEUE_PHYSICAL_BLOCK_SIZE, Cell::Number),
+    ("ZONED", key::QUEUE_ZONED, Cell::Text),
+    ("MODEL", key::DEVICE_MODEL, Cell::Text),
+    ("REV", key::DEVICE_FIRMWARE, Cell::Text),
+    ("STATE", key::DEVICE_STATE, Cell::Text),
+    ("RO", key::DEVICE_READ_ONLY, Cell::Flag),
+    ("ALIGNMENT", key::DEVICE_ALIGNMENT_OFFSET, Cell::Number),
+    ("MAJ:MIN", key::DEVICE_NUMBER, Cell::Text),
+    ("SIZE", key::DEVICE_BYTES, Cell::Size),
+    ("TRAN", key::DEVICE_TRANSPORT, Cell::Text),
 ];
 /// All other columns (lsblk(8)).
 const OTHERS: &[&str] = &[
@@ -264,7 +265,8 @@ impl Reader for Lsblk {
             sink.skip(note("the document is cut: what is complete was read"));
         }
         for (name, (below, place)) in std::mem::take(&mut self.below) {
-            state(sink, &name, "device.slaves", below.join(" "), &place);
+            let below = below.into_iter().collect::<Vec<_>>();
+            sink.add_fact_at(&name, typed::DEVICE_SLAVES, below, &place);
         }
     }
 }
@@ -418,11 +420,11 @@ impl Lsblk {
             aliases.push(words.join("_"));
         }
         if !aliases.is_empty() {
-            state(sink, &name, "device.alias", aliases.join(" "), &self.place);
+            sink.add_fact_at(&name, typed::DEVICE_ALIAS, aliases, &self.place);
         }
         for (title, key, kind) in COLUMNS {
             if let Some(value) = cell(title).and_then(|text| value(text, *kind)) {
-                state(sink, &name, key, value, &self.place);
+                sink.add_text_at(&name, key.clone(), &value, &self.place);
             }
         }
         Some(name)

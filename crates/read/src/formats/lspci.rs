@@ -20,10 +20,12 @@
 //! ## Cannot know
 //! When an error was seen. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::BitsPerSecond;
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::{Places, state};
-use crate::{Format, Reader, Sniff, Step};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -104,36 +106,41 @@ impl Reader for Lspci {
         }
         let Some(address) = &self.address else { return Step::Took };
         let Some((label, rest)) = line.trim().split_once(':') else { return Step::Took };
+        let address = address.as_str();
         let after = |word: &str| {
             let (_, rest) = rest.split_once(word)?;
             let end = rest.find([' ', ',', '(']).unwrap_or(rest.len());
-            Some(rest.get(..end)?.to_string())
+            rest.get(..end)
         };
-        let speed = || {
-            after("Speed ").and_then(|text| Some(format!("{} GT/s", text.strip_suffix("GT/s")?)))
-        };
-        let width = || after("Width x");
-        let facts = match label {
-            "LnkSta" => [("device.link_speed", speed()), ("device.link_width", width())],
-            "LnkCap" => [("device.max_link_speed", speed()), ("device.max_link_width", width())],
+        let links = match label {
+            "LnkSta" => (typed::DEVICE_LINK_SPEED, typed::DEVICE_LINK_WIDTH),
+            "LnkCap" => (typed::DEVICE_LINK_SPEED_MAX, typed::DEVICE_LINK_WIDTH_MAX),
             "DevSta" => {
-                let seen = |sign: &str| rest.contains(sign).then(|| "1".to_string());
                 let of = |sign: &str| {
-                    seen(&format!("{sign}+"))
-                        .or_else(|| rest.contains(&format!("{sign}-")).then(|| "0".to_string()))
+                    let seen = rest.contains(&format!("{sign}+"));
+                    (seen || rest.contains(&format!("{sign}-"))).then_some(seen)
                 };
-                if let Some(value) = of("UnsupReq") {
-                    state(sink, address, "pci.errors.unsupported", value, &place);
-                }
                 let fatal = of(" FatalErr").or_else(|| of(" UncorrErr"));
-                [("pci.errors.correctable", of("CorrErr")), ("pci.errors.fatal", fatal)]
+                let errors = [
+                    ("unsupported", of("UnsupReq")),
+                    ("correctable", of("CorrErr")),
+                    ("fatal", fatal),
+                ];
+                for (kind, seen) in errors {
+                    if let Some(seen) = seen {
+                        sink.add_fact_at(address, typed::PCI_ERRORS.of(kind), seen, &place);
+                    }
+                }
+                return Step::Took;
             }
             _ => return Step::Took,
         };
-        for (key, value) in facts {
-            if let Some(value) = value {
-                state(sink, address, key, value, &place);
-            }
+        let speed = after("Speed ").and_then(|text| decimal(text.strip_suffix("GT/s")?));
+        if let Some(speed) = speed {
+            sink.add_fact_at(address, links.0, BitsPerSecond(speed * 1e9), &place);
+        }
+        if let Some(width) = after("Width x").and_then(integer) {
+            sink.add_fact_at(address, links.1, width, &place);
         }
         Step::Took
     }

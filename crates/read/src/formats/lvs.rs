@@ -19,10 +19,11 @@
 //! ## Cannot know
 //! How quickly it fills, whether writes to a full pool wait or fail (`lv_when_full`). Whether rows are missing.
 
-use iowhy_model::{FactValue, Level, Sink, key};
+use iowhy_model::typed::{ArrayAction, Share};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::complaints::fact;
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -72,20 +73,20 @@ impl Reader for Lvs {
         }
         self.volumes += 1;
         let name = format!("{group}/{}", volume.trim_matches(['[', ']']));
-        let shares: Vec<String> = rest
-            .iter()
-            .filter_map(|word| percent(word))
-            .map(|share| format!("{share} %"))
-            .collect();
+        let shares: Vec<Share> =
+            rest.iter().filter_map(|word| percent(word)).map(Share::from_percent).collect();
+        let name = name.as_str();
         match (attributes.bytes().next(), shares.as_slice()) {
             (Some(b't'), [data, metadata, ..]) => {
-                state(sink, &name, "pool.data.used", data, &place);
-                state(sink, &name, "pool.metadata.used", metadata, &place);
+                sink.add_fact_at(name, typed::POOL_DATA_USED, *data, &place);
+                sink.add_fact_at(name, typed::POOL_METADATA_USED, *metadata, &place);
             }
-            (Some(b's' | b'S'), [data, ..]) => state(sink, &name, "pool.data.used", data, &place),
-            (Some(b'r' | b'R' | b'm' | b'M'), [done, ..]) if done != "100 %" => {
-                state(sink, &name, "array.action", "resync", &place);
-                state(sink, &name, "array.percent", done, &place);
+            (Some(b's' | b'S'), [data, ..]) => {
+                sink.add_fact_at(name, typed::POOL_DATA_USED, *data, &place);
+            }
+            (Some(b'r' | b'R' | b'm' | b'M'), [done, ..]) if *done != Share(1.0) => {
+                sink.add_fact_at(name, typed::ARRAY_ACTION, ArrayAction::Resync, &place);
+                sink.add_fact_at(name, typed::ARRAY_PERCENT, *done, &place);
             }
             _ => {}
         }
@@ -97,8 +98,7 @@ impl Reader for Lvs {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        let place = sink.source().place();
-        fact("", key::LVM_VOLUMES, FactValue::Count(self.volumes), place, sink);
+        sink.add_fact(None, typed::LVM_VOLUMES, self.volumes);
     }
 }
 

@@ -23,9 +23,11 @@
 //! Why a member was thrown out: the kernel's log says. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::drive::health::{Places, leading, state};
+use crate::drive::health::{Places, leading};
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -181,7 +183,7 @@ impl Reader for Mdstat {
             self.place = self.places.next(sink);
             self.array = known.name.to_string();
             let state_of = if line.contains("(read-only)") { "read-only" } else { known.state };
-            state(sink, known.name, "array.state", state_of, &self.place);
+            sink.add_fact_at(known.name, typed::ARRAY_STATE, state_of, &self.place);
             self.members = known.members.iter().map(|(name, _)| name.to_string()).collect();
             for (member, marks) in known.members {
                 for (mark, word) in [
@@ -191,7 +193,7 @@ impl Reader for Mdstat {
                     ("(R)", "replacement"),
                 ] {
                     if marks.contains(mark) {
-                        state(sink, member, "member.state", word, &self.place);
+                        sink.add_fact_at(member, typed::MEMBER_STATE, word, &self.place);
                     }
                 }
             }
@@ -238,20 +240,22 @@ impl Mdstat {
         if array.is_empty() {
             return;
         }
+        let array = sink.device(&array);
         if !members.is_empty() {
-            state(sink, &array, "device.slaves", members.join(" "), &self.place);
+            sink.add_fact_at(array, typed::DEVICE_SLAVES, members, &self.place);
         }
         if let Some((all, active)) = missing.filter(|_| detailed) {
             let missing = all.saturating_sub(active);
-            state(sink, &array, "array.degraded", missing.to_string(), &self.place);
+            sink.add_fact_at(array, typed::ARRAY_DEGRADED, missing, &self.place);
         }
         if !busy {
-            state(sink, &array, "array.action", "idle", &self.place);
+            sink.add_fact_at(array, typed::ARRAY_ACTION, ArrayAction::Idle, &self.place);
         }
     }
 
     /// Lines of /proc/mdstat below an array.
     fn status(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
+        let (array, place) = (self.array.as_str(), self.place.as_str());
         if let Some((_, rest)) = text.split_once(" blocks") {
             // `[3/2] [U_U]`
             let counts = rest.match_indices('[').find_map(|(at, _)| {
@@ -260,8 +264,8 @@ impl Mdstat {
                 Some((integer(all)?, integer(working)?))
             });
             if let Some((all, working)) = counts {
-                let missing = all.saturating_sub(working).to_string();
-                state(sink, &self.array, "array.degraded", missing, &self.place);
+                let missing = all.saturating_sub(working);
+                sink.add_fact_at(array, typed::ARRAY_DEGRADED, missing, place);
             }
             return true;
         }
@@ -269,9 +273,9 @@ impl Mdstat {
             // `resync=DELAYED`
             if let Some(action) = action_of(action.trim()) {
                 let waits = rest.trim().to_ascii_lowercase();
-                let value = format!("{action} {waits}");
+                let value = format!("{} {waits}", action.name());
                 self.busy = true;
-                state(sink, &self.array, "array.action", value, &self.place);
+                sink.add_text_at(array, typed::ARRAY_ACTION, &value, place);
                 return true;
             }
         }
@@ -284,22 +288,23 @@ impl Mdstat {
         let [action, "=", percent, ..] = words.as_slice() else { return false };
         let Some(action) = action_of(action) else { return false };
         self.busy = true;
-        state(sink, &self.array, "array.action", action, &self.place);
+        sink.add_fact_at(array, typed::ARRAY_ACTION, action, place);
         if let Some(percent) = decimal(percent.trim_end_matches('%')) {
-            state(sink, &self.array, "array.percent", percent.to_string(), &self.place);
+            let done = Share::from_percent(percent);
+            sink.add_fact_at(array, typed::ARRAY_PERCENT, done, place);
         }
         for word in &words {
             if let Some(minutes) = word.strip_prefix("finish=")
                 && let Some(minutes) = decimal(minutes.trim_end_matches("min"))
             {
-                let seconds = format!("{:.0}", minutes * 60.0);
-                state(sink, &self.array, "array.left_s", seconds, &self.place);
+                let left = Nanos::from_seconds((minutes * 60.0).round());
+                sink.add_fact_at(array, typed::ARRAY_LEFT, left, place);
             }
             if let Some(speed) = word.strip_prefix("speed=")
                 && let Some(kib) = integer(speed.trim_end_matches("K/sec"))
             {
-                let speed = kib.saturating_mul(1024).to_string();
-                state(sink, &self.array, "array.speed", speed, &self.place);
+                let speed = BytesPerSecond::from_kib(kib as f64);
+                sink.add_fact_at(array, typed::ARRAY_SPEED, speed, place);
             }
         }
         true
@@ -310,11 +315,12 @@ impl Mdstat {
         if !self.detailed {
             return false;
         }
+        let (array, spot) = (self.array.as_str(), self.place.as_str());
         if let Some((label, value)) = text.split_once(" : ").or_else(|| text.split_once(" :")) {
             let (label, value) = (label.trim(), value.trim());
             match label {
                 "State" => {
-                    state(sink, &self.array, "array.state", value, &self.place);
+                    sink.add_fact_at(array, typed::ARRAY_STATE, value, spot);
                 }
                 "Raid Devices" => self.raid_devices = leading(value),
                 "Active Devices" => self.active = leading(value),
@@ -324,10 +330,10 @@ impl Mdstat {
                         .and_then(|word| action_of(&word.to_ascii_lowercase()));
                     let Some(action) = action else { return LABELS.contains(&label) };
                     self.busy = true;
-                    state(sink, &self.array, "array.action", action, &self.place);
+                    sink.add_fact_at(array, typed::ARRAY_ACTION, action, spot);
                     if let Some(percent) = leading(value) {
-                        let percent = percent.to_string();
-                        state(sink, &self.array, "array.percent", percent, &self.place);
+                        let done = Share::from_percent(percent as f64);
+                        sink.add_fact_at(array, typed::ARRAY_PERCENT, done, spot);
                     }
                 }
             }
@@ -354,20 +360,20 @@ impl Mdstat {
             _ => said.as_str(),
         };
         if !member.is_empty() {
-            state(sink, device, "member.state", member, &self.place);
+            sink.add_fact_at(*device, typed::MEMBER_STATE, member, spot);
         }
         true
     }
 }
 
 /// The kernel's word in sync_action for what mdstat and mdadm print.
-fn action_of(word: &str) -> Option<&'static str> {
+fn action_of(word: &str) -> Option<ArrayAction> {
     match word {
-        "resync" => Some("resync"),
-        "recovery" | "rebuild" => Some("recover"),
-        "check" => Some("check"),
-        "repair" => Some("repair"),
-        "reshape" => Some("reshape"),
+        "resync" => Some(ArrayAction::Resync),
+        "recovery" | "rebuild" => Some(ArrayAction::Recover),
+        "check" => Some(ArrayAction::Check),
+        "repair" => Some(ArrayAction::Repair),
+        "reshape" => Some(ArrayAction::Reshape),
         _ => None,
     }
 }

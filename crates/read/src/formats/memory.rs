@@ -20,9 +20,11 @@
 //! ## Cannot know
 //! Who uses it. Whether pages are moved now. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, FactKey, Level, Sink};
+use iowhy_model::typed::{Bytes, Key, Share};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, bytes, integer};
 
@@ -128,30 +130,33 @@ impl Reader for Memory {
         let (total, swap) = (size("MemTotal"), size("SwapTotal"));
         let sum = || Some(size("MemFree")? + size("Buffers")? + size("Cached")?);
         let available = size("MemAvailable").or_else(sum);
-        let dirty = [("memory.dirty", size("Dirty")), ("memory.writeback", size("Writeback"))];
+        let dirty =
+            [(typed::MEMORY_DIRTY, size("Dirty")), (typed::MEMORY_WRITEBACK, size("Writeback"))];
         let free = size("SwapFree");
         if let Some((available, total)) = available.zip(total) {
-            self.share("memory.available.percent", available as f64, total as f64, sink);
+            self.share(typed::MEMORY_AVAILABLE, available as f64, total as f64, sink);
         }
         if let Some((free, total)) = free.zip(swap) {
-            self.share("swap.used.percent", total.saturating_sub(free) as f64, total as f64, sink);
+            self.share(
+                typed::SWAP_USED_SHARE,
+                total.saturating_sub(free) as f64,
+                total as f64,
+                sink,
+            );
         }
         for (key, size) in dirty {
             if let Some(size) = size {
-                self.fact(key, size.to_string(), sink);
+                sink.add_fact_at(None, key, Bytes(size), &self.place);
             }
         }
     }
 }
 
 impl Memory {
-    fn fact(&self, key: &str, value: String, sink: &mut dyn Sink) {
-        sink.fact(Fact::read(None, FactKey::named(key), &value, self.place.clone()));
-    }
-
-    fn share(&self, key: &str, part: f64, whole: f64, sink: &mut dyn Sink) {
+    fn share(&self, key: Key<Share>, part: f64, whole: f64, sink: &mut dyn Sink) {
         if whole > 0.0 && part <= whole {
-            self.fact(key, format!("{:.1}", 100.0 * part / whole), sink);
+            let share = Share((1000.0 * part / whole).round_ties_even() / 1000.0);
+            sink.add_fact_at(None, key, share, &self.place);
         }
     }
 
@@ -181,12 +186,12 @@ impl Memory {
                 if let (Some(available), Some(total)) =
                     (cell("available").or_else(old), cell("total"))
                 {
-                    self.share("memory.available.percent", available, total, sink);
+                    self.share(typed::MEMORY_AVAILABLE, available, total, sink);
                 }
             }
             "Swap" => {
                 if let (Some(used), Some(total)) = (cell("used"), cell("total")) {
-                    self.share("swap.used.percent", used, total, sink);
+                    self.share(typed::SWAP_USED_SHARE, used, total, sink);
                 }
             }
             "Total" | "Low" | "High" | "-/+ buffers/cache" => {}
@@ -205,8 +210,8 @@ impl Memory {
         let kib = self.titles.first().is_some_and(|title| title == "Filename");
         let scale = if kib { 1024.0 } else { 1.0 };
         if let Some(used) = bytes(used).filter(|_| name.starts_with("/dev/")) {
-            let used = format!("{:.0}", used * scale);
-            state(sink, name.trim_start_matches("/dev/"), "swap.used", used, &self.place);
+            let used = Bytes((used * scale).round() as u64);
+            sink.add_fact_at(*name, typed::SWAP_USED, used, &self.place);
         }
         true
     }

@@ -22,10 +22,10 @@
 //! How many reads a query did, which disk, what else used it. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Op, Sink};
+use iowhy_model::{Level, Nanos, Op, Sink, typed};
 
 use crate::counters::slow_log::SlowLog;
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
@@ -158,18 +158,20 @@ impl Reader for MongodbLog {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.complete();
         if self.checkpoints > 0 {
-            state(None, "checkpoint.count", self.checkpoints.to_string(), sink);
-            state(None, "checkpoint.total", format!("{:.3} s", self.total_s), sink);
+            sink.add_fact(None, typed::CHECKPOINT_COUNT, self.checkpoints);
+            let total = Nanos::from_ms((self.total_s * 1e3).round());
+            sink.add_fact(None, typed::CHECKPOINT_TOTAL, total);
         }
         if self.flushes > 0 {
-            state(None, "flush.slow", self.flushes.to_string(), sink);
-            state(None, "flush.slowest", format!("{} us", self.slowest_ms * 1e3), sink);
+            sink.add_fact(None, typed::FLUSH_SLOW, self.flushes);
+            sink.add_fact(None, typed::FLUSH_SLOWEST, Nanos::from_ms(self.slowest_ms));
         }
         if self.statuses > 0 {
             self.slow.state_threshold(STATUS_US, sink);
         }
         if self.longest_us > 0 {
-            state(None, "query.read-wait", format!("{} us", self.longest_us), sink);
+            let longest = Nanos::from_us(self.longest_us as f64);
+            sink.add_fact(None, typed::QUERY_READ_WAIT, longest);
         }
     }
 }

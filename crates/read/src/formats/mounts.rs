@@ -22,8 +22,9 @@
 //! Defaults that nobody printed, flags given to open(2), and what lies below a volume. Whether
 //! whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, Level, Sink, key};
+use iowhy_model::{Level, Sink, typed};
 
+use crate::facts::AddFact;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -67,16 +68,16 @@ impl Reader for Mounts {
         let name =
             if mount.source.is_empty() { Some(&*mount.point) } else { storage_name(&mount.source) };
         let Some(device) = name else { return Step::Took };
-        let device = Some(sink.device(device));
+        let device = sink.device(device);
         let facts = [
-            (key::MOUNT_POINT, Some(mount.point)),
-            (key::MOUNT_TYPE, mount.kind),
-            (key::MOUNT_OPTIONS, Some(mount.options)),
-            (key::MOUNT_SINCE, mount.since),
+            (typed::MOUNT_POINT, Some(mount.point)),
+            (typed::MOUNT_TYPE, mount.kind),
+            (typed::MOUNT_OPTIONS, Some(mount.options)),
+            (typed::MOUNT_SINCE, mount.since),
         ];
         for (key, value) in facts {
             let Some(value) = value else { continue };
-            sink.fact(Fact::read(device, key, &value, place.clone()));
+            sink.add_fact_at(device, key, value, &place);
         }
         Step::Took
     }

@@ -19,9 +19,10 @@
 //! ## Cannot know
 //! Latencies of a path. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -123,10 +124,11 @@ impl Reader for Multipath {
             self.close(sink);
             self.volume = kernel.to_string();
             if name != kernel {
-                state(sink, kernel, "device.alias", name, &self.place);
+                let names = vec![name.to_string()];
+                sink.add_fact_at(kernel, typed::DEVICE_ALIAS, names, &self.place);
             }
             if !model.is_empty() {
-                state(sink, kernel, "device.model", model, &self.place);
+                sink.add_fact_at(kernel, typed::DEVICE_MODEL, model, &self.place);
             }
             return Step::Took;
         }
@@ -135,12 +137,12 @@ impl Reader for Multipath {
             let bad = ["failed", "faulty", "offline", "shaky", "ghost faulty"];
             if bad.iter().any(|word| said.contains(word)) {
                 self.failed += 1;
-                state(sink, disk, "path.state", said, &self.place);
+                sink.add_fact_at(disk, typed::PATH_STATE, said, &self.place);
             }
             return Step::Took;
         }
         if let Some(disk) = logged(line) {
-            state(sink, disk, "path.state", "down", &self.place);
+            sink.add_fact_at(disk, typed::PATH_STATE, "down", &self.place);
             return Step::Took;
         }
         let ours = text.is_empty()
@@ -168,8 +170,9 @@ impl Multipath {
         if volume.is_empty() || paths.is_empty() {
             return;
         }
-        state(sink, &volume, "device.slaves", paths.join(" "), &self.place);
-        state(sink, &volume, "multipath.paths", paths.len().to_string(), &self.place);
-        state(sink, &volume, "multipath.failed", failed.to_string(), &self.place);
+        let (volume, n) = (sink.device(&volume), paths.len() as u64);
+        sink.add_fact_at(volume, typed::DEVICE_SLAVES, paths, &self.place);
+        sink.add_fact_at(volume, typed::MULTIPATH_PATHS, n, &self.place);
+        sink.add_fact_at(volume, typed::MULTIPATH_FAILED, failed, &self.place);
     }
 }

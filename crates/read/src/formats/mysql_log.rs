@@ -21,9 +21,9 @@
 //! How many commits were quick; the disk behind them; what else used it. Whether whole lines are missing: they
 //! bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -123,15 +123,15 @@ impl Reader for MysqlLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.rounds > 0 {
-            state(None, "flush.slow", self.rounds.to_string(), sink);
-            state(None, "flush.slowest", format!("{} us", self.slowest_ms * 1e3), sink);
+            sink.add_fact(None, typed::FLUSH_SLOW, self.rounds);
+            sink.add_fact(None, typed::FLUSH_SLOWEST, Nanos::from_ms(self.slowest_ms));
         }
         if self.idle_ms > 0.0 {
-            state(None, "flush.idle", format!("{} us", self.idle_ms * 1e3), sink);
+            sink.add_fact(None, typed::FLUSH_IDLE, Nanos::from_ms(self.idle_ms));
         }
         if self.commits > 0 {
-            state(None, "commit.slow", self.commits.to_string(), sink);
-            state(None, "commit.slowest", format!("{} us", self.slowest_s * 1e6), sink);
+            sink.add_fact(None, typed::COMMIT_SLOW, self.commits);
+            sink.add_fact(None, typed::COMMIT_SLOWEST, Nanos::from_seconds(self.slowest_s));
         }
     }
 }

@@ -26,9 +26,10 @@
 //! ## Cannot know
 //! How a value moved: two records are needed. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{Celsius, Key};
+use iowhy_model::{FactValue, Level, Nanos, Sink, typed};
 
-use crate::drive::health::{Drive, Places, drive_named, leading, nvme_key, nvme_value};
+use crate::drive::health::{Drive, Places, drive_named, leading, nvme_fact, nvme_key, nvme_value};
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -280,18 +281,18 @@ impl Reader for NvmeCli {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if let Some(exit) = self.idle_exit_us {
-            self.state("smart.idle-exit-us", exit.to_string());
+            self.add_fact(typed::SMART_IDLE_EXIT, Nanos::from_us(exit as f64));
         }
         if self.errors {
-            self.state("smart.nvme.error-log.media", self.of_medium.to_string());
+            self.add_fact(typed::SMART_NVME_ERROR_LOG_MEDIA, self.of_medium);
         }
         self.drive.pour(sink);
     }
 }
 
 impl NvmeCli {
-    fn state(&mut self, key: &str, value: impl Into<String>) {
-        self.drive.state(key, value, &self.place);
+    fn add_fact<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) {
+        self.drive.add_fact(key, value, &self.place);
     }
 
     /// A row of `nvme list`: each is a drive.
@@ -313,12 +314,13 @@ impl NvmeCli {
             let to = starts.get(place + 1).copied().unwrap_or(line.len()).min(line.len());
             Some(line.get(from..to)?.trim().to_string()).filter(|cell| !cell.is_empty())
         };
-        let facts = [("device.model", cell("Model")), ("device.firmware", cell("FW Rev"))];
+        let facts =
+            [(typed::DEVICE_MODEL, cell("Model")), (typed::DEVICE_FIRMWARE, cell("FW Rev"))];
         let mut drive = Drive::default();
         drive.named(name);
         for (key, value) in facts {
             if let Some(value) = value {
-                drive.state(key, value, &self.place);
+                drive.add_fact(key, value, &self.place);
             }
         }
         drive.pour(sink);
@@ -337,7 +339,7 @@ impl NvmeCli {
             return true;
         }
         if text.starts_with("NVME Identify Controller") {
-            self.state("smart.protocol", "NVMe");
+            self.add_fact(typed::SMART_PROTOCOL, "NVMe");
             return true;
         }
         if let Some(rest) = text.strip_prefix("get-feature:") {
@@ -355,21 +357,22 @@ impl NvmeCli {
             else {
                 return false;
             };
-            self.state(&format!("smart.nvme.sensor.{sensor}"), celsius);
+            let key = typed::SMART_NVME_SENSOR.member(sensor);
+            self.add_fact(key, Celsius(celsius as f64));
             return true;
         }
         if let Some(key) = nvme_key(label) {
             let Some(value) = nvme_value(key, value) else { return false };
-            self.state(&format!("smart.nvme.{key}"), value);
+            self.drive.add(nvme_fact(key, value), &self.place);
             return true;
         }
         match label {
             "mn" => {
                 self.drive.model(value);
-                self.state("smart.model", value);
+                self.add_fact(typed::SMART_MODEL, value);
             }
             "sn" => self.drive.serial(value),
-            "fr" => self.state("smart.firmware", value),
+            "fr" => self.add_fact(typed::SMART_FIRMWARE, value),
             "vwc" => {}
             "wctemp" => {
                 // 0: the drive states none.
@@ -377,7 +380,7 @@ impl NvmeCli {
                 if let Some(celsius) =
                     kelvin.and_then(|k| nvme_value("temperature", &k.to_string()))
                 {
-                    self.state("smart.celsius.warning", celsius);
+                    self.add_fact(typed::SMART_CELSIUS_WARNING, Celsius(celsius as f64));
                 }
             }
             "status_field" => {
@@ -405,8 +408,8 @@ impl NvmeCli {
         };
         let Some(value) = leading(value) else { return false };
         match id {
-            0x06 => self.state("drive.write_cache", if value & 1 == 1 { "on" } else { "off" }),
-            0x0c => self.state("nvme.apst", (value & 1).to_string()),
+            0x06 => self.add_fact(typed::DRIVE_WRITE_CACHE, value & 1 == 1),
+            0x0c => self.add_fact(typed::NVME_APST, value & 1 == 1),
             _ => {}
         }
         true

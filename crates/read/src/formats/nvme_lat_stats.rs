@@ -19,10 +19,10 @@
 //! Since when it counts, how many were in flight, sizes. Whether whole lines are missing, but for a gap in the numbers of the
 //! buckets.
 
-use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
+use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage, typed};
 
-use crate::counters::stated::state;
 use crate::drive::health::drive_named;
+use crate::facts::AddFact;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
 use crate::text::numbers::time_ns;
@@ -138,7 +138,7 @@ impl NvmeLatStats {
         sink.distribution(one);
         if !std::mem::replace(&mut self.stated, true) {
             sink.note(note("counted since the drive's statistics began, not of now"));
-            state(Some(device), "counters.since", "statistics".to_string(), sink);
+            sink.add_fact(device, typed::COUNTERS_SINCE, "statistics");
         }
     }
 }

@@ -19,10 +19,10 @@
 //! How a value moved: two records are needed. Which drive, unless the command stands above. Whether whole lines
 //! are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Sink, typed};
 
-use crate::counters::stated::state;
 use crate::drive::health::drive_named;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Step, integer};
 
 /// Entry in the list of formats.
@@ -90,7 +90,7 @@ impl Reader for NvmeOcp {
             return Step::Skipped("the value is not a number".to_string());
         };
         let device = sink.device(self.name.as_deref().unwrap_or(NAMELESS));
-        state(Some(device), &format!("smart.nvme.ocp.{name}"), value.to_string(), sink);
+        sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
         Step::Took
     }
 }

@@ -22,10 +22,11 @@
 //! Which volume, unless the command stands above; what the host's queue added. Whether whole lines are missing:
 //! they bear no numbers.
 
-use iowhy_model::{Distribution, Interval, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{Distribution, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
 use crate::drive::health::drive_named;
+use crate::facts::AddFact;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
 use crate::{Format, Reader, Sniff, Step, integer};
@@ -84,7 +85,7 @@ enum Part {
     Bytes,
     Time,
     /// Whose limits: of the volume, of the instance.
-    Exceeded(&'static str),
+    Exceeded(typed::Family<Nanos>),
     /// Reads or writes.
     Histogram(usize),
     /// Latencies of one size only.
@@ -97,7 +98,7 @@ struct Print {
     ops: [Option<u64>; 2],
     bytes: [Option<u64>; 2],
     time_us: [Option<u64>; 2],
-    exceeded: Vec<(String, u64)>,
+    exceeded: Vec<(typed::Family<Nanos>, String, u64)>,
     queue: Option<u64>,
     rows: [Vec<(u64, u64, u64)>; 2],
 }
@@ -147,7 +148,10 @@ impl Reader for NvmeVolume {
             "Read IO Latency Histogram" | "Write IO Latency Histogram" => Part::Sized,
             "IO Size Range:" => Part::Sized,
             _ if text.ends_with("Performance Exceeded (us):") => {
-                Part::Exceeded(if text.contains("Instance") { "instance" } else { "volume" })
+                Part::Exceeded(match text.contains("Instance") {
+                    true => typed::INSTANCE_EXCEEDED,
+                    false => typed::VOLUME_EXCEEDED,
+                })
             }
             "" | "=================================" => self.part,
             _ if text.starts_with("Lower ") || text.starts_with("(io_size_low") => self.part,
@@ -177,8 +181,8 @@ impl NvmeVolume {
             Part::Bytes => self.print.bytes.get_mut(place),
             Part::Time => self.print.time_us.get_mut(place),
             Part::Exceeded(whose) if matches!(name, "IOPS" | "Throughput") => {
-                let key = format!("{whose}.exceeded.{}", name.to_ascii_lowercase());
-                self.print.exceeded.extend(count.map(|us| (key, us)));
+                let what = name.to_ascii_lowercase();
+                self.print.exceeded.extend(count.map(|us| (whose, what, us)));
                 return match count {
                     Some(_) => Step::Took,
                     None => Step::Skipped("the value is not a number".to_string()),
@@ -235,10 +239,10 @@ impl NvmeVolume {
         }
         if since_attached {
             sink.note(note("counted since the volume was attached, not of now"));
-            state(Some(device), "counters.since", "attached".to_string(), sink);
+            sink.add_fact(device, typed::COUNTERS_SINCE, "attached");
         }
-        for (key, us) in &print.exceeded {
-            state(Some(device), key, format!("{us} us"), sink);
+        for (family, what, us) in print.exceeded {
+            sink.add_fact(device, family.member(what), Nanos::from_us(us as f64));
         }
         if !interval.rates.is_empty() {
             sink.interval(interval);

@@ -21,9 +21,10 @@
 //! Single latencies, the device below, what else used it. Whether the cache survives a power cut.
 //! Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -102,7 +103,7 @@ fn pour(name: &str, per_s: f64, sink: &mut dyn Sink) {
     let known = rates(Some(per_s), None, Some(1e9 / per_s));
     interval.rates.extend(known.map(|rates| (Op::Flush, rates)));
     sink.interval(interval);
-    state(Some(device), "flush.time", format!("{:.0} us", 1e6 / per_s), sink);
+    sink.add_fact(device, typed::FLUSH_TIME, Nanos::from_us((1e6 / per_s).round()));
 }
 
 #[cfg(test)]

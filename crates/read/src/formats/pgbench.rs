@@ -20,9 +20,10 @@
 //! Single latencies (`-l` writes those to files), what disk and flush took. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -96,8 +97,8 @@ impl Reader for Pgbench {
             // The second of two counts without the time of connecting.
             self.rate = Some(rate);
         } else if let Some(ms) = commit(text) {
-            let device = Some(sink.device(NAME));
-            state(device, "commit.time", format!("{:.0} us", ms * 1e3), sink);
+            let mean = Nanos::from_us((ms * 1e3).round());
+            sink.add_fact(NAME, typed::COMMIT_TIME, mean);
         } else if !is_summary(text) {
             return Step::Passed;
         }

@@ -21,10 +21,11 @@
 //! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::OfProcess;
+use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::counters::processes::Processes;
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::text::columns::Heading;
 use crate::{Format, Reader, Step, WallTime, bytes, decimal, integer};
 
@@ -122,7 +123,8 @@ impl Reader for Pidstat {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processes.state(sink);
         if let Some((ticks, who)) = self.delay.take() {
-            state(None, "process.io-delay", format!("{} ms {who}", ticks * 10.0), sink);
+            let value = Nanos::from_ms(ticks * 10.0);
+            sink.add_fact(None, typed::PROCESS_IO_DELAY, OfProcess { value, who });
         }
     }
 }

@@ -22,9 +22,9 @@
 //! Which device, what else wrote there, how long transactions waited meanwhile. Whether whole lines
 //! are missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
+use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Step, decimal};
 
 /// Entry in the list of formats.
@@ -151,22 +151,22 @@ impl Reader for PostgresLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        let mut tell = |key: &str, value: String| state(None, key, value, sink);
+        let to_ms = |seconds: f64| Nanos::from_ms((seconds * 1e3).round());
         if self.checkpoints > 0 {
-            tell("checkpoint.count", self.checkpoints.to_string());
-            tell("checkpoint.sync", format!("{:.3} s", self.sync_s));
-            tell("checkpoint.total", format!("{:.3} s", self.total_s));
+            sink.add_fact(None, typed::CHECKPOINT_COUNT, self.checkpoints);
+            sink.add_fact(None, typed::CHECKPOINT_SYNC, to_ms(self.sync_s));
+            sink.add_fact(None, typed::CHECKPOINT_TOTAL, to_ms(self.total_s));
         }
         if self.starts > 0 {
-            tell("checkpoint.forced", self.forced.to_string());
-            tell("checkpoint.starts", self.starts.to_string());
+            sink.add_fact(None, typed::CHECKPOINT_FORCED, self.forced);
+            sink.add_fact(None, typed::CHECKPOINT_STARTS, self.starts);
         }
         if let Some(seconds) = self.apart_s {
-            tell("checkpoint.apart", format!("{seconds} s"));
+            sink.add_fact(None, typed::CHECKPOINT_APART, Nanos::from_seconds(seconds));
         }
         if self.commits > 0 {
-            tell("commit.slow", self.commits.to_string());
-            tell("commit.slowest", format!("{} us", self.slowest_ms * 1e3));
+            sink.add_fact(None, typed::COMMIT_SLOW, self.commits);
+            sink.add_fact(None, typed::COMMIT_SLOWEST, Nanos::from_ms(self.slowest_ms));
         }
     }
 }

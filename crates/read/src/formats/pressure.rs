@@ -26,8 +26,9 @@
 //! `pressure.some...`. Which device, which task. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Fact, FactKey, Level, Sink};
+use iowhy_model::{Level, Sink, key};
 
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -156,8 +157,14 @@ impl Reader for Pressure {
             let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
             let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
             for (field, value) in row.fields {
-                let key = FactKey::named(&format!("pressure.{of}{}.{field}", row.share));
-                sink.fact(Fact::read(None, key, value, path));
+                let family = match field {
+                    "avg10" => key::PRESSURE_AVG10,
+                    "avg60" => key::PRESSURE_AVG60,
+                    "avg300" => key::PRESSURE_AVG300,
+                    _ => key::PRESSURE_TOTAL,
+                };
+                let key = family.member(format!("{of}{}", row.share));
+                sink.add_text_at(None, key, value, path);
             }
         }
         Step::Took

@@ -18,9 +18,11 @@
 //! ## Cannot know
 //! Single latencies, what else used the device. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
+use iowhy_model::typed::{BytesPerSecond, PageCache};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Step, decimal};
 
 /// Entry in the list of formats.
@@ -123,11 +125,11 @@ impl Pveperf {
             sink.interval(interval);
         }
         if let Some(per_s) = fsyncs {
-            state(Some(device), "flush.time", format!("{:.0} us", 1e6 / per_s), sink);
+            sink.add_fact(device, typed::FLUSH_TIME, Nanos::from_us((1e6 / per_s).round()));
         }
         if let Some(reads) = run.reads {
-            state(Some(device), "run.throughput", format!("{reads:.0} B/s"), sink);
-            state(Some(device), "run.cached", "no".to_string(), sink);
+            sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(reads.round()));
+            sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
         }
     }
 }

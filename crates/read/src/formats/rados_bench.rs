@@ -19,9 +19,10 @@
 //! ## Cannot know
 //! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are missing.
 
-use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -145,7 +146,8 @@ impl Reader for RadosBench {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.pour(sink);
         if self.silent_of_all > 0 {
-            state(None, "run.silent", format!("{} s", self.silent_of_all), sink);
+            let silent = Nanos::from_seconds(self.silent_of_all as f64);
+            sink.add_fact(None, typed::RUN_SILENT, silent);
         }
     }
 }

@@ -17,9 +17,10 @@
 //! ## Cannot know
 //! How long a row's stretch was (5 s by default), which OSD was slow, single latencies. Whether rows are missing.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
+use iowhy_model::{Interval, Layer, Level, Medium, Op, Sink, typed};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -113,7 +114,7 @@ impl Reader for RbdPerf {
             cells.get(at).copied()
         };
         let device = sink.device(name);
-        state(Some(device), "device.medium", "network".to_string(), sink);
+        sink.add_fact(device, typed::DEVICE_MEDIUM, Medium::Network);
         let mut interval = Interval::new(device, Layer::Application);
         for op in [Op::Read, Op::Write] {
             let found = rates(of(Cell::Ios(op)), of(Cell::Bytes(op)), of(Cell::Latency(op)));

@@ -19,9 +19,9 @@
 //! How long the sync took, how many were quick, the disk behind them. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -80,9 +80,10 @@ impl Reader for RedisLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        state(None, "flush.slow", self.slow.to_string(), sink);
+        sink.add_fact(None, typed::FLUSH_SLOW, self.slow);
         if self.slow > 0 {
-            state(None, "flush.slowest.least", format!("{LEAST_US} us"), sink);
+            let least = Nanos::from_us(LEAST_US as f64);
+            sink.add_fact(None, typed::FLUSH_SLOWEST_LEAST, least);
         }
     }
 }

@@ -20,9 +20,10 @@
 //! The disk, how long a write waited, whether compaction waited for the disk or for a processor. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::Share;
+use iowhy_model::{Level, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
@@ -93,13 +94,14 @@ impl Reader for RocksdbLog {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
-        for (key, count) in [("stall.slowed", self.stalls), ("stall.stopped", self.stops)] {
+        for (key, count) in [(typed::STALL_SLOWED, self.stalls), (typed::STALL_STOPPED, self.stops)]
+        {
             if count > 0 {
-                state(None, key, count.to_string(), sink);
+                sink.add_fact(None, key, count);
             }
         }
         if let Some(percent) = self.percent {
-            state(None, "stall.share", format!("{percent} %"), sink);
+            sink.add_fact(None, typed::STALL_SHARE, Share::from_percent(percent));
         }
     }
 }

@@ -34,7 +34,7 @@ use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{named, own};
-use crate::counters::stated::{Column, rates};
+use crate::counters::stated::{Column, rates, state_disks};
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
@@ -336,8 +336,7 @@ impl Totals {
             of_reads.into_iter().for_each(|bytes| read.take(bytes / 1024.0));
             of_writes.into_iter().for_each(|bytes| written.take(bytes / 1024.0));
         }
-        read.state("disks.read", "KiB/s", sink);
-        written.state("disks.written", "KiB/s", sink);
+        state_disks(&read, &written, sink);
     }
 }
 

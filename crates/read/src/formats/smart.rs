@@ -31,10 +31,10 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{FactKey, Level, Nanos, Sink, key, typed};
 use serde_json::Value;
 
-use crate::drive::health::{Drive, nvme_key, nvme_value};
+use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value};
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::{Format, Reader, Sniff, Step};
@@ -50,30 +50,30 @@ pub const FORMAT: Format = Format {
 };
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
-const PLACES: &[(&str, &str)] = &[
-    ("at", "/local_time/time_t"),
-    ("passed", "/smart_status/passed"),
-    ("model", "/model_name"),
-    ("model", "/scsi_model_name"),
-    ("firmware", "/firmware_version"),
-    ("rpm", "/rotation_rate"),
-    ("protocol", "/device/protocol"),
-    ("exit-status", "/smartctl/exit_status"),
-    ("hours", "/power_on_time/hours"),
-    ("celsius", "/temperature/current"),
-    ("celsius.warning", "/nvme_composite_temperature_threshold/warning"),
-    ("link.now", "/interface_speed/current/string"),
-    ("link.max", "/interface_speed/max/string"),
-    ("errors", "/ata_smart_error_log/summary/count"),
-    ("errors", "/ata_smart_error_log/extended/count"),
-    ("pending-defects", "/ata_pending_defects_log/count"),
-    ("scterc.read_ds", "/ata_sct_erc/read/deciseconds"),
-    ("scterc.write_ds", "/ata_sct_erc/write/deciseconds"),
-    ("grown-defects", "/scsi_grown_defect_list"),
-    ("reread", "/scsi_error_counter_log/read/errors_corrected_by_rereads_rewrites"),
-    ("uncorrected.read", "/scsi_error_counter_log/read/total_uncorrected_errors"),
-    ("uncorrected.write", "/scsi_error_counter_log/write/total_uncorrected_errors"),
-    ("wear.percent", "/endurance_used/current_percent"),
+const PLACES: &[(FactKey, &str)] = &[
+    (key::SMART_AT, "/local_time/time_t"),
+    (key::SMART_PASSED, "/smart_status/passed"),
+    (key::SMART_MODEL, "/model_name"),
+    (key::SMART_MODEL, "/scsi_model_name"),
+    (key::SMART_FIRMWARE, "/firmware_version"),
+    (key::SMART_RPM, "/rotation_rate"),
+    (key::SMART_PROTOCOL, "/device/protocol"),
+    (key::SMART_EXIT_STATUS, "/smartctl/exit_status"),
+    (key::SMART_HOURS, "/power_on_time/hours"),
+    (key::SMART_CELSIUS, "/temperature/current"),
+    (key::SMART_CELSIUS_WARNING, "/nvme_composite_temperature_threshold/warning"),
+    (key::SMART_LINK_SPEED, "/interface_speed/current/string"),
+    (key::SMART_LINK_SPEED_MAX, "/interface_speed/max/string"),
+    (key::SMART_ERRORS, "/ata_smart_error_log/summary/count"),
+    (key::SMART_ERRORS, "/ata_smart_error_log/extended/count"),
+    (key::SMART_PENDING_DEFECTS, "/ata_pending_defects_log/count"),
+    (key::SMART_SCTERC_READ, "/ata_sct_erc/read/deciseconds"),
+    (key::SMART_SCTERC_WRITE, "/ata_sct_erc/write/deciseconds"),
+    (key::SMART_GROWN_DEFECTS, "/scsi_grown_defect_list"),
+    (key::SMART_REREAD, "/scsi_error_counter_log/read/errors_corrected_by_rereads_rewrites"),
+    (key::SMART_UNCORRECTED_READ, "/scsi_error_counter_log/read/total_uncorrected_errors"),
+    (key::SMART_UNCORRECTED_WRITE, "/scsi_error_counter_log/write/total_uncorrected_errors"),
+    (key::SMART_WEAR, "/endurance_used/current_percent"),
 ];
 /// Keys of which one stands near the top of such a document; the last ones where keys are sorted.
 const KEYS: &[&str] = &[
@@ -137,16 +137,16 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     drive.model(text("/model_name"));
     drive.serial(text("/serial_number"));
     let place = sink.source().place();
-    let mut state = |key: &str, value: String| drive.state(&format!("smart.{key}"), value, &place);
-    let mut stated = "";
-    for (key, place) in PLACES.iter().copied() {
-        if let Some(value) = document.pointer(place).and_then(word).filter(|_| key != stated) {
-            state(key, value);
-            stated = key;
+    let mut stated = None;
+    for (key, at) in PLACES {
+        let value = document.pointer(at).and_then(word).filter(|_| stated != Some(key));
+        if let Some(value) = value {
+            drive.add_text(key.clone(), &value, &place);
+            stated = Some(key);
         }
     }
     if let Some(failed) = self_tests_failed(document) {
-        state("self-test-errors", failed.to_string());
+        drive.add_fact(typed::SMART_SELF_TEST_ERRORS, failed, &place);
     }
     let list =
         |place: &str| document.pointer(place).and_then(Value::as_array).into_iter().flatten();
@@ -154,11 +154,11 @@ fn record(document: &Value, sink: &mut dyn Sink) {
     for attribute in list("/ata_smart_attributes/table") {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
         if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
-            state(&format!("raw.{id}"), raw);
+            drive.add_text(typed::SMART_RAW.member(id), &raw, &place);
         }
         let failed = attribute.get("when_failed").and_then(Value::as_str);
         if let Some(failed) = failed.filter(|when| !when.is_empty() && *when != "-") {
-            state(&format!("failed.{id}"), failed.to_string());
+            drive.add_fact(typed::SMART_FAILED.member(id), failed, &place);
             let predicts = attribute.pointer("/flags/prefailure").and_then(Value::as_bool);
             if failed == "now" && predicts == Some(true) {
                 failing.push(id.to_string());
@@ -166,39 +166,39 @@ fn record(document: &Value, sink: &mut dyn Sink) {
         }
     }
     if !failing.is_empty() {
-        state("prefail-now", failing.join(" "));
+        drive.add_fact(typed::SMART_PREFAIL_NOW, failing, &place);
     }
     let log = ["/ata_smart_error_log/extended/table", "/ata_smart_error_log/summary/table"];
     if let Some(log) = log.into_iter().find(|place| list(place).next().is_some()) {
         let hours = list(log).filter_map(|entry| entry.get("lifetime_hours")?.as_u64()).max();
         if let Some(hours) = hours {
-            state("error-log.hours", hours.to_string());
+            drive.add_fact(typed::SMART_ERROR_LOG_HOURS, Nanos::from_hours(hours), &place);
         }
-        for (key, code) in [("unc", "UNC"), ("icrc", "ICRC")] {
+        let codes = [(typed::SMART_ERROR_LOG_UNC, "UNC"), (typed::SMART_ERROR_LOG_ICRC, "ICRC")];
+        for (key, code) in codes {
             let described = |entry: &&Value| {
                 let text = entry.get("error_description").and_then(Value::as_str);
                 text.is_some_and(|text| text.split(" at ").next().is_some_and(|t| t.contains(code)))
             };
-            let count = list(log).filter(described).count();
+            let count = list(log).filter(described).count() as u64;
             if count > 0 {
-                state(&format!("error-log.{key}"), count.to_string());
+                drive.add_fact(key, count, &place);
             }
         }
     }
     for counter in list("/sata_phy_event_counters/table") {
         let id = counter.get("id").and_then(Value::as_u64);
         if let (Some(id), Some(value)) = (id, counter.get("value").and_then(word)) {
-            state(&format!("sataphy.{id}"), value);
+            drive.add_text(typed::SMART_SATA_PHY.member(id), &value, &place);
         }
     }
     for (key, sum) in phys(document) {
-        drive.state(&format!("phy.{key}"), sum.to_string(), &place);
+        drive.add_fact(typed::PHY.of(key), sum, &place);
     }
-    let mut state = |key: &str, value: String| drive.state(&format!("smart.{key}"), value, &place);
     let asleep = |power: &&Value| power.get("non_operational_state") == Some(&Value::Bool(true));
     let exits = list("/nvme_power_states").filter(asleep);
     if let Some(us) = exits.filter_map(|power| power.get("exit_latency_us")?.as_u64()).max() {
-        state("idle-exit-us", us.to_string());
+        drive.add_fact(typed::SMART_IDLE_EXIT, Nanos::from_us(us as f64), &place);
     }
     let inner = document.get("nvme_smart_health_information_log");
     let health = inner.or_else(|| document.get("critical_warning").map(|_| document));
@@ -208,7 +208,10 @@ fn record(document: &Value, sink: &mut dyn Sink) {
         // nvme-cli writes the warnings as an object of bits in some versions.
         let Some(value) = word(value).or_else(|| word(value.get("value")?)) else { continue };
         let key = nvme_key(key).unwrap_or(key);
-        state(&format!("nvme.{key}"), nvme_value(key, &value).unwrap_or(value));
+        match nvme_value(key, &value) {
+            Some(value) => drive.add(nvme_fact(key, value), &place),
+            None => drive.add_text(typed::SMART_NVME.member(key), &value, &place),
+        }
     }
     drive.pour(sink);
 }

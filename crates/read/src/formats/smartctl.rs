@@ -32,13 +32,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
+use iowhy_model::{FactKey, FactValue, Level, Nanos, Sink, key, typed};
 
 use crate::drive::health::{
-    Drive, Places, disk_behind, drive_named, leading, nvme_key, nvme_value,
+    Drive, Places, disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value,
 };
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -353,39 +354,56 @@ fn logged(text: &str) -> Option<(u64, Option<u64>)> {
     Some((integer(number)?, leading(hours)))
 }
 
-/// What a fact's value is made of.
-#[derive(Clone, Copy, PartialEq)]
-enum ValueKind {
-    /// The text behind the colon.
-    Text,
-    /// The whole number it begins with.
-    Number,
+/// What stands behind a label.
+enum Behind {
+    /// The text behind the colon; for the others, the whole number it begins with.
+    Text(Key<String>),
+    Count(Key<u64>),
+    Celsius(Key<Celsius>),
+    Percent(Key<Share>),
+    Hours(Key<Nanos>),
+}
+
+impl Behind {
+    fn fact(&self, value: &str) -> Option<(FactKey, FactValue)> {
+        if let Behind::Text(key) = self {
+            return Some(key.with(Some(value).filter(|value| !value.is_empty())?));
+        }
+        let number = leading(value)?;
+        Some(match self {
+            Behind::Text(key) => key.with(value),
+            Behind::Count(key) => key.with(number),
+            Behind::Celsius(key) => key.with(Celsius(number as f64)),
+            Behind::Percent(key) => key.with(Share::from_percent(number as f64)),
+            Behind::Hours(key) => key.with(Nanos::from_hours(number)),
+        })
+    }
 }
 
 /// Labels in front of a colon, and the facts they are.
-const LABELS: &[(&str, &str, ValueKind)] = &[
-    ("Device Model", "smart.model", ValueKind::Text),
-    ("Model Number", "smart.model", ValueKind::Text),
-    ("Firmware Version", "smart.firmware", ValueKind::Text),
-    ("Revision", "smart.firmware", ValueKind::Text),
-    ("ATA Error Count", "smart.errors", ValueKind::Number),
-    ("Device Error Count", "smart.errors", ValueKind::Number),
-    ("Elements in grown defect list", "smart.grown-defects", ValueKind::Number),
-    ("Pending defect count", "smart.pending-defects", ValueKind::Number),
-    ("Non-medium error count", "smart.non-medium-errors", ValueKind::Number),
-    ("Current Drive Temperature", "smart.celsius", ValueKind::Number),
-    ("Current Temperature", "smart.celsius", ValueKind::Number),
-    ("Accumulated power on time, hours", "smart.hours", ValueKind::Number),
-    ("Percentage used endurance indicator", "smart.wear.percent", ValueKind::Number),
-    ("Warning Comp. Temp. Threshold", "smart.celsius.warning", ValueKind::Number),
-    ("Power On Hours", "smart.hours", ValueKind::Number),
+const LABELS: &[(&str, Behind)] = &[
+    ("Device Model", Behind::Text(typed::SMART_MODEL)),
+    ("Model Number", Behind::Text(typed::SMART_MODEL)),
+    ("Firmware Version", Behind::Text(typed::SMART_FIRMWARE)),
+    ("Revision", Behind::Text(typed::SMART_FIRMWARE)),
+    ("ATA Error Count", Behind::Count(typed::SMART_ERRORS)),
+    ("Device Error Count", Behind::Count(typed::SMART_ERRORS)),
+    ("Elements in grown defect list", Behind::Count(typed::SMART_GROWN_DEFECTS)),
+    ("Pending defect count", Behind::Count(typed::SMART_PENDING_DEFECTS)),
+    ("Non-medium error count", Behind::Count(typed::SMART_NON_MEDIUM_ERRORS)),
+    ("Current Drive Temperature", Behind::Celsius(typed::SMART_CELSIUS)),
+    ("Current Temperature", Behind::Celsius(typed::SMART_CELSIUS)),
+    ("Accumulated power on time, hours", Behind::Hours(typed::SMART_HOURS)),
+    ("Percentage used endurance indicator", Behind::Percent(typed::SMART_WEAR)),
+    ("Warning Comp. Temp. Threshold", Behind::Celsius(typed::SMART_CELSIUS_WARNING)),
+    ("Power On Hours", Behind::Hours(typed::SMART_HOURS)),
 ];
 /// Counters of a SAS link behind an equals sign, as the kernel names them in sas_phy.
 const SAS_PHY: &[(&str, &str)] = &[
-    ("Invalid DWORD count", "phy.invalid_dword_count"),
-    ("Running disparity error count", "phy.running_disparity_error_count"),
-    ("Loss of DWORD synchronization", "phy.loss_of_dword_sync_count"),
-    ("Phy reset problem", "phy.phy_reset_problem_count"),
+    ("Invalid DWORD count", "invalid_dword_count"),
+    ("Running disparity error count", "running_disparity_error_count"),
+    ("Loss of DWORD synchronization", "loss_of_dword_sync_count"),
+    ("Phy reset problem", "phy_reset_problem_count"),
 ];
 /// Labels that hold no fact of ours.
 const KNOWN: &[&str] = &[
@@ -525,15 +543,15 @@ impl Reader for Smartctl {
 }
 
 impl Smartctl {
-    fn state(&mut self, key: &str, value: impl Into<String>) {
-        self.drive.state(key, value, &self.place);
+    fn add_fact<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) {
+        self.drive.add_fact(key, value, &self.place);
     }
 
     /// Takes a line that holds a fact, or could.
     fn fact(&mut self, text: &str) -> bool {
         let plain = plain_attributes(text);
         for (id, raw) in &plain {
-            self.state(&format!("smart.raw.{id}"), raw.to_string());
+            self.add_fact(typed::SMART_RAW.member(id), *raw);
         }
         if !plain.is_empty() {
             return true;
@@ -547,10 +565,10 @@ impl Smartctl {
 
     fn attribute(&mut self, known: &Attribute) {
         if let Some(raw) = known.raw {
-            self.state(&format!("smart.raw.{}", known.id), raw.to_string());
+            self.add_fact(typed::SMART_RAW.member(known.id), raw);
             match known.name {
                 "Power_On_Hours" | "Power_On_Hours_and_Msec" => {
-                    self.state("smart.hours", raw.to_string());
+                    self.add_fact(typed::SMART_HOURS, Nanos::from_hours(raw));
                 }
                 // As smartctl does for the JSON: 194 before 190.
                 _ if known.id == 194 || known.id == 190 && self.celsius.is_none() => {
@@ -560,7 +578,7 @@ impl Smartctl {
             }
         }
         if let Some(failed) = known.failed {
-            self.state(&format!("smart.failed.{}", known.id), failed);
+            self.add_fact(typed::SMART_FAILED.member(known.id), failed);
             if known.is_prefail && failed == "now" {
                 self.prefail_now.push(known.id.to_string());
             }
@@ -630,22 +648,25 @@ impl Smartctl {
         }
         match (self.table, words.as_slice()) {
             (Table::Recovery, [way @ ("Read:" | "Write:"), value, ..]) => {
-                if let Some(value) = leading(value) {
-                    let way = way.trim_end_matches(':').to_ascii_lowercase();
-                    self.state(&format!("smart.scterc.{way}_ds"), value.to_string());
+                if let Some(tenths) = leading(value) {
+                    let key = match *way {
+                        "Read:" => typed::SMART_SCTERC_READ,
+                        _ => typed::SMART_SCTERC_WRITE,
+                    };
+                    self.add_fact(key, Nanos::from_ms(tenths as f64 * 100.0));
                 }
                 true
             }
             (_, [id, size, value, ..]) if is_phy(id) && size.len() == 1 => {
                 let Some(id) = leading(id) else { return false };
                 if let Some(value) = leading(value) {
-                    self.state(&format!("smart.sataphy.{id}"), value.to_string());
+                    self.add_fact(typed::SMART_SATA_PHY.member(id), value);
                 }
                 true
             }
             (Table::Phy, ["ID", "Size", "Value", ..]) | (Table::Pending, ["Index", ..]) => true,
             (Table::Pending, ["No", "Defects", "Logged"]) => {
-                self.state("smart.pending-defects", "0");
+                self.add_fact(typed::SMART_PENDING_DEFECTS, 0u64);
                 self.table = Table::None;
                 true
             }
@@ -669,12 +690,13 @@ impl Smartctl {
                 if let [_, _, again, _, _] = counts
                     && let Some(again) = integer(again).filter(|_| *way == "read:")
                 {
-                    self.state("smart.reread", again.to_string());
+                    self.add_fact(typed::SMART_REREAD, again);
                 }
                 let sound = bytes.contains('.') || integer(bytes).is_some();
-                if let Some(value) = integer(uncorrected).filter(|_| sound && *way != "verify:") {
-                    let way = way.trim_end_matches(':');
-                    self.state(&format!("smart.uncorrected.{way}"), value.to_string());
+                match (*way, integer(uncorrected).filter(|_| sound)) {
+                    ("read:", Some(n)) => self.add_fact(typed::SMART_UNCORRECTED_READ, n),
+                    ("write:", Some(n)) => self.add_fact(typed::SMART_UNCORRECTED_WRITE, n),
+                    _ => {}
                 }
                 true
             }
@@ -686,7 +708,7 @@ impl Smartctl {
                 if name.join(" ").starts_with("Percentage Used Endurance")
                     && let Some(value) = leading(value)
                 {
-                    self.state("smart.wear.percent", value.to_string());
+                    self.add_fact(typed::SMART_WEAR, Share::from_percent(value as f64));
                 }
                 true
             }
@@ -706,22 +728,18 @@ impl Smartctl {
         let Some((label, value)) = text.split_once(':') else { return false };
         let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
         let value = value.trim();
-        if let Some((_, key, taken)) = LABELS.iter().find(|(theirs, ..)| *theirs == label) {
-            let value = match taken {
-                ValueKind::Text => Some(value.to_string()).filter(|value| !value.is_empty()),
-                ValueKind::Number => leading(value).map(|value| value.to_string()),
-            };
+        if let Some((_, behind)) = LABELS.iter().find(|(theirs, _)| *theirs == label) {
             // The NVMe health log has hours of its own as well, as the JSON does.
             if label == "Power On Hours"
-                && let Some(value) = &value
+                && let Some(hours) = leading(value)
             {
-                self.state("smart.nvme.power_on_hours", value.clone());
+                self.add_fact(typed::SMART_NVME.of("power_on_hours"), hours);
             }
-            if *key == "smart.model" {
-                self.drive.model(value.as_deref().unwrap_or_default());
+            if matches!(label.as_str(), "Device Model" | "Model Number") {
+                self.drive.model(value);
             }
-            if let Some(value) = value {
-                self.state(key, value);
+            if let Some(fact) = behind.fact(value) {
+                self.drive.add(fact, &self.place);
             }
             return true;
         }
@@ -731,9 +749,9 @@ impl Smartctl {
         if let Some(key) = nvme_key(&label) {
             if let Some(value) = nvme_value(key, value) {
                 if key == "temperature" {
-                    self.state("smart.celsius", value.clone());
+                    self.add_fact(typed::SMART_CELSIUS, Celsius(value as f64));
                 }
-                self.state(&format!("smart.nvme.{key}"), value);
+                self.drive.add(nvme_fact(key, value), &self.place);
             }
             return true;
         }
@@ -744,39 +762,41 @@ impl Smartctl {
     fn particular(&mut self, label: &str, value: &str) -> bool {
         match label {
             "SMART overall-health self-assessment test result" => {
-                self.state("smart.passed", value.starts_with("PASSED").to_string());
+                self.add_fact(typed::SMART_PASSED, value.starts_with("PASSED"));
             }
             "SMART Health Status" => {
-                self.state("smart.passed", value.starts_with("OK").to_string())
+                self.add_fact(typed::SMART_PASSED, value.starts_with("OK"));
             }
             "Serial Number" | "Serial number" => self.drive.serial(value),
             "Vendor" => self.vendor = value.to_string(),
             "Product" => {
                 let model = format!("{} {value}", self.vendor).trim().to_string();
                 self.drive.model(&model);
-                self.state("smart.model", model);
+                self.add_fact(typed::SMART_MODEL, model);
             }
-            "Rotation Rate" if value.starts_with("Solid State") => self.state("smart.rpm", "0"),
+            "Rotation Rate" if value.starts_with("Solid State") => {
+                self.add_fact(typed::SMART_RPM, 0u64);
+            }
             "Rotation Rate" => {
                 if let Some(rpm) = leading(value) {
-                    self.state("smart.rpm", rpm.to_string());
+                    self.add_fact(typed::SMART_RPM, rpm);
                 }
             }
-            "ATA Version is" => self.state("smart.protocol", "ATA"),
-            "Transport protocol" => self.state("smart.protocol", "SCSI"),
+            "ATA Version is" => self.add_fact(typed::SMART_PROTOCOL, "ATA"),
+            "Transport protocol" => self.add_fact(typed::SMART_PROTOCOL, "SCSI"),
             "NVMe Version" | "Number of Namespaces" => {
-                if self.drive.stated("smart.protocol").is_none() {
-                    self.state("smart.protocol", "NVMe");
+                if !self.drive.has(key::SMART_PROTOCOL) {
+                    self.add_fact(typed::SMART_PROTOCOL, "NVMe");
                 }
             }
             "SATA Version is" => self.link(value),
             "Write cache is" | "Writeback Cache is" => {
                 let on = match value.split(' ').next() {
-                    Some("Enabled") => "on",
-                    Some("Disabled") => "off",
+                    Some("Enabled") => true,
+                    Some("Disabled") => false,
                     _ => return true,
                 };
-                self.state("drive.write_cache", on);
+                self.add_fact(typed::DRIVE_WRITE_CACHE, on);
             }
             _ => return KNOWN.contains(&label),
         }
@@ -788,57 +808,58 @@ impl Smartctl {
         let speed = |text: &str| {
             let words: Vec<&str> = text.split_whitespace().collect();
             let place = words.iter().position(|word| word.starts_with("Gb/s"))?;
-            Some(format!("{} Gb/s", words.get(place.checked_sub(1)?)?))
+            let speed = decimal(words.get(place.checked_sub(1)?)?)?;
+            Some(BitsPerSecond(speed * 1e9))
         };
         let (most, now) = value.split_once("(current:").unwrap_or((value, ""));
         if let Some(now) = speed(now) {
-            self.state("smart.link.now", now);
+            self.add_fact(typed::SMART_LINK_SPEED, now);
         }
         if let Some(most) = speed(most) {
-            self.state("smart.link.max", most);
+            self.add_fact(typed::SMART_LINK_SPEED_MAX, most);
         }
     }
 
     /// What is known only at the end of the drive's record.
     fn totals(&mut self) {
-        if self.drive.stated("smart.errors").is_none()
+        if !self.drive.has(key::SMART_ERRORS)
             && let Some(errors) = self.errors
         {
-            self.state("smart.errors", errors.to_string());
+            self.add_fact(typed::SMART_ERRORS, errors);
         }
-        if self.drive.stated("smart.celsius").is_none()
+        if !self.drive.has(key::SMART_CELSIUS)
             && let Some(celsius) = self.celsius
         {
-            self.state("smart.celsius", celsius.to_string());
+            self.add_fact(typed::SMART_CELSIUS, Celsius(celsius as f64));
         }
         if let Some(hours) = self.last_error_hours {
-            self.state("smart.error-log.hours", hours.to_string());
+            self.add_fact(typed::SMART_ERROR_LOG_HOURS, Nanos::from_hours(hours));
         }
         for (key, count) in [
-            ("error-log.unc", self.unreadable),
-            ("error-log.icrc", self.corrupt),
-            ("scan.rewritten", self.rewritten),
+            (typed::SMART_ERROR_LOG_UNC, self.unreadable),
+            (typed::SMART_ERROR_LOG_ICRC, self.corrupt),
+            (typed::SMART_SCAN_REWRITTEN, self.rewritten),
         ] {
             if count > 0 {
-                self.state(&format!("smart.{key}"), count.to_string());
+                self.add_fact(key, count);
             }
         }
         if let Some(failed) = self.failed_tests {
             let failed = failed.saturating_sub(self.outdated);
-            self.state("smart.self-test-errors", failed.to_string());
+            self.add_fact(typed::SMART_SELF_TEST_ERRORS, failed);
         }
         if self.pending > 0 {
-            self.state("smart.pending-defects", self.pending.to_string());
+            self.add_fact(typed::SMART_PENDING_DEFECTS, self.pending);
         }
         if let Some(exit) = self.idle_exit_us {
-            self.state("smart.idle-exit-us", exit.to_string());
+            self.add_fact(typed::SMART_IDLE_EXIT, Nanos::from_us(exit as f64));
         }
         for (key, sum) in std::mem::take(&mut self.phys) {
-            self.state(key, sum.to_string());
+            self.add_fact(typed::PHY.of(key), sum);
         }
         let failing = std::mem::take(&mut self.prefail_now);
         if !failing.is_empty() {
-            self.state("smart.prefail-now", failing.join(" "));
+            self.add_fact(typed::SMART_PREFAIL_NOW, failing);
         }
     }
 }

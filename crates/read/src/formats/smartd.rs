@@ -23,10 +23,11 @@
 //! ## Cannot know
 //! What smartd was not told to watch. Whether whole lines are missing: they bear no numbers.
 
-use iowhy_model::{Fact, FactKey, Level, Sink, key};
+use iowhy_model::{Fact, Level, Sink, typed};
 
 use crate::drive::health::Places;
 use crate::drive::smartd_lines;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
@@ -80,15 +81,14 @@ impl Reader for Smartd {
             let device = Some(sink.device(&said.drive));
             self.drive = said.drive;
             for (key, value) in said.facts {
-                sink.fact(Fact::read(device, FactKey::named(&key), &value, place.clone()));
+                sink.fact(Fact::new(device, key, value, place.clone()));
             }
             return Step::Took;
         }
         if std::mem::replace(&mut self.info, text == "Device info:")
             && let Some(model) = model(text).filter(|_| !self.drive.is_empty())
         {
-            let device = Some(sink.device(&self.drive));
-            sink.fact(Fact::read(device, key::SMART_MODEL, &model, place));
+            sink.add_fact_at(&self.drive, typed::SMART_MODEL, model, &place);
             return Step::Took;
         }
         match MAIL.iter().any(|words| text.starts_with(words)) || is_of_smartd(text) {

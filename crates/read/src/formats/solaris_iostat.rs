@@ -28,9 +28,10 @@
 
 mod row;
 
-use iowhy_model::{Fact, Interval, Level, Nanos, Sink, Time, key};
+use iowhy_model::{Interval, Level, Nanos, Sink, Time, typed};
 
 use self::row::{Scale, interval, is_column, is_value};
+use crate::facts::AddFact;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
 use crate::{Format, Reader, Sniff, Step, WallTime};
@@ -210,8 +211,8 @@ impl SolarisIostat {
         if let Some(mount) = mount.filter(|mount| mount.starts_with('/'))
             && self.reports == 0
         {
-            let read_from = sink.source().input.clone();
-            sink.fact(Fact::read(Some(device), key::MOUNT_POINT, mount, read_from));
+            let place = sink.source().input.clone();
+            sink.add_fact_at(device, typed::MOUNT_POINT, mount, &place);
         }
         let scale = Scale { micros: self.micros, seconds: self.length() };
         let columns = self.columns.iter().map(String::as_str);

@@ -22,9 +22,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -92,9 +92,10 @@ impl Reader for SqlserverLog {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         for (drive, (count, seconds)) in std::mem::take(&mut self.drives) {
-            let device = Some(sink.device(&drive));
-            state(device, "io.slow", count.to_string(), sink);
-            state(device, "io.slowest.least", format!("{seconds} s"), sink);
+            let device = sink.device(&drive);
+            sink.add_fact(device, typed::IO_SLOW, count);
+            let least = Nanos::from_seconds(seconds as f64);
+            sink.add_fact(device, typed::IO_SLOWEST_LEAST, least);
         }
     }
 }

@@ -25,10 +25,10 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
+    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
 };
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
@@ -274,7 +274,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     };
     if op(name).is_some() {
         let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
-        state(None, "strace.calls", value, sink);
+        sink.add_fact(None, typed::STRACE_CALLS, value);
     }
     Step::Took
 }

@@ -23,9 +23,13 @@
 //! Latency of reads, writes and fsyncs apart, and what the device did. Whether whole lines are
 //! missing: they bear no numbers.
 
-use iowhy_model::{Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::typed::PageCache;
+use iowhy_model::{
+    Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed,
+};
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
@@ -92,7 +96,7 @@ struct Sysbench {
     min_ms: Option<f64>,
     mean_ms: Option<f64>,
     max_ms: Option<f64>,
-    cached: Option<&'static str>,
+    cached: Option<PageCache>,
     /// Requests by their latency, ms (`--histogram`).
     latencies: Vec<(f64, u64)>,
     /// Counts of the whole run, by 0.4: reads, writes, others.
@@ -212,16 +216,19 @@ impl Sysbench {
     /// What the run was asked to do.
     fn asked(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
         if let Some(flags) = line.strip_prefix("Extra file open flags: ") {
-            self.cached = Some(if flags.contains("direct") { "no" } else { "yes" });
+            self.cached =
+                Some(if flags.contains("direct") { PageCache::No } else { PageCache::Yes });
         } else if let Some(size) = line.strip_prefix("Block size ") {
             let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             self.block = crate::bytes(size).filter(|_| !digits.is_empty());
         } else if let Some(threads) = line.strip_prefix("Number of threads: ") {
-            state(None, "sysbench.threads", threads.to_string(), sink);
+            if let Some(threads) = integer(threads.trim()) {
+                sink.add_fact(None, typed::SYSBENCH_THREADS, threads);
+            }
         } else if let Some((_, requests)) = line.split_once("calling fsync() each ") {
             let requests = requests.split_whitespace().next().and_then(integer);
             if let Some(requests) = requests {
-                state(None, "sysbench.fsync-every", format!("{requests} requests"), sink);
+                sink.add_fact(None, typed::SYSBENCH_FSYNC_EVERY, requests);
             }
         } else {
             let settings = [
@@ -284,8 +291,8 @@ impl Sysbench {
             one.label = Some(sink.name("reads, writes and fsyncs together"));
             sink.distribution(one);
         }
-        let cached = self.cached.unwrap_or("unknown");
-        state(Some(device), "run.cached", cached.to_string(), sink);
+        let cached = self.cached.unwrap_or(PageCache::Unknown);
+        sink.add_fact(device, typed::RUN_CACHED, cached);
     }
 }
 

@@ -23,9 +23,10 @@
 //! ## Cannot know
 //! What the drive says of itself. Whether lines are missing: they bear no numbers.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{FactKey, Level, Sink, key};
 
-use crate::drive::health::{Places, state};
+use crate::drive::health::Places;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
@@ -39,31 +40,31 @@ pub const FORMAT: Format = Format {
 };
 
 /// Files below a disk's folder and their facts (Documentation/ABI/stable/sysfs-block).
-const FILES: &[(&str, &str)] = &[
-    ("queue/scheduler", "queue.scheduler"),
-    ("queue/rotational", "queue.rotational"),
-    ("queue/nr_requests", "queue.nr_requests"),
-    ("queue/write_cache", "queue.write_cache"),
-    ("queue/fua", "queue.fua"),
-    ("queue/read_ahead_kb", "queue.read_ahead_kb"),
-    ("queue/max_sectors_kb", "queue.max_sectors_kb"),
-    ("queue/logical_block_size", "queue.logical_block_size"),
-    ("queue/physical_block_size", "queue.physical_block_size"),
-    ("queue/wbt_lat_usec", "queue.wbt_lat_usec"),
-    ("queue/discard_max_bytes", "queue.discard_max_bytes"),
-    ("queue/iostats", "queue.iostats"),
-    ("queue/zoned", "queue.zoned"),
-    ("device/queue_depth", "device.queue_depth"),
-    ("device/timeout", "device.timeout_s"),
-    ("device/state", "device.state"),
-    ("device/model", "device.model"),
-    ("device/rev", "device.firmware"),
-    ("device/firmware_rev", "device.firmware"),
-    ("dev", "device.number"),
-    ("ro", "device.read_only"),
-    ("alignment_offset", "device.alignment_offset"),
-    ("md/degraded", "array.degraded"),
-    ("md/sync_action", "array.action"),
+const FILES: &[(&str, FactKey)] = &[
+    ("queue/scheduler", key::QUEUE_SCHEDULER),
+    ("queue/rotational", key::QUEUE_ROTATIONAL),
+    ("queue/nr_requests", key::QUEUE_NR_REQUESTS),
+    ("queue/write_cache", key::QUEUE_WRITE_CACHE),
+    ("queue/fua", key::QUEUE_FUA),
+    ("queue/read_ahead_kb", key::QUEUE_READ_AHEAD),
+    ("queue/max_sectors_kb", key::QUEUE_MAX_SECTORS),
+    ("queue/logical_block_size", key::QUEUE_LOGICAL_BLOCK_SIZE),
+    ("queue/physical_block_size", key::QUEUE_PHYSICAL_BLOCK_SIZE),
+    ("queue/wbt_lat_usec", key::QUEUE_WBT_LATENCY),
+    ("queue/discard_max_bytes", key::QUEUE_DISCARD_MAX_BYTES),
+    ("queue/iostats", key::QUEUE_IOSTATS),
+    ("queue/zoned", key::QUEUE_ZONED),
+    ("device/queue_depth", key::DEVICE_QUEUE_DEPTH),
+    ("device/timeout", key::DEVICE_TIMEOUT),
+    ("device/state", key::DEVICE_STATE),
+    ("device/model", key::DEVICE_MODEL),
+    ("device/rev", key::DEVICE_FIRMWARE),
+    ("device/firmware_rev", key::DEVICE_FIRMWARE),
+    ("dev", key::DEVICE_NUMBER),
+    ("ro", key::DEVICE_READ_ONLY),
+    ("alignment_offset", key::DEVICE_ALIGNMENT_OFFSET),
+    ("md/degraded", key::ARRAY_DEGRADED),
+    ("md/sync_action", key::ARRAY_ACTION),
 ];
 /// Counters of a phy (Documentation/ABI/testing/sysfs-class-sas_phy is missing;
 /// drivers/scsi/scsi_transport_sas.c).
@@ -77,20 +78,21 @@ const PHY: &[&str] = &[
 const OTHERS: [&str; 3] = ["/queue/", "/sas_phy/", "/md/"];
 
 /// A file: its device, and the fact it holds, if it holds one of ours.
-fn file(path: &str) -> Option<(&str, Option<String>)> {
+fn file(path: &str) -> Option<(&str, Option<FactKey>)> {
     let path = path.trim().strip_prefix("/sys/")?;
     if path.contains(['*', ' ', '{']) {
         return None;
     }
     if let Some((_, rest)) = path.split_once("sas_phy/") {
         let (phy, name) = rest.split_once('/')?;
-        return Some((phy, PHY.contains(&name).then(|| format!("phy.{name}"))));
+        let known = PHY.iter().find(|known| **known == name);
+        return Some((phy, known.map(|name| key::PHY.of(name))));
     }
     let (_, rest) = path.split_once("block/")?;
     let (disk, name) = rest.split_once('/')?;
     let known = FILES.iter().find(|(file, _)| *file == name);
     let other = || OTHERS.iter().any(|folder| path.contains(folder));
-    (known.is_some() || other()).then(|| (disk, known.map(|(_, key)| key.to_string())))
+    (known.is_some() || other()).then(|| (disk, known.map(|(_, key)| key.clone())))
 }
 
 /// `==> /sys/block/sda/queue/rotational <==`.
@@ -170,13 +172,13 @@ impl Reader for Sysfs {
 fn stated(path: &str, value: &str, place: &str, sink: &mut dyn Sink) {
     let Some((device, Some(key))) = file(path) else { return };
     let bracket = value.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    let value = match bracket.filter(|_| key == "queue.scheduler") {
+    let value = match bracket.filter(|_| key == key::QUEUE_SCHEDULER) {
         Some((chosen, _)) => chosen,
         None => value,
     };
-    let counter = key.starts_with("phy.");
+    let counter = key.member_of(key::PHY).is_some();
     if !value.is_empty() && (!counter || integer(value).is_some()) {
-        state(sink, &device.replace('!', "/"), &key, value, place);
+        sink.add_text_at(device.replace('!', "/").as_str(), key, value, place);
     }
 }
 

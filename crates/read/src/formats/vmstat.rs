@@ -26,8 +26,10 @@
 //! Which device, which task, how many requests. Whether whole lines are missing: they bear no
 //! numbers.
 
-use iowhy_model::{Fact, FactKey, FactValue, Level, Sink, key};
+use iowhy_model::typed::{BytesPerSecond, Share};
+use iowhy_model::{FactValue, Level, Sink, typed};
 
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
@@ -51,9 +53,9 @@ enum ColumnUnit {
 impl ColumnUnit {
     fn of(self, value: f64) -> FactValue {
         match self {
-            ColumnUnit::Tasks => FactValue::Number(value),
-            ColumnUnit::KibPerSecond => FactValue::BytesPerSecond(value * 1024.0),
-            ColumnUnit::Percent => FactValue::Share(value / 100.0),
+            ColumnUnit::Tasks => value.into(),
+            ColumnUnit::KibPerSecond => BytesPerSecond::from_kib(value).into(),
+            ColumnUnit::Percent => Share::from_percent(value).into(),
         }
     }
 }
@@ -145,7 +147,7 @@ impl Reader for Vmstat {
         if intervals == 0 {
             for ((name, unit), value) in COLUMNS.iter().zip(&self.first) {
                 let Some(value) = value else { continue };
-                fact(key::VMSTAT_SINCE_BOOT.of(name), unit.of(*value), sink);
+                sink.add_fact(None, typed::VMSTAT_SINCE_BOOT.of(name), unit.of(*value));
             }
             return;
         }
@@ -154,10 +156,10 @@ impl Reader for Vmstat {
                 continue;
             }
             let mean = sum / intervals as f64;
-            fact(key::VMSTAT_MEAN.of(name), unit.of(mean), sink);
-            fact(key::VMSTAT_MAX.of(name), unit.of(*max), sink);
+            sink.add_fact(None, typed::VMSTAT_MEAN.of(name), unit.of(mean));
+            sink.add_fact(None, typed::VMSTAT_MAX.of(name), unit.of(*max));
         }
-        fact(key::VMSTAT_INTERVALS, FactValue::Count(intervals), sink);
+        sink.add_fact(None, typed::VMSTAT_INTERVALS, intervals);
     }
 }
 
@@ -179,11 +181,6 @@ impl Vmstat {
             *max = max.max(value.unwrap_or(0.0));
         }
     }
-}
-
-fn fact(key: FactKey, value: FactValue, sink: &mut dyn Sink) {
-    let place = sink.source().place();
-    sink.fact(Fact::new(None, key, value, place));
 }
 
 #[cfg(test)]

@@ -28,8 +28,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Event, Fact, FactValue, Layer, Level, Nanos, Note, Op, Sink, Time, key};
+use iowhy_model::{Event, Layer, Level, Nanos, Note, Op, Sink, Time, typed};
 
+use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, integer};
 
@@ -115,11 +116,9 @@ impl Reader for Vxtrace {
             }
         }
         for ((first, second), count) in std::mem::take(&mut self.mirrors) {
-            let device = Some(sink.device(&second));
-            let place = sink.source().place();
-            let (of, writes) = (FactValue::Text(first), FactValue::Count(count));
-            sink.fact(Fact::new(device, key::MIRROR_OF, of, place.clone()));
-            sink.fact(Fact::new(device, key::MIRROR_WRITES, writes, place));
+            let device = sink.device(&second);
+            sink.add_fact(device, typed::MIRROR_OF, first);
+            sink.add_fact(device, typed::MIRROR_WRITES, count);
         }
     }
 }

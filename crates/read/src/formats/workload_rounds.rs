@@ -20,9 +20,9 @@
 //! Which disk the database uses; what else used it; reads and writes apart, unless a column says so. Whether whole
 //! lines are missing, but for a gap in the seconds.
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::counters::stated::state;
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
@@ -34,8 +34,6 @@ pub const FORMAT: Format = Format {
     sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
     reader: || Box::new(WorkloadRounds::default()),
 };
-
-const US_PER_MS: f64 = 1e3;
 
 /// Names of the columns: underscores stand for the blanks between them.
 fn columns(line: &str) -> Option<Vec<&str>> {
@@ -89,10 +87,10 @@ impl Reader for WorkloadRounds {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.longest_ms > 0.0 {
-            state(None, "run.longest", format!("{} us", self.longest_ms * US_PER_MS), sink);
+            sink.add_fact(None, typed::RUN_LONGEST, Nanos::from_ms(self.longest_ms));
         }
         if self.silent > 0.0 {
-            state(None, "run.silent", format!("{} s", self.silent), sink);
+            sink.add_fact(None, typed::RUN_SILENT, Nanos::from_seconds(self.silent));
         }
     }
 }

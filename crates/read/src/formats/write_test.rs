@@ -23,10 +23,10 @@
 //! The device, the order of the latencies, and where on the disk each call went. Whether whole
 //! lines are missing: they bear no numbers.
 
-use iowhy_model::{
-    Distribution, Fact, FactValue, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, key,
-};
+use iowhy_model::typed::Bytes;
+use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
+use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
 
@@ -120,19 +120,14 @@ impl Reader for WriteTest {
 
 impl Run {
     fn pour(&self, sink: &mut dyn Sink) {
-        let facts = [
-            (key::WRITE_TEST_SIZE, FactValue::Bytes(self.size)),
-            (key::WRITE_TEST_N, FactValue::Count(self.n)),
-            (key::WRITE_TEST_TOOK, FactValue::Duration(Nanos::from_seconds(self.took_s))),
-            (key::WRITE_TEST_THROUGHPUT_PRINTED, FactValue::Text(self.throughput.clone())),
-        ];
-        for (key, value) in facts {
-            let place = sink.source().place();
-            sink.fact(Fact::new(None, key, value, place));
-        }
+        let took = Nanos::from_seconds(self.took_s);
+        let printed = self.throughput.as_str();
+        sink.add_fact(None, typed::WRITE_TEST_SIZE, Bytes(self.size));
+        sink.add_fact(None, typed::WRITE_TEST_N, self.n);
+        sink.add_fact(None, typed::WRITE_TEST_TOOK, took);
+        sink.add_fact(None, typed::WRITE_TEST_THROUGHPUT_PRINTED, printed);
         // It waits for each of its writes before the next.
-        let place = sink.source().place();
-        sink.fact(Fact::new(None, key::RUN_AT_ONCE, FactValue::Count(1), place));
+        sink.add_fact(None, typed::RUN_AT_ONCE, 1u64);
         let Some(histogram) = self.histogram() else { return };
         let device = sink.device("");
         let mut distribution = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);

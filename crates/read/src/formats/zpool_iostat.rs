@@ -26,10 +26,11 @@
 //! they save. Whether whole lines are missing: they bear no numbers.
 
 use iowhy_model::{
-    Distribution, Histogram, Inference, Interval, Layer, Level, Note, Op, Sink, Stage,
+    Distribution, Histogram, Inference, Interval, Layer, Level, Note, Op, Sink, Stage, typed,
 };
 
-use crate::counters::stated::{rates, state};
+use crate::counters::stated::rates;
+use crate::facts::AddFact;
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::numbers::time_ns;
@@ -259,8 +260,8 @@ impl Reader for ZpoolIostat {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.end_table(sink);
         if self.sizes {
-            let value = "request sizes, no latencies".to_string();
-            state(None, "zpool.request-sizes", value, sink);
+            let value = "request sizes, no latencies";
+            sink.add_fact(None, typed::ZPOOL_REQUEST_SIZES, value);
         }
     }
 }

@@ -27,9 +27,11 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Sink};
+use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
+use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::drive::health::{Places, leading, state};
+use crate::drive::health::{Places, leading};
+use crate::facts::AddFact;
 use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -205,8 +207,8 @@ impl Reader for ZpoolStatus {
         self.close_event(sink);
         self.close_pool(sink);
         for ((member, class), count) in std::mem::take(&mut self.events) {
-            let key = format!("member.events.{class}");
-            state(sink, &member, &key, count.to_string(), &self.place);
+            let key = typed::MEMBER_EVENTS.member(class);
+            sink.add_fact_at(&member, key, count, &self.place);
         }
     }
 }
@@ -221,7 +223,7 @@ impl ZpoolStatus {
             }
             "state" if !self.pool.is_empty() => {
                 let value = value.to_ascii_lowercase();
-                state(sink, &self.pool, "array.state", value, &self.place);
+                sink.add_fact_at(&self.pool, typed::ARRAY_STATE, value, &self.place);
             }
             "scan" | "scrub" => self.scan(value, sink),
             _ => {}
@@ -232,14 +234,14 @@ impl ZpoolStatus {
     fn scan(&mut self, value: &str, sink: &mut dyn Sink) {
         let words: Vec<&str> = value.split_whitespace().collect();
         let action = match words.as_slice() {
-            ["scrub", "in", "progress", ..] => "scrub",
-            ["resilver", "in", "progress", ..] => "resilver",
-            ["scrub", "paused", ..] => "scrub paused",
-            _ => "idle",
+            ["scrub", "in", "progress", ..] => ArrayAction::Scrub,
+            ["resilver", "in", "progress", ..] => ArrayAction::Resilver,
+            ["scrub", "paused", ..] => ArrayAction::ScrubPaused,
+            _ => ArrayAction::Idle,
         };
         self.scan = true;
         if !self.pool.is_empty() {
-            state(sink, &self.pool, "array.action", action, &self.place);
+            sink.add_fact_at(&self.pool, typed::ARRAY_ACTION, action, &self.place);
         }
         // Old versions say all on one line: `..., 12.31% done, 1h2m to go`.
         self.progress(value, sink);
@@ -251,22 +253,25 @@ impl ZpoolStatus {
         if self.pool.is_empty() {
             return known;
         }
+        let (pool, place) = (self.pool.as_str(), self.place.as_str());
         for part in text.split(',').map(str::trim) {
             if let Some(percent) = part.strip_suffix("% done").and_then(decimal) {
                 known = true;
-                state(sink, &self.pool, "array.percent", percent.to_string(), &self.place);
+                let done = Share::from_percent(percent);
+                sink.add_fact_at(pool, typed::ARRAY_PERCENT, done, place);
             }
             if let Some(left) = part.strip_suffix(" to go").and_then(seconds) {
                 known = true;
-                state(sink, &self.pool, "array.left_s", left.to_string(), &self.place);
+                let left = Nanos::from_seconds(left as f64);
+                sink.add_fact_at(pool, typed::ARRAY_LEFT, left, place);
             }
             // Of scanned and issued, the second is what reads the disks; it comes later and counts.
             if let Some((_, speed)) = part.split_once(" at ")
                 && let Some(speed) = speed.strip_suffix("/s").and_then(bytes)
             {
                 known = true;
-                let speed = format!("{speed:.0}");
-                state(sink, &self.pool, "array.speed", speed, &self.place);
+                let speed = BytesPerSecond(speed.round());
+                sink.add_fact_at(pool, typed::ARRAY_SPEED, speed, place);
             }
         }
         known
@@ -310,18 +315,17 @@ impl ZpoolStatus {
         }
         if *member_state != "ONLINE" {
             let value = member_state.to_ascii_lowercase();
-            state(sink, name, "member.state", value, &self.place);
+            sink.add_fact_at(name, typed::MEMBER_STATE, value, &self.place);
         }
         let kinds = ["read", "write", "checksum"];
         for (kind, count) in kinds.iter().zip(counts.into_iter().flatten()) {
-            let key = format!("member.errors.{kind}");
-            state(sink, name, &key, count.to_string(), &self.place);
+            sink.add_fact_at(name, typed::MEMBER_ERRORS.of(kind), count, &self.place);
         }
         if let Some(slow) = rest.get(3).and_then(|word| count(word)) {
-            state(sink, name, "member.errors.slow", slow.to_string(), &self.place);
+            sink.add_fact_at(name, typed::MEMBER_ERRORS.of("slow"), slow, &self.place);
         }
         if text.ends_with(TOO_SLOW) {
-            state(sink, name, "member.reason", TOO_SLOW, &self.place);
+            sink.add_fact_at(name, typed::MEMBER_REASON, TOO_SLOW, &self.place);
         }
         Some(step)
     }
@@ -342,7 +346,8 @@ impl ZpoolStatus {
             // The line ends the mail: the pool's GUID.
             "devid" | "vdev_devid" if !self.path.is_empty() && !value.is_empty() => {
                 let path = of_disk(&self.path).to_string();
-                state(sink, &path, "device.alias", of_disk(value), &self.place);
+                let names = vec![of_disk(value).to_string()];
+                sink.add_fact_at(&path, typed::DEVICE_ALIAS, names, &self.place);
             }
             // A listing of the same name begins with the same word; zed gives the pool's GUID.
             "pool" if !text.contains('=') && !value.starts_with(['0', '\'']) => {
@@ -364,7 +369,7 @@ impl ZpoolStatus {
         let known = STATES.iter().find(|known| **known == event_state.as_str());
         if let Some(known) = known.filter(|known| **known != "ONLINE") {
             let value = known.to_ascii_lowercase();
-            state(sink, &member, "member.state", value, &self.place);
+            sink.add_fact_at(&member, typed::MEMBER_STATE, value, &self.place);
         }
         if let Some((_, kind)) = class.rsplit_once("zfs.")
             && class.starts_with("ereport")
@@ -380,10 +385,10 @@ impl ZpoolStatus {
             return;
         }
         if !members.is_empty() {
-            state(sink, &pool, "device.slaves", members.join(" "), &self.place);
+            sink.add_fact_at(&pool, typed::DEVICE_SLAVES, members, &self.place);
         }
         if !scan {
-            state(sink, &pool, "array.action", "idle", &self.place);
+            sink.add_fact_at(&pool, typed::ARRAY_ACTION, ArrayAction::Idle, &self.place);
         }
     }
 }

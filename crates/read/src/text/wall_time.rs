@@ -1,8 +1,9 @@
 //! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
 
-use iowhy_model::{Fact, FactValue, Nanos, Sink, key};
+use iowhy_model::{Nanos, Sink, typed};
 use jiff::civil::{Date, date};
 
+use crate::facts::AddFact;
 use crate::{decimal, integer};
 
 /// A point in time as printed. It is compared with its like only, so zones are read over.
@@ -49,14 +50,12 @@ impl WallTime {
     pub(crate) fn state(self, before: f64, sink: &mut dyn Sink) {
         let (key, days) = match (self.day, self.second) {
             (None, DAY..FIRST_EPOCH) => return,
-            (None, FIRST_EPOCH..) => (key::CLOCK_OFFSET, 0.0),
-            (day, _) => (key::CLOCK_PRINTED, day.unwrap_or(0) as f64 * DAY),
+            (None, FIRST_EPOCH..) => (typed::CLOCK_OFFSET, 0.0),
+            (day, _) => (typed::CLOCK_PRINTED, day.unwrap_or(0) as f64 * DAY),
         };
         let zero = days + self.second - before;
         if zero >= 0.0 {
-            let zero = FactValue::Duration(Nanos::from_seconds(zero));
-            let read_from = sink.source().place();
-            sink.fact(Fact::new(None, key, zero, read_from));
+            sink.add_fact(None, key, Nanos::from_seconds(zero));
             // What holds nothing but a time is no capture.
             let source = sink.source();
             source.records = source.records.saturating_sub(1);

@@ -6,8 +6,12 @@ use super::{Complaint, Tree};
 const CRATES: &[&str] = &["diagnose", "iowhy", "live", "model", "probe", "show", "store"];
 
 /// Where numbers get their units; facts are written exactly, to be read back.
-const WRITERS: &[&str] =
-    &["crates/model/src/fact.rs", "crates/model/src/numbers.rs", "crates/model/src/quantity.rs"];
+const WRITERS: &[&str] = &[
+    "crates/model/src/fact.rs",
+    "crates/model/src/fact/values.rs",
+    "crates/model/src/numbers.rs",
+    "crates/model/src/quantity.rs",
+];
 
 /// Units that were once written in three ways each. Seconds, milliseconds and percent are not among them: tools'
 /// own columns and progress lines have them with fixed digits.

@@ -3,11 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iowhy_model::{Fact, FactValue, Nanos, Sink, Time, key};
+use iowhy_model::{Nanos, Sink, Time, typed};
 
 use crate::WallTime;
 use crate::counters::disk_columns::{Draft, are_whole, are_whole_first};
 use crate::counters::processor::{Processor, Shares};
+use crate::facts::AddFact;
 use crate::text::invocation::Invocation;
 use crate::text::table::TableRow;
 
@@ -206,9 +207,8 @@ impl Reports {
             // What runs from boot is of no complaint, and judged nowhere.
             let denied = draft.size_denied().filter(|_| !since_boot);
             if let Some(times) = denied.filter(|_| self.run.denied.insert(name)) {
-                let (key, value) = (key::IOSTAT_SIZE_DENIED, FactValue::Number(times));
-                let read_from = "a row of iostat: throughput, rate and size";
-                sink.fact(Fact::new(Some(device), key, value, read_from));
+                let place = "a row of iostat: throughput, rate and size";
+                sink.add_fact_at(device, typed::IOSTAT_SIZE_DENIED, times, place);
             }
             interval.since_boot = since_boot;
             interval.length = length.map(Nanos::from_seconds);

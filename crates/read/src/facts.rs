@@ -1,0 +1,84 @@
+//! How a reader states a fact: of whom, by a key that knows the type of its value, and where it
+//! was read.
+
+use iowhy_model::typed::Key;
+use iowhy_model::{DeviceId, Fact, FactKey, FactValue, Sink};
+
+/// Whom a fact is about.
+pub(crate) trait About {
+    /// The device; `None` for the machine or the run as a whole.
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId>;
+}
+
+impl About for Option<DeviceId> {
+    fn device(self, _sink: &mut dyn Sink) -> Option<DeviceId> {
+        self
+    }
+}
+
+impl About for DeviceId {
+    fn device(self, _sink: &mut dyn Sink) -> Option<DeviceId> {
+        Some(self)
+    }
+}
+
+/// A name with or without `/dev/`; the empty one is the machine's.
+impl About for &str {
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId> {
+        let name = self.strip_prefix("/dev/").unwrap_or(self);
+        (!name.is_empty()).then(|| sink.device(name))
+    }
+}
+
+impl About for &String {
+    fn device(self, sink: &mut dyn Sink) -> Option<DeviceId> {
+        self.as_str().device(sink)
+    }
+}
+
+/// Facts of the open listing.
+pub(crate) trait AddFact {
+    /// Adds a fact that stands at this place: a file and line.
+    fn add_fact_at<V: Into<FactValue>>(
+        &mut self,
+        about: impl About,
+        key: Key<V>,
+        value: impl Into<V>,
+        place: &str,
+    );
+
+    /// Adds a value in the words of the tool, a file's content or a number with a unit of its own:
+    /// the key's kind reads it, and what does not fit stays a text.
+    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str);
+
+    /// Adds a fact that the listing as a whole says.
+    fn add_fact<V: Into<FactValue>>(&mut self, about: impl About, key: Key<V>, value: impl Into<V>);
+}
+
+impl AddFact for dyn Sink + '_ {
+    fn add_fact_at<V: Into<FactValue>>(
+        &mut self,
+        about: impl About,
+        key: Key<V>,
+        value: impl Into<V>,
+        place: &str,
+    ) {
+        let device = about.device(self);
+        self.fact(Fact::of(device, key, value, place));
+    }
+
+    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {
+        let device = about.device(self);
+        self.fact(Fact::read(device, key.into(), text, place));
+    }
+
+    fn add_fact<V: Into<FactValue>>(
+        &mut self,
+        about: impl About,
+        key: Key<V>,
+        value: impl Into<V>,
+    ) {
+        let place = self.source().place();
+        self.add_fact_at(about, key, value, &place);
+    }
+}
