@@ -175,6 +175,8 @@ const UNKNOWN_QUEUE: &str =
 /// What would make the forecast a number.
 const WIDE: &str = "what a healthy one would do is known by its class alone: give `--baseline FILE`, \
      learned on a healthy peer, for a narrower forecast";
+/// Another disk is slow like this one if so great a share of this one's share of requests is as slow (a choice).
+const AS_OFTEN: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
 
@@ -183,16 +185,25 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
     let disks = counted::disks(analysis);
-    let mut slow_in: HashMap<usize, (usize, usize)> = HashMap::new();
+    let mut of_listing: HashMap<usize, Vec<&CountedDisk>> = HashMap::new();
     for counted in &disks {
-        let (all, slow) = slow_in.entry(counted.listing).or_default();
-        (*all, *slow) = (*all + 1, *slow + usize::from(counted.slow.is_some()));
+        of_listing.entry(counted.listing).or_default().push(counted);
     }
-    let beside = |counted: &CountedDisk| slow_in.get(&counted.listing).copied().unwrap_or_default();
+    let beside = |counted: &CountedDisk| {
+        let others = of_listing.get(&counted.listing).map_or(&[][..], Vec::as_slice);
+        (others.len(), others.iter().filter(|other| is_as_slow(other, counted)).count())
+    };
     let counted = disks.iter().filter_map(|known| from_counts(analysis, known, beside(known)));
     let streams = throughput::slow(analysis, DETECTOR.verdict);
     let staged = stages::on_device(analysis, DETECTOR.verdict);
     traced.chain(averaged).chain(counted).chain(streams).chain(staged).collect()
+}
+
+/// Whether one disk is slow like another: by itself, or in the same latencies half as often.
+fn is_as_slow(other: &CountedDisk, than: &CountedDisk) -> bool {
+    let Some(Slow::Some(mode)) = than.slow else { return other.slow.is_some() };
+    let beyond = other.histogram.count_from(mode.from_ns as u64) as f64;
+    other.slow.is_some() || beyond >= AS_OFTEN * mode.of_requests * other.count() as f64
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some
