@@ -67,6 +67,9 @@ const TIMED_OUT: f64 = 1.7;
 /// What a second such command adds, and the whole record that libata prints of one: it froze the
 /// port, names the command and says how it ended. With the prior 0.79.
 const IS_SURE: f64 = 1.0;
+/// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
+/// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
+const HANDED_BACK_S: f64 = 5.0;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
@@ -104,9 +107,18 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         // A guest has no way to its drives that it could see: a controller that does not answer is
         // its host's.
         let guest = analysis.facts.hypervisor(&logged);
-        let its_own = [MessageKind::Timeout, MessageKind::Command];
+        // A command that the drive refused got its answer, whatever libata says of it beside.
+        let refused = of(&[MessageKind::Refused, MessageKind::Denied]);
+        let answered = |line: &LogLine| {
+            refused.iter().any(|known| {
+                let (first, second) = (known.message.at_s, line.message.at_s);
+                let apart_s = first.zip(second).map(|(first, second)| (first - second).abs());
+                apart_s.is_none_or(|apart_s| apart_s <= HANDED_BACK_S)
+            })
+        };
         let counts = |line: &&LogLine| {
-            its_own.contains(&line.kind)
+            line.kind == MessageKind::Timeout
+                || line.kind == MessageKind::Command && !answered(line)
                 || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
         };
         let given_up: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
@@ -150,6 +162,12 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
                  the kernel's log of a guest of {}: the storage of its host, before any slot, \
                  link or drive",
                 guest.text()
+            ),
+            // The drive answered each of them, with an error.
+            None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
+                "{name} aborted commands: {n} failed in the kernel's log, with no medium or link error \
+                 beside them: {}{behind}",
+                bus.suspects()
             ),
             None => format!(
                 "{name} stopped answering: {n} failed or timed out in the kernel's log, with no \

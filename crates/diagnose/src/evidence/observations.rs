@@ -645,8 +645,8 @@ fn meaning(kind: MessageKind) -> &'static str {
              told here"
         }
         MessageKind::Denied => {
-            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or its namespace \
-             is protected"
+            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or it is \
+             write-protected"
         }
         MessageKind::Hardware => "the drive reports that something inside it failed",
         MessageKind::Path => {
@@ -660,6 +660,10 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Query => {
             "a program asked the drive about itself (SMART, power mode) and got no answer, and no \
              read or write failed: do not poll it so, or leave it out (`smartd`: `-d ignore`)"
+        }
+        MessageKind::Refused => {
+            "the drive answered at once that it cannot do what was asked: the program, file system or driver above it \
+             asked for it"
         }
         MessageKind::Link | MessageKind::Phy => {
             "the link was lost or woke up: a cable, a plug, or saving of power"

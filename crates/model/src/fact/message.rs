@@ -57,6 +57,9 @@ pub enum MessageKind {
     Phy,
     /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
     Query,
+    /// The drive refused at once a request that it cannot serve (sense key Illegal Request): it
+    /// answered, and its medium is not at fault.
+    Refused,
     /// A server or peer on the network did not answer.
     Remote,
     /// An answer that programs give in a drive's place: a write that failed with a read error.
@@ -67,7 +70,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 17] = [
+    pub const ALL: [MessageKind; 18] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -82,6 +85,7 @@ impl MessageKind {
         MessageKind::Path,
         MessageKind::Phy,
         MessageKind::Query,
+        MessageKind::Refused,
         MessageKind::Remote,
         MessageKind::Target,
         MessageKind::Timeout,
@@ -104,6 +108,7 @@ impl MessageKind {
             MessageKind::Path => "path",
             MessageKind::Phy => "phy",
             MessageKind::Query => "query",
+            MessageKind::Refused => "refused",
             MessageKind::Remote => "remote",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
@@ -194,6 +199,20 @@ impl Message {
     /// (drivers/ata/libata-core.c, ata_wait_ready).
     pub fn is_slow_link(&self) -> bool {
         self.text.contains("link is slow to respond")
+    }
+
+    /// Whether a zoned device refuses a write that does not begin where its zone was written last
+    /// (ZBC, additional sense 21h/04h; NVMe zoned namespaces, statuses b8h to bfh).
+    pub fn breaks_the_order_of_a_zone(&self) -> bool {
+        const SAID: [&str; 2] = ["Unaligned write command", "(sct 0x1 / sc 0xb"];
+        SAID.iter().any(|words| self.text.contains(words))
+    }
+
+    /// Whether a drive refuses a place that it does not have (SPC, additional sense 21h/00h; NVMe,
+    /// LBA Out of Range).
+    pub fn is_beyond_the_end(&self) -> bool {
+        const SAID: [&str; 2] = ["Logical block address out of range", "(sct 0x0 / sc 0x80)"];
+        SAID.iter().any(|words| self.text.contains(words))
     }
 
     /// Seconds of a time as logs print it, on the log's own clock.

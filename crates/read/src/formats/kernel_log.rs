@@ -12,7 +12,8 @@
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
 //! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
 //! `hardware` (the drive reports a failure inside it), `path` (a volume lost one of its paths),
-//! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
+//! `denied` (the drive refuses: it is locked or protected; the kernel words it as a medium error), `refused` (the
+//! drive answers at once that it cannot do what was asked: sense key Illegal Request), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
 //! `query` (a command by which a program asked the drive about itself got no answer, and what was done about that: no I/O
 //! failed), `remote` (a
 //! server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts
@@ -59,7 +60,7 @@ use iowhy_model::{CommandKind, FactValue, Level, Message, MessageKind, Note, Sin
 
 use self::buses::Buses;
 use self::commands::{Commands, Complaint};
-use self::forms::{Dictionary, kind};
+use self::forms::{Dictionary, Logger, kind};
 use self::journal::Journal;
 use self::line::{
     is_bare, is_of_a_program, is_of_another, is_pci, kmsg, kmsg_field, messages, peripheral, split,
@@ -348,6 +349,10 @@ struct KernelLog {
     given_up: Option<Said>,
     /// The last line, if it was no complaint: it may go on in the next.
     unfinished: Option<(String, String)>,
+    /// Whether a drive on a port reported sense data with the last command that failed there. Where it did not, libata makes
+    /// sense data up from the registers, whatever went wrong (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request
+    /// with `Unaligned write command` for any error without a bit, with `LBA out of range` for a sector that was not found.
+    reports_sense: Option<bool>,
     /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says so): that the link answers
     /// late then is no complaint.
     woken: HashSet<String>,
@@ -744,7 +749,11 @@ impl KernelLog {
             fact("", key::HOST_HYPERVISOR, value, place.clone(), sink);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
-        let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
+        self.learn_sense(message);
+        let is_made_up =
+            |kind: &MessageKind| *kind == MessageKind::Refused && self.reports_sense == Some(false);
+        let kind = kind(message).filter(|kind| !is_made_up(kind));
+        let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
         if let Some(server) = self.trace(kind, message) {
             let said = Message::new(stamp, message);
             self.complaints.take(MessageKind::Remote, server, said, place, sink);
@@ -825,6 +834,20 @@ impl KernelLog {
         let complaint = Complaint { kind, name, message: said.clone(), place };
         for complaint in self.commands.take(&whose, &said, Some(complaint)) {
             self.state_complaint(complaint, sink);
+        }
+    }
+
+    /// Learns whether sense data of a port are the drive's own: `status: { DRDY SENSE ERR }`.
+    fn learn_sense(&mut self, message: &str) {
+        let (logger, said) = forms::heading(message);
+        if logger != Logger::Ata {
+            return;
+        }
+        if said.starts_with("exception Emask") {
+            self.reports_sense = None;
+        } else if said.starts_with("status: {") {
+            let own = said.split(' ').any(|word| word == "SENSE");
+            self.reports_sense = Some(own || self.reports_sense == Some(true));
         }
     }
 

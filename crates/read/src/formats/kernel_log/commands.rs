@@ -240,8 +240,9 @@ impl Command {
         match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
             Some(known) => {
                 let sector = known.message.sector.or(complaint.message.sector);
-                // How it ended says more than that it failed.
-                if complaint.message.is_outcome() {
+                // How it ended says more than that it failed, and why more than that it was refused.
+                let why = part == Part::AdditionalSense && complaint.kind == MessageKind::Refused;
+                if why || complaint.message.is_outcome() {
                     *known = complaint;
                 }
                 known.message.sector = sector;
@@ -262,6 +263,16 @@ impl Command {
                 known.kind = MessageKind::Query;
                 !std::mem::replace(&mut said, true)
             });
+        }
+        // What programs ask of a drive that it does not know (pages of a log, SMART) is no fault.
+        if self.kind == Some(CommandKind::Query) {
+            self.complaints.retain(|known| known.kind != MessageKind::Refused);
+        }
+        // It answered: the request failed, and nothing else.
+        let answers = [MessageKind::Refused, MessageKind::Denied];
+        if self.complaints.iter().any(|known| answers.contains(&known.kind)) {
+            let repeats = [MessageKind::IoError, MessageKind::Command];
+            self.complaints.retain(|known| !repeats.contains(&known.kind));
         }
         // What the drive says of itself comes back as a request that failed.
         if self.complaints.iter().any(|known| known.kind == MessageKind::Hardware) {

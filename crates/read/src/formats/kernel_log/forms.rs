@@ -89,6 +89,18 @@ const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L:
 pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x86)"]),
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x85)"]),
+    // Namespaces of zones, and places that the namespace does not have (include/linux/nvme.h).
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb8)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb9)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbc)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbd)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbe)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x0 / sc 0x80)"]),
+    // An answer to what was asked (SPC-4, sense keys).
+    row(K::Denied, &[L::Scsi], &["Sense Key : Data Protect"]),
+    row(K::Refused, &[L::Scsi], &["Sense Key : Illegal Request"]),
+    row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
+    row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
     row(K::Medium, &[L::Block], &["critical medium error, dev "]),
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
     row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
