@@ -75,13 +75,15 @@ fn part(message: &str) -> Option<Part> {
         Logger::Scsi if FAILED.iter().any(|words| begins(words)) => Part::Failed,
         Logger::Scsi if begins("uas_eh_abort_handler") || begins(ABORTS) => Part::Failed,
         Logger::Scsi if begins("Attempting to queue a") => Part::Failed,
-        Logger::Scsi if begins("Sense Key :") => Part::Sense,
-        Logger::Scsi if begins("Add. Sense:") => Part::AdditionalSense,
+        Logger::Scsi if begins("Sense Key :") || begins("sense key") => Part::Sense,
+        Logger::Scsi if begins("Add. Sense:") || begins("Additional sense:") => {
+            Part::AdditionalSense
+        }
         // On a line of its own it begins as no driver's messages do.
         Logger::Scsi | Logger::Other if begins("CDB: ") || begins("cdb[0]=") => Part::Which,
         Logger::Ata if begins("failed command: ") => Part::Failed,
         Logger::Ata if begins("cmd ") => Part::Which,
-        Logger::Ata if begins("res ") => Part::Result,
+        Logger::Ata if begins("res ") || begins("tag ") => Part::Result,
         Logger::Ata if begins("status: {") => Part::Status,
         Logger::Ata if begins("error: {") => Part::Error,
         _ => return None,
