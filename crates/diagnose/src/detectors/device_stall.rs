@@ -32,6 +32,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::candidates::{self};
@@ -70,6 +71,8 @@ const IS_SURE: f64 = 1.0;
 /// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
 /// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
 const HANDED_BACK_S: f64 = 5.0;
+/// Drives that stop within this time, s, of each other stop together (as in `device.path`).
+const TOGETHER_S: f64 = 60.0;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
@@ -84,6 +87,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
+    // Drives that stop together are told as what they share (`device.path`).
+    let together = adapters::stopped_together(analysis, TOGETHER_S);
     let candidates = candidates::candidates(analysis);
     for candidate in &candidates {
         let logged: Vec<&LogLine> = candidate.about().log().collect();
@@ -121,7 +126,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
                 || line.kind == MessageKind::Command && !answered(line)
                 || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
         };
+        let is_joined = |line: &LogLine| together.iter().any(|stopped| stopped.covers(line));
         let given_up: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
+        if given_up.iter().any(|line| is_joined(line)) {
+            return None;
+        }
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
         // A reset of the link is how libata gets hold of a port again after any command it gave
         // up, and what the hardware of a link corrected cost no command.
@@ -152,6 +161,9 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             false => format!("; {tasks} waited for minutes in the same log"),
         };
         let bus = Bus::of(&name, &given_up);
+        let idle_tags: Vec<&LogLine> =
+            logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
+        builder.log_lines(analysis, "tags that nobody sent, named by the drive", &idle_tags, None);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports that it has failed (CSTS, bit 1), over a link \
@@ -162,6 +174,10 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
                  the kernel's log of a guest of {}: the storage of its host, before any slot, \
                  link or drive",
                 guest.text()
+            ),
+            None if !idle_tags.is_empty() => format!(
+                "{name} named a tag of its queue that nobody sent, and {n} failed in the kernel's log: queued commands (NCQ) \
+                 of this drive and this controller do not fit together{behind}"
             ),
             // The drive answered each of them, with an error.
             None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
@@ -190,6 +206,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         ]);
         finding.refuted_by.extend(lines(bus.refuted_by()));
         finding.next_step = bus.next_step(&name);
+        if !idle_tags.is_empty() {
+            let first = "without queued commands: `echo 1 > /sys/block/DISK/device/queue_depth`, or `libata.force=noncq`; do \
+                         the lines stop?";
+            finding.next_step.insert(0, first.to_string());
+        }
         if guest.is_some() {
             finding.refuted_by = lines(&[
                 "the drive is passed through to the guest: `lspci` shows a vendor's controller, \
