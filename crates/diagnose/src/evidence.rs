@@ -7,6 +7,7 @@ pub mod builder;
 pub mod candidates;
 pub mod complaint;
 pub mod confidence;
+pub mod controllers;
 pub mod counted;
 pub mod forecast;
 pub mod freezes;

@@ -16,7 +16,8 @@
 //! requests were in flight, at most three of them (those of a second and more that follow each other without a quick
 //! request between count once), and not a case of `device.stall`; most other
 //! requests are quick. From averages: an interval between others that worked, with requests in the
-//! queue and no completion.
+//! queue and no completion. Or the kernel's log says that the controller of an NVMe drive did not come back from its reset,
+//! though it was on its bus.
 //!
 //! ## Wrong if
 //! The host or the virtual machine paused, the trace lost events, a flush or discard ran, or the
@@ -25,14 +26,17 @@
 //! ## Next step
 //! The kernel's log at that moment; watch longer for a second one.
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
+use iowhy_model::{Bound, Finding, Level, MessageKind, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample, Silence};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding, read_off};
+use crate::evidence::candidates;
+use crate::evidence::controllers;
 use crate::evidence::freezes;
+use crate::facts::kernel_log::{LogLine, by_port};
 use crate::measures::service::ServiceSpan;
 use crate::measures::stall::Episode;
 use crate::phrase;
@@ -60,6 +64,9 @@ const MOST: usize = 3;
 const STANDS_OUT: f64 = 3.0;
 /// That it happened was seen; whose it was is not: the host, its way to the device, or the device.
 const SEEN: f64 = 0.7;
+/// A controller that did not come back from its reset: by the drive, its power states or its slot, and none of them is
+/// excluded (a choice: below an accusation, and below that of its way).
+const OF_A_GROUP: f64 = 0.5;
 /// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
 const SLEEP_NS: f64 = 5e9;
 
@@ -67,7 +74,49 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.traces.iter().filter_map(|trace| from_events(analysis, trace));
     let averaged =
         analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(averaged).collect()
+    traced.chain(averaged).chain(given_up(analysis)).collect()
+}
+
+/// Drives of NVMe whose controller did not come back from a reset, though it was on its bus.
+fn given_up(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let named = candidates.iter().map(|known| {
+        let logged: Vec<&LogLine> = known.about().log().collect();
+        (known.device, logged)
+    });
+    let found = named.chain(by_port(analysis.facts.nameless())).filter_map(|(device, logged)| {
+        // A guest sees no slot and no drive (`device.stall`).
+        if !controllers::is_given_up(&logged) || analysis.facts.hypervisor(&logged).is_some() {
+            return None;
+        }
+        let reading: Vec<&LogLine> =
+            logged.into_iter().filter(|line| line.kind == MessageKind::Controller).collect();
+        let mut builder = EvidenceBuilder::default();
+        let what = "resets of the controller, and what became of them, in the kernel's log";
+        builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+        let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
+        let name = &analysis.recording.device_of(device).name;
+        finding.sentence = format!(
+            "{} stopped answering and did not come back from its reset: the drive, its power states or its slot, one group \
+             until one of them is excluded",
+            phrase::disk(name)
+        );
+        finding.assume(OF_A_GROUP, "one of a group of three");
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.refuted_by = lines(&[
+            "the drive does the same in another slot, with power states off: then it is the drive",
+            "another drive does the same in this slot: then it is the slot, its bridge or its power",
+        ]);
+        finding.next_step = lines(&[
+            "power states off, for a trial: kernel parameters `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`; do the \
+             lines stop?",
+            "firmware of the drive, its temperature and spare: `nvme smart-log`, `nvme error-log`",
+            "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, AER)",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {

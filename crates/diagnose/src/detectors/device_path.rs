@@ -47,6 +47,7 @@ use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
+use crate::evidence::controllers;
 use crate::evidence::transport;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::{LogLine, by_port};
@@ -123,10 +124,22 @@ const OFTEN: usize = 10;
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
+/// A card's host controller that waited in vain: the card or the controller, so below an accusation;
+/// and an adapter that reached for memory that it may not touch (choices).
+const CARD_HOST: f64 = 1.4;
+const FORBIDDEN: f64 = 2.0;
+/// Times that differ by less than this share are one period (a choice).
+const PERIODIC: f64 = 0.1;
+/// And one transfer by DMA that never ended: a drive that hung once does the same (a choice).
+const DMA_ONCE: f64 = 1.5;
 /// Disks of one adapter from which on, and the time, s, within which, commands that got no answer
 /// are the adapter's and not theirs (a choice: two disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
 const SHARE_S: f64 = 60.0;
+/// What it is worth that two drives of a host stopped answering within that time, and that several did
+/// at the same minutes of different hours, nats: with the prior 0.65 and 0.60 (choices).
+const TWO_TOGETHER: f64 = 2.0;
+const HOURLY: f64 = 1.8;
 /// Links that are lost within this time, s, of each other were lost by what they share (a choice: a
 /// drop of the supply or a reset of the adapter takes milliseconds, and each link is heard of when
 /// its next command fails).
@@ -136,6 +149,9 @@ const TOGETHER: f64 = 1.0;
 /// A member that its pool cannot open or no longer sees: by its path, its power, or a drive that
 /// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
+/// Why a controller that the kernel gave up is no proof against its slot.
+const GIVEN_UP: &str = "the controller did not come back from its reset: the drive, its power states and its slot are one group \
+                        until one of them is excluded";
 /// Lines older than this against the log's last line say little of now, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
@@ -167,7 +183,72 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(together.iter().map(|lost| shared_by_links(analysis, lost)));
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
+    findings.extend(shared_by_ports(analysis));
     findings
+}
+
+/// Ports or drives without a host adapter of their own that stopped answering together, or always at one
+/// minute of an hour: what they share, or what runs then, before either of them.
+fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
+    let found = adapters::stopped_together(analysis, SHARE_S).into_iter().map(|stopped| {
+        let mut builder = EvidenceBuilder::default();
+        let above = Some(Bound::Above(0.0));
+        let what = "commands that got no answer on several drives, in the kernel's log";
+        builder.log_lines(analysis, what, &stopped.lines, above);
+        let drives = stopped.devices.len();
+        let worth = match stopped.window_s {
+            Some(_) => HOURLY,
+            None if drives >= SHARE_ADAPTER => WAS_RESET,
+            None => TWO_TOGETHER,
+        };
+        builder.clauses = vec![Clause::fixed(what, worth)];
+        let mut finding = accusation(stopped.devices[0], builder.listings.clone(), &builder);
+        finding.subject.device = None;
+        finding.subject.devices.clone_from(&stopped.devices);
+        finding.share_is_assumed = true;
+        let names: Vec<String> = stopped
+            .devices
+            .iter()
+            .map(|device| phrase::disk(&analysis.recording.device_of(*device).name).to_string())
+            .collect();
+        let names = phrase::list(&names);
+        finding.sentence = match stopped.window_s {
+            Some(window_s) => format!(
+                "{drives} drives of this host ({names}) stop answering, always within the same {} of an hour: a job that \
+                 starts then, or what they share (controller, power, driver), and no single drive",
+                phrase::ms(window_s * 1e3)
+            ),
+            None => format!(
+                "{drives} drives of this host ({names}) stopped answering together: what they share (card, enclosure, bus, \
+                 power, driver) is at fault before any single drive"
+            ),
+        };
+        if stopped.window_s.is_some() {
+            let n = (stopped.lines.len() as f64, Unit::Count);
+            let first = &stopped.lines[0].reading;
+            builder.fact(analysis, first, "of these at the same minutes of an hour", n, above);
+        }
+        finding.next_step = match stopped.window_s {
+            Some(_) => lines(&[
+                "what starts at that minute? `cat /etc/crontab /etc/cron.*/*`, `systemctl list-timers`: backups, `smartctl`, \
+                 `hdparm`, log rotation",
+                "another minute for that job: do the lines move with it?",
+                "power and controller that these drives share; firmware of the drives",
+            ]),
+            None => lines(&[
+                "which card, cable, port multiplier or supply do they share? `ls -l /dev/disk/by-path`, `lspci -nn`",
+                "the card in another slot, another supply, one drive at a time; do the lines stop?",
+                "log of other devices of the same minute (network, USB): then it is the bus, its interrupts or the power",
+            ]),
+        };
+        finding.refuted_by = lines(&[
+            "one of these drives stops again, and the others do not",
+            "the machine started, slept or paused in that moment",
+        ]);
+        finding.evidence = builder.evidence;
+        finding
+    });
+    found.collect()
 }
 
 /// Links or disks that were lost together: one fault of what they share.
@@ -347,6 +428,7 @@ fn finding(
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
+    finding.doubt_if(by_log_alone && controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
     let others = builder.clauses.iter().filter(|clause| clause.what != ERROR_COUNTERS);
     let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
@@ -356,7 +438,11 @@ fn finding(
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
     let bus = about.last(key::DEVICE_TRANSPORT);
-    let way = Way::of(disk, &reading, bus.as_ref().map(|bus| bus.text()));
+    // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
+    let is_sata =
+        about.last(key::DEVICE_PORT).is_some() || about.number(key::SMART_RAW.of("199")).is_some();
+    let bus = bus.as_ref().map(|bus| bus.text()).or(is_sata.then_some("sata"));
+    let way = Way::of(disk, &reading, bus);
     let words = phrase::list(&builder.words);
     let is_open = finding.confidence() < STANDS;
     finding.sentence = if gone > 0.0 {
@@ -367,7 +453,7 @@ fn finding(
         format!("the path to {disk} ({}) has errors, not the disk itself: {words}", way.parts())
     };
     finding.next_step = next_step(disk, way, is_awake(&reading));
-    if unknown {
+    if unknown && way != Way::Unknown {
         let node = phrase::node(disk);
         let ask = format!("by what is it attached? `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`");
         finding.next_step.insert(0, ask);
@@ -392,6 +478,12 @@ fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder)
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Cable,
+    Card,
+    Firewire,
+    Ide,
+    /// No line says what.
+    Unknown,
+    Sas,
     Pcie,
     Usb,
     Fibre,
@@ -406,25 +498,39 @@ impl Way {
         let fibre = says(PathComplaint::LinkDown);
         match bus {
             Some("usb") => return Way::Usb,
+            Some("ieee1394") => return Way::Firewire,
+            Some("sas") => return Way::Sas,
+            Some("sata" | "ata") => return Way::Cable,
             Some("fc") => return Way::Fibre,
             Some("spi") => return Way::Parallel,
             Some("iscsi" | "fcoe" | "tcp" | "rdma") => return Way::Network,
             _ => {}
         }
-        if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
+        if disk_names::is_ide(disk) {
+            Way::Ide
+        } else if disk_names::is_nvme(disk) || disk_names::is_pci_function(disk) && !fibre {
             Way::Pcie
         } else if says(PathComplaint::UsbReset) {
             Way::Usb
         } else if fibre {
             Way::Fibre
-        } else {
+        } else if disk_names::is_card(disk) {
+            Way::Card
+        } else if disk_names::is_adapter(disk) {
+            Way::Sas
+        } else if disk_names::is_ata(disk) || reading.iter().any(|line| line.message.is_of_ata()) {
             Way::Cable
+        } else {
+            Way::Unknown
         }
     }
 
     fn parts(self) -> &'static str {
         match self {
-            Way::Cable => "cable, link, port or adapter",
+            Way::Cable | Way::Sas | Way::Unknown => "cable, link, port or adapter",
+            Way::Card => "card, its contacts, or its host controller",
+            Way::Firewire => "FireWire bridge, cable, port or power",
+            Way::Ide => "cable, adapter, or the DMA mode of the two",
             Way::Pcie => "slot, link, bridge or driver",
             Way::Usb => "USB bridge, cable, port or hub",
             Way::Fibre => "fibre, transceiver, switch or adapter",
@@ -439,7 +545,10 @@ fn is_awake(reading: &[&LogLine]) -> bool {
     let corrupt = |line: &&LogLine| {
         line.kind == MessageKind::Link && line.message.complaint == Some(PathComplaint::Corruption)
     };
-    reading.iter().any(|line| line.kind == MessageKind::Phy) && !reading.iter().any(corrupt)
+    let exchanged = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Exchanged);
+    reading.iter().any(|line| line.kind == MessageKind::Phy)
+        && !reading.iter().any(corrupt)
+        && !reading.iter().any(exchanged)
 }
 
 fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
@@ -458,6 +567,51 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
                 format!("`lspci -vv` (LnkSta against LnkCap, AER){health}"),
                 "another kernel: time-outs and lost interrupts come from drivers and bridges, too"
                     .to_string(),
+            ];
+        }
+        Way::Card => {
+            return lines(&[
+                "another card in this slot, and this card in another reader: which of them fails?",
+                "`cat /sys/kernel/debug/mmc*/ios`: a slower mode (`max-frequency` of the device tree, or another quirk of \
+                 the host's driver: `sdhci.debug_quirks`)",
+                "another kernel: time-outs of the host controller come from its driver, too",
+            ]);
+        }
+        Way::Firewire => {
+            return lines(&[
+                "another cable and port, power of its own for the enclosure; does the node stay on the bus?",
+                "the same disk by another plug of its enclosure (USB, eSATA): does it fail there?",
+                "one login and smaller requests: `firewire-sbp2.workarounds=0x1` (128 KiB at most), firmware of the bridge",
+            ]);
+        }
+        Way::Sas => {
+            return lines(&[
+                "reseat or swap the cable between adapter and backplane, then the bay; do the lines stop?",
+                "`grep . /sys/class/sas_phy/*/invalid_dword_count /sys/class/sas_phy/*/loss_of_dword_sync_count` now and \
+                 tomorrow: which phy counts?",
+                "firmware and driver of the adapter, its temperature and seat; `lsscsi -t`: expander or backplane that \
+                 the disks share",
+            ]);
+        }
+        Way::Unknown => vec![
+            "reseat or swap the cable, then the port; do the lines stop?".to_string(),
+            format!("by what is it attached? `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`"),
+            format!(
+                "`smartctl -x {node} > smart.txt` now and tomorrow: which counter of its link grows?"
+            ),
+            "the log of the host adapter of the same minute: resets, power, temperature"
+                .to_string(),
+        ],
+        Way::Ide => {
+            return vec![
+                "another cable of 80 wires, at most 45 cm long; master and slave of one cable apart".to_string(),
+                format!(
+                    "a slower DMA mode, then none: `hdparm -X udma2 {node}`, `hdparm -d0 {node}`, or kernel parameter \
+                     `ide-core.nodma=0.0`; do the lines stop?"
+                ),
+                "is it a memory card in an adapter? Adapters without lines for DMA cannot do it: another adapter, or DMA off"
+                    .to_string(),
+                format!("`smartctl -a {node}` now and tomorrow: does 199 (UDMA CRC) grow?"),
             ];
         }
         Way::Usb => {
@@ -525,6 +679,7 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
         }
         let port = &analysis.recording.device_of(device).name;
         let mut finding = accusation(device, builder.listings.clone(), &builder);
+        finding.doubt_if(controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
         let way = Way::of(port, &reading, None);
         let has = if finding.confidence() < STANDS { "may have" } else { "has" };
         finding.sentence = format!(
@@ -566,7 +721,15 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let corrupt: Vec<&LogLine> = with(&links, PathComplaint::Corruption);
     let corrected: Vec<&LogLine> = with(&links, PathComplaint::Corrected);
     let down: Vec<&LogLine> = with(&links, PathComplaint::LinkDown);
-    let named = [PathComplaint::Corruption, PathComplaint::Corrected, PathComplaint::LinkDown];
+    // A port without a disk reports the same at the start.
+    let is_exchanged = reading.iter().any(|line| is(&line, PathComplaint::Exchanged));
+    let unplugged: Vec<&LogLine> = match is_exchanged {
+        true => with(&links, PathComplaint::NoDevice),
+        false => Vec::new(),
+    };
+    let no_device = if is_exchanged { PathComplaint::NoDevice } else { PathComplaint::Corruption };
+    let named =
+        [PathComplaint::Corruption, PathComplaint::Corrected, PathComplaint::LinkDown, no_device];
     let resets: Vec<&LogLine> = links
         .iter()
         .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l))
@@ -582,9 +745,19 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let was_reset =
         |line: &&&LogLine| is(line, PathComplaint::Reset) || is(line, PathComplaint::UsbReset);
     let lost: Vec<&LogLine> = controllers.iter().filter(was_reset).copied().collect();
-    let other = [PathComplaint::LostInterrupt, PathComplaint::Unresponsive, PathComplaint::Fatal];
-    let rest =
-        controllers.iter().filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
+    let dma: Vec<&LogLine> = with(&controllers, PathComplaint::Dma);
+    let card: Vec<&LogLine> = with(&controllers, PathComplaint::CardHost);
+    let memory: Vec<&LogLine> = with(&controllers, PathComplaint::Memory);
+    let other = [
+        PathComplaint::CardHost,
+        PathComplaint::Memory,
+        PathComplaint::Dma,
+        PathComplaint::LostInterrupt,
+        PathComplaint::Unresponsive,
+        PathComplaint::Fatal,
+    ];
+    let rest = controllers.iter().filter(|l| !l.message.names_an_idle_tag());
+    let rest = rest.filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
     let aborted: Vec<&LogLine> = rest.copied().collect();
     // Its session is named by `layer.remote`: there is no cable to swap.
     let gone: Vec<&LogLine> = of(MessageKind::Offline)
@@ -596,7 +769,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let hurt = reading.iter().any(|line| cost.contains(&line.kind));
     let woke: &[&LogLine] = if hurt && corrupt.is_empty() { &wakes } else { &[] };
     let mut most: f64 = 0.0;
-    let kinds: [(&[&LogLine], &str, f64); 10] = [
+    let kinds: [(&[&LogLine], &str, f64); 14] = [
         (
             woke,
             "time(s) the link went down or woke up without a corrupted frame, in the kernel's \
@@ -615,6 +788,26 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ),
         (&down, "time(s) the adapter lost its link, in the kernel's log", LINK_DOWN),
         (&unheard, "completion(s) whose interrupt was lost, in the kernel's log", WAS_RESET),
+        (
+            &dma,
+            "transfer(s) by DMA that never ended, in the kernel's log, after which the drive is used without DMA",
+            if dma.len() > 1 { WAS_RESET } else { DMA_ONCE },
+        ),
+        (
+            &card,
+            "time(s) the host controller of the card waited for its interrupt in vain",
+            CARD_HOST,
+        ),
+        (
+            &memory,
+            "access(es) of the adapter to memory that the IOMMU forbids, in the kernel's log: its firmware or driver",
+            FORBIDDEN,
+        ),
+        (
+            &unplugged,
+            "time(s) no device was on the link (`SATA link down`): its plug, its cable or its power",
+            FAILED,
+        ),
         (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
         (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
         (&gone, "request(s) to a device gone offline, in the kernel's log", WAS_RESET),
@@ -632,13 +825,21 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
         builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
         let counted = phrase::count(LogLine::messages(lines) as f64, what);
-        builder.words.push(format!("{counted} (`{}`)", short(&first.message.text)));
+        let period = period(lines).filter(|_| what.contains("reset(s)"));
+        if let Some(seconds) = period {
+            let n = (seconds, Unit::Seconds);
+            builder.fact(analysis, &first.reading, "median time between two of them", n, None);
+        }
+        let every = period.map(|seconds| format!(", every {}", phrase::ms(seconds * 1e3)));
+        let every = every.unwrap_or_default();
+        builder.words.push(format!("{counted}{every} (`{}`)", short(&first.message.text)));
         most = most.max(nats);
     }
     if let Some(line) = gone.iter().find(|line| line.message.is_usb_disconnect()) {
         let said = short(&line.message.text);
         builder.words.push(format!("a device on USB left the bus (`{said}`)"));
     }
+    let wakes: Vec<&LogLine> = if unplugged.is_empty() { wakes } else { Vec::new() };
     if let Some(first) = wakes.first().filter(|_| corrupt.is_empty() && most > 0.0 && !hurt) {
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
         builder.log_lines(analysis, what, &wakes, None);
@@ -721,6 +922,17 @@ fn from_pool(
         ));
     }
     MEMBER_GONE
+}
+
+/// The time between two lines, s, if there are three and more and most follow each other at that: the
+/// time limit of a command that is tried again and again.
+fn period(lines: &[&LogLine]) -> Option<f64> {
+    let times: Vec<f64> = lines.iter().filter_map(|line| line.message.at_s).collect();
+    let mut gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_by(f64::total_cmp);
+    let median = *gaps.get(gaps.len() / 2).filter(|gap| gaps.len() >= 2 && **gap >= 1.0)?;
+    let alike = gaps.iter().filter(|gap| (*gap / median - 1.0).abs() <= PERIODIC).count();
+    (2 * alike > gaps.len()).then_some(median)
 }
 
 /// Whether even the last of these lines is a day older than the log's end.

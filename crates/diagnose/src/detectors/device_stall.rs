@@ -32,6 +32,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
+use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{computed, held, lines, new_finding};
 use crate::evidence::candidates::{self};
@@ -67,6 +68,11 @@ const TIMED_OUT: f64 = 1.7;
 /// What a second such command adds, and the whole record that libata prints of one: it froze the
 /// port, names the command and says how it ended. With the prior 0.79.
 const IS_SURE: f64 = 1.0;
+/// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
+/// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
+const HANDED_BACK_S: f64 = 5.0;
+/// Drives that stop within this time, s, of each other stop together (as in `device.path`).
+const TOGETHER_S: f64 = 60.0;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
@@ -81,6 +87,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// device, its firmware, its power states or the driver did not answer.
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
+    // Drives that stop together are told as what they share (`device.path`).
+    let together = adapters::stopped_together(analysis, TOGETHER_S);
     let candidates = candidates::candidates(analysis);
     for candidate in &candidates {
         let logged: Vec<&LogLine> = candidate.about().log().collect();
@@ -104,12 +112,25 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         // A guest has no way to its drives that it could see: a controller that does not answer is
         // its host's.
         let guest = analysis.facts.hypervisor(&logged);
-        let its_own = [MessageKind::Timeout, MessageKind::Command];
+        // A command that the drive refused got its answer, whatever libata says of it beside.
+        let refused = of(&[MessageKind::Refused, MessageKind::Denied]);
+        let answered = |line: &LogLine| {
+            refused.iter().any(|known| {
+                let (first, second) = (known.message.at_s, line.message.at_s);
+                let apart_s = first.zip(second).map(|(first, second)| (first - second).abs());
+                apart_s.is_none_or(|apart_s| apart_s <= HANDED_BACK_S)
+            })
+        };
         let counts = |line: &&LogLine| {
-            its_own.contains(&line.kind)
+            line.kind == MessageKind::Timeout
+                || line.kind == MessageKind::Command && !answered(line)
                 || line.kind == MessageKind::Controller && (fatal(line) || guest.is_some())
         };
+        let is_joined = |line: &LogLine| together.iter().any(|stopped| stopped.covers(line));
         let given_up: Vec<&LogLine> = logged.iter().filter(|line| counts(line)).copied().collect();
+        if given_up.iter().any(|line| is_joined(line)) {
+            return None;
+        }
         let others = of(&[MessageKind::Medium, MessageKind::Link, MessageKind::Phy]);
         // A reset of the link is how libata gets hold of a port again after any command it gave
         // up, and what the hardware of a link corrected cost no command.
@@ -140,6 +161,9 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             false => format!("; {tasks} waited for minutes in the same log"),
         };
         let bus = Bus::of(&name, &given_up);
+        let idle_tags: Vec<&LogLine> =
+            logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
+        builder.log_lines(analysis, "tags that nobody sent, named by the drive", &idle_tags, None);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports that it has failed (CSTS, bit 1), over a link \
@@ -150,6 +174,16 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
                  the kernel's log of a guest of {}: the storage of its host, before any slot, \
                  link or drive",
                 guest.text()
+            ),
+            None if !idle_tags.is_empty() => format!(
+                "{name} named a tag of its queue that nobody sent, and {n} failed in the kernel's log: queued commands (NCQ) \
+                 of this drive and this controller do not fit together{behind}"
+            ),
+            // The drive answered each of them, with an error.
+            None if given_up.iter().all(|line| line.kind == MessageKind::Command) => format!(
+                "{name} aborted commands: {n} failed in the kernel's log, with no medium or link error \
+                 beside them: {}{behind}",
+                bus.suspects()
             ),
             None => format!(
                 "{name} stopped answering: {n} failed or timed out in the kernel's log, with no \
@@ -172,6 +206,11 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         ]);
         finding.refuted_by.extend(lines(bus.refuted_by()));
         finding.next_step = bus.next_step(&name);
+        if !idle_tags.is_empty() {
+            let first = "without queued commands: `echo 1 > /sys/block/DISK/device/queue_depth`, or `libata.force=noncq`; do \
+                         the lines stop?";
+            finding.next_step.insert(0, first.to_string());
+        }
         if guest.is_some() {
             finding.refuted_by = lines(&[
                 "the drive is passed through to the guest: `lspci` shows a vendor's controller, \

@@ -24,7 +24,8 @@
 //! than the slowest row of any disk of the listing, and above 0.1 s or with 16 requests in flight, while no disk has half a
 //! request in flight, flash none of 16, and all of them together moved its bytes. Fewer than three
 //! rows suspect it. Or the kernel's log says that a thin pool, a snapshot or a thin volume has no space left, or `lvs` that its
-//! data or metadata is full.
+//! data or metadata is full. Or a drive refuses at once what was written out of the order of its zones, or a place that it does
+//! not have.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two looked at different times or devices.
@@ -35,8 +36,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, MessageKind,
-    Nanos, Stage, Unit, Verdict, key,
+    Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Message,
+    MessageKind, Nanos, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -129,6 +130,11 @@ const FULL: f64 = 0.9999;
 /// What a pool that is said to be full is worth: somebody may have made room since.
 const STATED: f64 = 0.85;
 
+/// What it is worth that a drive refuses writes out of the order of its zones, or places that it
+/// does not have: firmware that forgot its zones or its size says the same (choices).
+const REFUSED_ORDER: f64 = 0.8;
+const REFUSED_PLACE: f64 = 0.7;
+
 /// Formats that databases write.
 const DATABASES: [&str; 3] = ["oracle-10046", "oracle-awr", "oracle-histogram"];
 
@@ -142,7 +148,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
     let above = most.and_then(|(place, above)| finding(analysis, *place, above));
     let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
-    above.into_iter().chain(between).chain(full(analysis)).collect()
+    above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis)).collect()
 }
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until there is some.
@@ -182,6 +188,66 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
         finding.next_step = lines(&[
             "`lvs -a -o+lv_when_full,lv_health_status`: what is full, and does it queue or fail?",
             "make room (`lvextend`, or `fstrim` of what was deleted above), then repair what failed meanwhile",
+        ]);
+        Some(finding)
+    });
+    findings.collect()
+}
+
+/// Drives that refuse what was asked of them: writes out of the order of a zone, or places that they
+/// do not have. They answer at once, and whatever is written above them has to change.
+fn refused(analysis: &Analysis) -> Vec<Finding> {
+    let candidates = candidates::candidates(analysis);
+    let findings = candidates.iter().filter_map(|candidate| {
+        let refused: Vec<&LogLine> = candidate.about().logged(MessageKind::Refused).collect();
+        let of = |is: fn(&Message) -> bool| -> Vec<&LogLine> {
+            refused.iter().filter(|line| is(&line.message)).copied().collect()
+        };
+        let (unordered, beyond) =
+            (of(Message::breaks_the_order_of_a_zone), of(Message::is_beyond_the_end));
+        let is_order = !unordered.is_empty();
+        let (reading, sure) =
+            if is_order { (unordered, REFUSED_ORDER) } else { (beyond, REFUSED_PLACE) };
+        if reading.is_empty() {
+            return None;
+        }
+        let mut builder = EvidenceBuilder::default();
+        let what = "requests that the drive refused at once, in the kernel's log";
+        builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
+        let mut finding =
+            new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
+        let disk = phrase::disk(&candidate.disk);
+        let n = phrase::count(LogLine::messages(&reading) as f64, "request(s)");
+        finding.sentence = match is_order {
+            true => format!(
+                "{disk} refused {n} that did not begin where its zone was written last: it answered at once, and the file \
+                 system, volume or program above it writes out of order"
+            ),
+            false => format!(
+                "{disk} refused {n} for a place that it does not have: it answered at once, and the partition, file \
+                 system or volume above it is larger than the disk"
+            ),
+        };
+        finding.assume(sure, "reported by the drive in the kernel's log");
+        finding.explained_share = 1.0;
+        finding.evidence = builder.evidence;
+        finding.next_step = match is_order {
+            true => lines(&[
+                "which kernel and file system write to it? Zoned mode of btrfs, f2fs or dm-zoned, and their fixes of \
+                 later kernels",
+                "`cat /sys/block/DISK/queue/scheduler /sys/block/DISK/queue/zoned`: kernels before 6.10 keep the order \
+                 of writes to a zone with `mq-deadline` only",
+                "`blkzone report /dev/DISK`: the write pointer of the zone beside the sector that was refused",
+            ]),
+            false => lines(&[
+                "`lsblk -b` and `fdisk -l`: do the partitions end within the disk? Was it larger once (HPA, another \
+                 enclosure, an image of another disk)?",
+                "`dmesg | grep 'beyond end of device'`: which volume asks for that place",
+            ]),
+        };
+        finding.refuted_by = lines(&[
+            "another machine writes to the same disk in the same way without an error",
+            "reads and writes in order fail as well, or time out: then it is the drive",
         ]);
         Some(finding)
     });

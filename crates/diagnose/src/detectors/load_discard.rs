@@ -18,7 +18,8 @@
 //! each and a chance below 1 % (Mann and Whitney), and still is so at the same number in flight.
 //! Where no five windows are free of discards, single requests are compared instead. From averages:
 //! discards take more than 20 % of the busy time, and what others wait rises with them. Or the kernel's log says that
-//! discards, and no reads, writes or flushes of the disk, got no answer within their time limit.
+//! discards, and no reads, writes or flushes of the disk, got no answer within their time limit,
+//! or shows the stack of a task that waits in one.
 //!
 //! ## Wrong if
 //! The deletions bring writes of their own, and these are what the others wait for.
@@ -28,13 +29,16 @@
 
 use iowhy_model::{
     Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict,
+    key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{
+    EvidenceBuilder, cited, computed, held, lines, new_finding, read_off,
+};
 use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
@@ -83,11 +87,52 @@ const LONGEST_NS: i64 = 1_000_000_000;
 /// What it is worth that discards and nothing else got no answer in time, nats: with the prior
 /// 0.73. The drive is the other reading (`device.stall`, at 0.55 at most).
 const GIVEN_UP: f64 = 0.8;
+/// What it is worth that a task was seen in a discard for minutes, or kept the machine from its sleep: with the prior 0.77.
+const IN_STACK: f64 = 1.0;
+/// The function of the kernel that waits for a discard (block/blk-lib.c).
+const DISCARDS: &str = "blkdev_issue_discard";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let traced = analysis.requests.iter().filter_map(|requests| from_events(analysis, requests));
     let rows = analysis.rows_by_listing().into_iter().filter_map(|rows| from_rows(analysis, &rows));
-    traced.chain(rows).chain(from_log(analysis)).collect()
+    traced.chain(rows).chain(from_log(analysis)).chain(from_stacks(analysis)).collect()
+}
+
+/// Tasks whose stacks stand in a discard, as the kernel's log shows them: they wait for one that a drive takes long for, and
+/// whoever needs a lock they hold waits for them.
+fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
+    let places = 0..analysis.recording.listings.len();
+    let found = places.filter_map(|place| {
+        let about = analysis.about(place, "");
+        let (tasks, reading) = about.machine_number(key::TASKS_WAIT_IN.of(DISCARDS))?;
+        if reading.listing != place {
+            return None;
+        }
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
+        let what = "tasks whose stack stands in a discard, in the kernel's log";
+        let evidence = cited(analysis.recording, &reading, what, tasks, Unit::Count);
+        finding.evidence = vec![held(evidence, Bound::Above(0.0))];
+        let named = phrase::count(tasks, "task(s)");
+        finding.sentence = format!(
+            "{named} wait(s) for a discard (TRIM) to complete (`{DISCARDS}` in the stack): a whole file system is trimmed, or \
+             the drive takes long for it, and all else that needs the same locks waits meanwhile"
+        )
+        .replace("wait(s)", if tasks > 1.0 { "wait" } else { "waits" });
+        let clause = Clause::fixed(what, IN_STACK);
+        confidence::believe(&mut finding, PRIOR, [clause]);
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&[
+            "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
+            "reads or writes get no answer as well: then the drive hangs, or the way to it",
+        ]);
+        finding.next_step = lines(&[
+            "trim at a quiet hour (`fstrim.timer`), piece by piece (`fstrim --offset --length`), and mount without `discard`",
+            "`cat /sys/block/*/queue/discard_max_bytes`: a smaller limit (`echo 67108864 > ...`) lets other requests between",
+            "a newer kernel: since Linux 6.9 and 6.12 the trim of ext4 and xfs gives way to signals, locks and the freezer",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// Disks and ports on which the kernel gave discards up, and nothing else.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{DeviceId, MessageKind, PathComplaint};
+use iowhy_model::{CommandKind, DeviceId, MessageKind, Op, PathComplaint};
 
 use crate::analysis::Analysis;
 use crate::facts::disk_names;
@@ -179,4 +179,115 @@ pub fn lost_links<'s, 'a>(
         line.message.complaint == Some(PathComplaint::LinkDown) && line.message.adapter.is_some()
     });
     downs.filter(|line| is_before(line)).collect()
+}
+
+/// Drives that stopped answering together, or at the same minutes of different hours.
+pub struct StoppedTogether<'s, 'a> {
+    /// The ports or drives, as the log names them; at least two.
+    pub devices: Vec<DeviceId>,
+    /// The minutes of an hour in which all of it happened, s; `None` if it happened at once.
+    pub window_s: Option<f64>,
+    /// What the log says of them.
+    pub lines: Vec<&'s LogLine<'a>>,
+}
+
+impl StoppedTogether<'_, '_> {
+    /// Whether it is about a line.
+    pub fn covers(&self, line: &LogLine) -> bool {
+        self.lines.iter().any(|known| std::ptr::eq(known.reading.fact, line.reading.fact))
+    }
+}
+
+const HOUR_S: f64 = 3600.0;
+/// Times that always fall into this part of an hour, and how many times tell that from chance: six of them fall into one of its
+/// sixths with a chance of one in a thousand (choices).
+const WINDOW_S: f64 = 600.0;
+const TIMES: usize = 6;
+/// A drive that stopped without the others more often than this share of its times has a fault of its own.
+const ALONE: f64 = 0.5;
+
+/// All drives on ports of their own, ATA or IDE, that stopped answering within so many seconds of each other, each hardly ever
+/// without the others; and those that did so at the same minutes of different hours.
+pub fn stopped_together<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    within_s: f64,
+) -> Vec<StoppedTogether<'s, 'a>> {
+    let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
+    for line in analysis.facts.log() {
+        let Some(device) = line.reading.fact.device else { continue };
+        let of_dma = line.message.complaint == Some(PathComplaint::Dma);
+        let name = &analysis.recording.device_of(device).name;
+        let is_drive = disk_names::is_ata_port(name) || disk_names::is_ide(name);
+        let is_discard = line.message.command == Some(CommandKind::Io(Op::Discard));
+        if is_drive && !is_discard && (line.kind == MessageKind::Timeout || of_dma) {
+            by_listing.entry(line.reading.listing).or_default().push(line);
+        }
+    }
+    by_listing.into_values().filter_map(|lines| of_host(lines, within_s)).collect()
+}
+
+fn of_host<'s, 'a>(
+    mut lines: Vec<&'s LogLine<'a>>,
+    within_s: f64,
+) -> Option<StoppedTogether<'s, 'a>> {
+    let is_timed = lines.iter().all(|line| line.message.at_s.is_some());
+    if !is_timed && lines.iter().any(|line| line.message.at_s.is_some()) {
+        return None;
+    }
+    let time = |line: &LogLine| line.message.at_s.unwrap_or_default();
+    lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    let bursts: Vec<Vec<&LogLine>> =
+        lines.chunk_by(|a, b| time(b) - time(a) <= within_s).map(<[&LogLine]>::to_vec).collect();
+    let of = |burst: &[&LogLine]| -> BTreeSet<DeviceId> {
+        burst.iter().filter_map(|line| line.reading.fact.device).collect()
+    };
+    let all = of(&lines);
+    // How often each stopped, and how often without any other.
+    let is_alone = |device: &DeviceId| {
+        let its = bursts.iter().map(|burst| of(burst)).filter(|known| known.contains(device));
+        let counts: Vec<usize> = its.map(|known| known.len()).collect();
+        let alone = counts.iter().filter(|count| **count == 1).count();
+        alone as f64 > ALONE * counts.len() as f64
+    };
+    let together: Vec<DeviceId> = all.iter().copied().filter(|device| !is_alone(device)).collect();
+    if together.len() > 1 && all.len() == together.len() {
+        return Some(StoppedTogether { devices: together, window_s: None, lines });
+    }
+    let window_s = minutes(&bursts.iter().map(|burst| time(burst[0])).collect::<Vec<_>>())?;
+    (is_timed && all.len() > 1).then(|| StoppedTogether {
+        devices: all.into_iter().collect(),
+        window_s: Some(window_s),
+        lines,
+    })
+}
+
+/// The part of an hour that all these times fall into, s, if it is short and they are of enough different hours.
+fn minutes(times: &[f64]) -> Option<f64> {
+    let hours: BTreeSet<i64> = times.iter().map(|at| (at / HOUR_S).floor() as i64).collect();
+    let mut within: Vec<f64> = times.iter().map(|at| at.rem_euclid(HOUR_S)).collect();
+    within.sort_by(f64::total_cmp);
+    let first = *within.first().filter(|_| hours.len() >= TIMES)?;
+    // The longest gap of the circle is what is free of them.
+    let around = within.last().map(|last| first + HOUR_S - last)?;
+    let free = within.windows(2).map(|pair| pair[1] - pair[0]).fold(around, f64::max);
+    (HOUR_S - free <= WINDOW_S).then_some(HOUR_S - free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_one_part_of_an_hour() {
+        let at = |minutes: &[f64]| -> Vec<f64> {
+            minutes.iter().enumerate().map(|(hour, m)| hour as f64 * HOUR_S + m * 60.0).collect()
+        };
+        assert_eq!(minutes(&at(&[1.0, 6.0, 5.0, 0.0, 2.0, 3.0])), Some(360.0));
+        // Around the full hour.
+        assert_eq!(minutes(&at(&[58.0, 59.0, 1.0, 2.0, 58.5, 0.0])), Some(240.0));
+        assert_eq!(minutes(&at(&[1.0, 6.0, 5.0, 0.0, 2.0, 31.0])), None);
+        assert_eq!(minutes(&at(&[1.0, 2.0, 3.0])), None);
+        // Six times of one hour are one.
+        assert_eq!(minutes(&[0.0, 60.0, 120.0, 180.0, 240.0, 300.0]), None);
+    }
 }

@@ -217,6 +217,48 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         ),
         known(
+            key::TASKS_WAIT_IN.of("jbd2_log_wait_commit"),
+            "tasks that wait for a commit of the journal (`jbd2_log_wait_commit`)",
+            0.0,
+            "a flush, or what was written before it: the device, or whatever writes most to that file system",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("log_wait_commit"),
+            "tasks that wait for a commit of the journal (`log_wait_commit`)",
+            0.0,
+            "a flush, or what was written before it: the device, or whatever writes most to that file system",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("folio_wait_writeback"),
+            "tasks that wait for pages on their way to a disk (`folio_wait_writeback`)",
+            0.0,
+            "a flush by a program, or too many dirty pages: the device below is slow or busy",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("wait_on_page_writeback"),
+            "tasks that wait for pages on their way to a disk (`wait_on_page_writeback`)",
+            0.0,
+            "a flush by a program, or too many dirty pages: the device below is slow or busy",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("balance_dirty_pages"),
+            "tasks held back at the limit of dirty pages (`balance_dirty_pages`)",
+            0.0,
+            "they write more than the device takes: `vm.dirty_bytes`, and who writes",
+            above,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("balance_dirty_pages_ratelimited"),
+            "tasks held back at the limit of dirty pages (`balance_dirty_pages_ratelimited`)",
+            0.0,
+            "they write more than the device takes: `vm.dirty_bytes`, and who writes",
+            above,
+        ),
+        known(
             key::TASKS_BLOCKED,
             "tasks that cannot be interrupted",
             0.0,
@@ -645,8 +687,8 @@ fn meaning(kind: MessageKind) -> &'static str {
              told here"
         }
         MessageKind::Denied => {
-            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or its namespace \
-             is protected"
+            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or it is \
+             write-protected"
         }
         MessageKind::Hardware => "the drive reports that something inside it failed",
         MessageKind::Path => {
@@ -660,6 +702,10 @@ fn meaning(kind: MessageKind) -> &'static str {
         MessageKind::Query => {
             "a program asked the drive about itself (SMART, power mode) and got no answer, and no \
              read or write failed: do not poll it so, or leave it out (`smartd`: `-d ignore`)"
+        }
+        MessageKind::Refused => {
+            "the drive answered at once that it cannot do what was asked: the program, file system or driver above it \
+             asked for it"
         }
         MessageKind::Link | MessageKind::Phy => {
             "the link was lost or woke up: a cable, a plug, or saving of power"

@@ -64,6 +64,11 @@ pub fn is_ata(disk: &str) -> bool {
     matches!(kind(disk), "ata" | "ada")
 }
 
+/// Whether it is a drive of the old IDE drivers by its name: `hdc`.
+pub fn is_ide(disk: &str) -> bool {
+    matches!(disk.as_bytes(), [b'h', b'd', b'a'..=b't', rest @ ..] if rest.iter().all(u8::is_ascii_digit))
+}
+
 /// Host adapters that serve several disks, as their drivers name themselves.
 const ADAPTERS: [&str; 7] =
     ["mpt2sas", "mpt3sas", "mptsas", "megaraid", "mr_sas", "aacraid", "3w-"];

@@ -290,6 +290,7 @@ families {
     SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
     SWAP_IN_USE "swap.in-use.*" Kib "swap in use, mean or maximum";
     TASKS_LOAD "tasks.load.*" Number "load average, mean or maximum";
+    TASKS_WAIT_IN "tasks.wait-in.*" Count "tasks whose stack names a function that says what they wait for";
     TRACE_BEFORE_WATCH "trace.*.before_watch" Count "requests that the beginning of the watch found in flight";
     TRACE_BELOW_LIMIT "trace.*.below_limit" Count "requests quicker than the limit of `--over`";
     TRACE_ERRORS "trace.*.errors" Count "requests that failed";

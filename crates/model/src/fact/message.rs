@@ -57,6 +57,9 @@ pub enum MessageKind {
     Phy,
     /// A program asked the drive about itself (SMART, power mode) and got no answer: no I/O failed.
     Query,
+    /// The drive refused at once a request that it cannot serve (sense key Illegal Request): it
+    /// answered, and its medium is not at fault.
+    Refused,
     /// A server or peer on the network did not answer.
     Remote,
     /// An answer that programs give in a drive's place: a write that failed with a read error.
@@ -67,7 +70,7 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// All kinds, by name.
-    pub const ALL: [MessageKind; 17] = [
+    pub const ALL: [MessageKind; 18] = [
         MessageKind::Command,
         MessageKind::Controller,
         MessageKind::Denied,
@@ -82,6 +85,7 @@ impl MessageKind {
         MessageKind::Path,
         MessageKind::Phy,
         MessageKind::Query,
+        MessageKind::Refused,
         MessageKind::Remote,
         MessageKind::Target,
         MessageKind::Timeout,
@@ -104,6 +108,7 @@ impl MessageKind {
             MessageKind::Path => "path",
             MessageKind::Phy => "phy",
             MessageKind::Query => "query",
+            MessageKind::Refused => "refused",
             MessageKind::Remote => "remote",
             MessageKind::Target => "target",
             MessageKind::Timeout => "timeout",
@@ -136,6 +141,16 @@ pub enum PathComplaint {
     Reset,
     /// The command was done and its interrupt never came.
     LostInterrupt,
+    /// The host controller of a card waited for its own interrupt in vain.
+    CardHost,
+    /// A plug was pulled, or its power was lost: another device may be on the link now.
+    Exchanged,
+    /// No device is on the link of a port.
+    NoDevice,
+    /// An adapter reached for memory that it may not touch.
+    Memory,
+    /// A transfer by DMA to a drive of IDE never ended: the kernel goes on without DMA.
+    Dma,
     /// The link was reset: what the kernel does with a port after any command that it gave up.
     LinkReset,
 }
@@ -196,6 +211,40 @@ impl Message {
         self.text.contains("link is slow to respond")
     }
 
+    /// Whether the kernel gave a controller of NVMe up: it did not come back from a reset
+    /// (drivers/nvme/host/pci.c, nvme_reset_work).
+    pub fn gives_a_controller_up(&self) -> bool {
+        const SAID: [&str; 3] = [
+            "Device not ready; aborting reset",
+            "Removing after probe failure",
+            "Disabling device after reset failure",
+        ];
+        SAID.iter().any(|words| self.text.contains(words))
+    }
+
+    /// Whether a controller left the bus: its registers read as all ones.
+    pub fn left_its_bus(&self) -> bool {
+        controller_status(&self.text) == Some(GONE)
+    }
+
+    /// Whether a drive named a tag of its queue that nobody sent.
+    pub fn names_an_idle_tag(&self) -> bool {
+        self.text.contains("log page 10h reported inactive tag")
+    }
+
+    /// Whether a zoned device refuses a write that does not begin where its zone was written last
+    /// (ZBC, additional sense 21h/04h; NVMe zoned namespaces, statuses b8h to bfh).
+    pub fn breaks_the_order_of_a_zone(&self) -> bool {
+        const SAID: [&str; 2] = ["Unaligned write command", "(sct 0x1 / sc 0xb"];
+        SAID.iter().any(|words| self.text.contains(words))
+    }
+
+    /// Whether a drive of NVMe refuses a place that its namespace does not have (LBA Out of Range).
+    /// Disks of SCSI say the same of a sector that they did not find, as adapters translate that.
+    pub fn is_beyond_the_end(&self) -> bool {
+        self.text.contains("(sct 0x0 / sc 0x80)")
+    }
+
     /// Seconds of a time as logs print it, on the log's own clock.
     pub fn seconds(stamp: &str) -> Option<f64> {
         seconds(stamp)
@@ -203,7 +252,7 @@ impl Message {
 }
 
 /// Words that only a link at fault writes (drivers/ata/libata-eh.c).
-const CORRUPT: [&str; 14] = [
+const CORRUPT: [&str; 18] = [
     "PCIe Bus Error",
     "BadTLP",
     "BadDLLP",
@@ -216,6 +265,11 @@ const CORRUPT: [&str; 14] = [
     "ATA bus error",
     "Emask 0x10",
     "limiting SATA link speed",
+    // Additional sense 47h of SPC-4 (drivers/scsi/sense_codes.h)
+    "Scsi parity error",
+    "iuCRC error",
+    "service CRC error",
+    "phase CRC error",
     // drivers/scsi/3w-9xxx.h
     "PCI bus parity error",
     "PCI Parity Error",
@@ -251,9 +305,19 @@ const GONE: u32 = u32::MAX;
 /// Words of a fibre channel adapter whose link is down (drivers/scsi/qla2xxx, lpfc, bfa).
 const LINK_DOWN: [&str; 3] = ["LOOP DOWN detected", "Link Down Event", "port offline"];
 /// And of an interrupt that never came (drivers/nvme/host/pci.c).
-const POLLED: &str = "completion polled";
-/// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset).
-const LINK_RESET: &str = "hard resetting link";
+const POLLED: [&str; 2] = ["completion polled", ": lost interrupt"];
+/// Of a transfer by DMA that never ended (drivers/ide/ide-dma.c).
+const DMA: [&str; 3] = ["dma_timer_expiry", ": DMA timeout ", ": timeout waiting for DMA"];
+/// Of a card's host controller (drivers/mmc/host/sdhci.c).
+const CARD_HOST: [&str; 1] = ["Timeout waiting for hardware"];
+/// Of a plug (drivers/ata/libahci.c; SATA, SError bit 26), and of a link with nothing on it.
+const EXCHANGED: [&str; 2] = ["DevExch", "connection status changed"];
+const NO_DEVICE: [&str; 1] = ["SATA link down (SStatus 0 "];
+/// Of the IOMMU (drivers/iommu).
+const MEMORY: [&str; 2] = ["[IO_PAGE_FAULT ", "DMAR: [DMA "];
+/// A reset that by itself blames no link (drivers/ata/libata-eh.c, ata_eh_reset; until 2.6.24 of a
+/// port).
+const LINK_RESET: [&str; 2] = ["hard resetting link", "hard resetting port"];
 
 fn complaint(text: &str) -> Option<PathComplaint> {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -274,10 +338,20 @@ fn complaint(text: &str) -> Option<PathComplaint> {
         Some(PathComplaint::Reset)
     } else if says(&LINK_DOWN) {
         Some(PathComplaint::LinkDown)
-    } else if says(&[POLLED]) {
+    } else if says(&POLLED) {
         Some(PathComplaint::LostInterrupt)
+    } else if says(&DMA) {
+        Some(PathComplaint::Dma)
+    } else if says(&CARD_HOST) {
+        Some(PathComplaint::CardHost)
+    } else if says(&EXCHANGED) {
+        Some(PathComplaint::Exchanged)
+    } else if says(&NO_DEVICE) {
+        Some(PathComplaint::NoDevice)
+    } else if says(&MEMORY) {
+        Some(PathComplaint::Memory)
     } else {
-        says(&[LINK_RESET]).then_some(PathComplaint::LinkReset)
+        says(&LINK_RESET).then_some(PathComplaint::LinkReset)
     }
 }
 
@@ -347,7 +421,8 @@ fn month(word: &str) -> Option<f64> {
 /// `..., sector 8654860 op 0x0:(READ)`, `(8 sectors at 3999170856 on sda1)`.
 fn sector(message: &str) -> Option<u64> {
     let corrected = || message.split_once(" sectors at ");
-    let (_, rest) = message.split_once("sector ").or_else(corrected)?;
+    let of_ide = || message.split_once("LBAsect=");
+    let (_, rest) = message.split_once("sector ").or_else(of_ide).or_else(corrected)?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest.get(..end)?.parse().ok()
 }

@@ -37,3 +37,89 @@ pub(crate) fn frees_memory(line: &str) -> bool {
 pub(crate) fn awaited_server(line: &str) -> Option<&'static str> {
     AWAIT.iter().find(|(function, _)| line.contains(function)).map(|(_, server)| *server)
 }
+
+/// Functions below which a task waits for the I/O of others, or for its own, and which say what for: discards (block/blk-lib.c),
+/// a commit of the journal (fs/jbd2/journal.c), pages on their way to a disk (mm/page-writeback.c, mm/filemap.c), and the
+/// limit of dirty pages (mm/page-writeback.c).
+const WAITS_IN: [&str; 8] = [
+    "blkdev_issue_discard",
+    "jbd2_log_wait_commit",
+    "log_wait_commit",
+    "folio_wait_writeback",
+    "wait_on_page_writeback",
+    "balance_dirty_pages",
+    "balance_dirty_pages_ratelimited",
+    "balance_dirty_pages_ratelimited_flags",
+];
+
+/// The function in a line of a stack that says what a task waits for.
+pub(crate) fn waits_in(line: &str) -> Option<&'static str> {
+    let frame = line.split_whitespace().find(|word| word.contains("+0x"))?;
+    let (name, _) = frame.split_once("+0x")?;
+    WAITS_IN.iter().find(|known| **known == name).copied()
+}
+
+/// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim          state:D stack:    0 pid: 3552
+/// ...`, before Linux 5.14 `fstrim          D ffff8800b5ad3a48     0  3552   2091 0x00000004` (kernel/sched/core.c,
+/// sched_show_task). Of the older form only behind a time, since its words may stand anywhere.
+pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
+    let line = line.trim_start();
+    if let Some(rest) = line.strip_prefix("task:") {
+        return rest.find(" state:D").is_some_and(|at| at <= 16);
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    match words.as_slice() {
+        [_, "D", place, stack, pid, parent, flags] => {
+            let is_place = is_hex(place) && (*place == "0" || place.len() >= 8);
+            let flags = flags.strip_prefix("0x").is_some_and(is_hex);
+            is_timed && is_place && flags && [stack, pid, parent].iter().all(|word| is_number(word))
+        }
+        [_, "D", stack, pid, parent, flags] => {
+            let flags = flags.strip_prefix("0x").is_some_and(is_hex);
+            is_timed && flags && [stack, pid, parent].iter().all(|word| is_number(word))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_begins_in_two_forms() {
+        let old = "fstrim          D ffff8800b5ad3a48     0  3552   2091 0x00000004";
+        assert!(begins(
+            " task:fstrim          state:D stack:    0 pid: 3552 ppid:  2091 flags:0x00004006",
+            false
+        ));
+        assert!(begins(
+            "task:jbd2/dm-0-8     state:D stack:0     pid:512   tgid:512 ppid:2",
+            false
+        ));
+        assert!(
+            begins(old, true) && begins("fstrim          D    0  3552   2091 0x00000004", true)
+        );
+        for other in [
+            old,
+            "task:fstrim          state:S stack:    0 pid: 3552 ppid:  2091 flags:0x00004006",
+            "task: the state:D of a disk",
+            "a disk D may be slow",
+        ] {
+            assert!(!begins(other, false), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_function_waits_for() {
+        assert_eq!(waits_in("  blkdev_issue_discard+0x6a/0xa0"), Some("blkdev_issue_discard"));
+        assert_eq!(
+            waits_in("[<0>] jbd2_log_wait_commit+0xa9/0x110 [jbd2]"),
+            Some("jbd2_log_wait_commit")
+        );
+        assert_eq!(waits_in("__blkdev_issue_discard+0x6a/0xa0"), None);
+        assert_eq!(waits_in("a file blkdev_issue_discard"), None);
+    }
+}

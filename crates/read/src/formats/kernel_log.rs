@@ -10,9 +10,11 @@
 //! brackets, and the message. Several messages that were run together on one line are told apart by
 //! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
 //! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
-//! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task`,
+//! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task` (also the stack of a
+//! task that cannot be interrupted; what its functions wait for, as a discard, is counted as `tasks.wait-in.FUNCTION`),
 //! `hardware` (the drive reports a failure inside it), `path` (a volume lost one of its paths),
-//! `denied` (the drive refuses: it is locked; the kernel words it as a medium error), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
+//! `denied` (the drive refuses: it is locked or protected; the kernel words it as a medium error), `refused` (the
+//! drive answers at once that it cannot do what was asked: sense key Illegal Request), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
 //! `query` (a command by which a program asked the drive about itself got no answer, and what was done about that: no I/O
 //! failed), `remote` (a
 //! server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts
@@ -24,7 +26,7 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.6 to 6.x, and those of FreeBSD's CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error`
+//! Messages of Linux 2.4 (those of IDE) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error`
 //! mean the same.
 //!
 //! ## Traps
@@ -50,6 +52,7 @@ mod journal;
 mod line;
 mod names;
 mod pci;
+mod resets;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -59,13 +62,14 @@ use iowhy_model::{CommandKind, Fact, Level, Message, MessageKind, Note, Sink, ty
 
 use self::buses::Buses;
 use self::commands::{Commands, Complaint};
-use self::forms::{Dictionary, kind};
+use self::forms::{Dictionary, Logger, kind};
 use self::journal::Journal;
 use self::line::{
     is_bare, is_of_a_program, is_of_another, is_pci, kmsg, kmsg_field, messages, peripheral, split,
 };
 use self::names::Names;
 use self::pci::Functions;
+use self::resets::Resets;
 use crate::drive::complaints::Complaints;
 use crate::drive::health::Places;
 use crate::drive::smartd_lines;
@@ -86,7 +90,8 @@ pub const FORMAT: Format = Format {
 
 /// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels that end that line
 /// behind the name, as one of a published capture did (drivers/scsi/constants.c, scsi_print_sense).
-const GO_ON: [&str; 6] = [
+const GO_ON: [&str; 7] = [
+    "Additional sense: ",
     "Result: hostbyte=",
     "Sense Key :",
     "Add. Sense:",
@@ -117,9 +122,14 @@ const ABORTS: &str = "attempting task abort";
 
 /// Lines behind a task that hung that may be its call trace.
 const TRACE_LINES: u32 = 64;
+/// Lines between the message that a task hangs and its stack (kernel/hung_task.c).
+const SAID_BEFORE: u32 = 4;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
+    if stack_frames::begins(first, false) {
+        return Sniff::Yes;
+    }
     if is_for_people(first) && (split(first).is_some() || is_bare_complaint(&as_printed(first))) {
         return Sniff::Yes;
     }
@@ -164,11 +174,17 @@ fn device(message: &str) -> Option<&str> {
     if names::address(message).is_some() {
         return None;
     }
+    if let Some((name, _)) = forms::of_ide(message).or_else(|| forms::older_sense(message)) {
+        return Some(name);
+    }
     // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device dm-0): ...`
     for mark in ["error, dev ", "error on dev ", "error on device ", " (device "] {
         if let Some((before, rest)) = message.split_once(mark)
             && before.split_whitespace().count() <= 3
         {
+            // Kernels 2.5 and 2.6.0 name the numbers first: `dev 16:01 (hdc), sector 150636992`.
+            let named = rest.split_once(" (").filter(|(numbers, _)| numbers.len() <= 7);
+            let rest = named.map_or(rest, |(_, name)| name);
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
             return rest.get(..end.unwrap_or(rest.len())).filter(|name| is_disk(name));
         }
@@ -339,6 +355,10 @@ struct KernelLog {
     functions: Functions,
     /// By which buses disks are attached.
     buses: Buses,
+    /// Resets of devices on USB behind which no disk is known.
+    resets: Resets,
+    /// Disks of which a request failed.
+    failing: BTreeSet<String>,
     /// Commands of which more may be said.
     commands: Commands,
     /// SCSI addresses that a complaint named and no disk yet.
@@ -349,6 +369,12 @@ struct KernelLog {
     given_up: Option<Said>,
     /// The last line, if it was no complaint: it may go on in the next.
     unfinished: Option<(String, String)>,
+    /// Whether a drive on a port reported sense data with the last command that failed there. Where it did not, libata makes
+    /// sense data up from the registers, whatever went wrong (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request
+    /// with `Unaligned write command` for any error without a bit, with `LBA out of range` for a sector that was not found.
+    reports_sense: Option<bool>,
+    /// Drives of IDE of which a transfer by DMA did not end in time: what is done about it is no second one.
+    expired: BTreeSet<String>,
     /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says so): that the link answers
     /// late then is no complaint.
     woken: HashSet<String>,
@@ -360,6 +386,8 @@ struct KernelLog {
     connections: HashSet<String>,
     /// Lines left that may be the call trace of a task that hung.
     trace: u32,
+    /// Functions that say what tasks waited for, how many did, and where the first stands.
+    waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
     /// In what form the log came.
@@ -431,7 +459,7 @@ impl KernelLog {
         if matches!(self.form, Form::Unknown) {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,
-                _ if is_bare(line) => Form::Bare,
+                _ if is_bare(line) || stack_frames::begins(line, false) => Form::Bare,
                 _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Box::default()),
                 _ => Form::Unknown,
             };
@@ -454,6 +482,7 @@ impl KernelLog {
             return Step::Took;
         }
         let goes_on = self.goes_on(line);
+        let is_of_a_stack = self.is_of_a_stack(line);
         match &mut self.form {
             Form::Journal(journal) => {
                 let (entry, step) = journal.line(line);
@@ -462,8 +491,8 @@ impl KernelLog {
                 }
                 step
             }
-            Form::Bare if is_bare(line) || goes_on => {
-                self.message("", line, place, sink);
+            Form::Bare if is_bare(line) || goes_on || is_of_a_stack => {
+                self.message("", line.trim_start(), place, sink);
                 Step::Took
             }
             _ => {
@@ -477,6 +506,10 @@ impl KernelLog {
                     if is_indented && is_bare(line.trim_start()) {
                         let stamp = self.end.clone();
                         self.message(&stamp, line.trim_start(), place, sink);
+                        return Step::Took;
+                    }
+                    // The line that begins a stack is longer than a mail's.
+                    if self.trace > 0 && line.trim_start().starts_with("flags:0x") {
                         return Step::Took;
                     }
                     if let Some((stamp, whole)) = self.continued(line) {
@@ -571,10 +604,11 @@ impl KernelLog {
         for (disk, bus) in self.buses.of_disks(&self.names) {
             sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &place);
         }
-        if let Some((disk, said, at)) = self.buses.went_with_its_plug(&self.names) {
-            sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, "usb", &at);
+        if let Some((disk, said, at, bus)) = self.buses.went_with_its_plug(&self.names) {
+            sink.add_fact_at(&disk, typed::DEVICE_TRANSPORT, bus, &at);
             self.complaints.take(MessageKind::Offline, &disk, said, at, sink);
         }
+        self.state_resets(sink);
         // The disk may have been named after its address was.
         for address in std::mem::take(&mut self.addressed) {
             if let Some(disk) = self.names.known_at(&address) {
@@ -587,6 +621,9 @@ impl KernelLog {
         for (drive, count) in std::mem::take(&mut self.unread) {
             sink.add_fact_at(&drive, typed::MEMBER_ERRORS.of("media"), count, &place);
         }
+        for (function, (count, place)) in std::mem::take(&mut self.waits) {
+            sink.add_fact_at(None, typed::TASKS_WAIT_IN.of(function), count, &place);
+        }
         let hung = std::mem::take(&mut self.hung_in_reclaim);
         if hung > 0 {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
@@ -595,12 +632,24 @@ impl KernelLog {
     }
 
     /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
-    fn trace(&mut self, kind: Option<MessageKind>, message: &str) -> Option<&'static str> {
+    fn trace(
+        &mut self,
+        kind: Option<MessageKind>,
+        message: &str,
+        sink: &mut dyn Sink,
+    ) -> Option<&'static str> {
         if kind == Some(MessageKind::HungTask) {
             self.trace = TRACE_LINES;
         } else if self.trace > 0 {
             self.trace -= 1;
             if stack_frames::is_certain(message) {
+                if let Some(function) =
+                    stack_frames::waits_in(message).filter(|_| self.waits.len() < ARRAYS)
+                {
+                    let counted =
+                        self.waits.entry(function).or_insert_with(|| (0, sink.source().place()));
+                    counted.0 += 1;
+                }
                 let server = stack_frames::awaited_server(message);
                 let frees = stack_frames::frees_memory(message);
                 self.hung_in_reclaim += u64::from(frees);
@@ -613,10 +662,16 @@ impl KernelLog {
         None
     }
 
+    /// Whether a line without a time is one of the stack of a task.
+    fn is_of_a_stack(&self, line: &str) -> bool {
+        stack_frames::begins(line, false) || self.trace > 0 && stack_frames::is_certain(line)
+    }
+
     /// Whether a line without a time is the second one of a message (`res 41/40:...`).
     fn goes_on(&self, line: &str) -> bool {
         let line = line.trim_start();
         !self.port.is_empty() && (line.starts_with("res ") || line.starts_with("cmd "))
+            || !self.told_of.is_empty() && line.starts_with("Additional sense: ")
     }
 
     /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for UDMA/133`), it hands the command
@@ -681,9 +736,12 @@ impl KernelLog {
             return;
         }
         let told_of = std::mem::take(&mut self.told_of);
-        let goes_on = !told_of.is_empty() && GO_ON.iter().any(|start| message.starts_with(start));
+        let goes_on = !told_of.is_empty()
+            && GO_ON.iter().any(|start| message.trim_start().starts_with(start));
         let named = device(message).or(goes_on.then_some(told_of.as_str()));
-        if goes_on || names::address(message).is_some() {
+        let names_a_disk =
+            names::address(message).is_some() || forms::older_sense(message).is_some();
+        if goes_on || names_a_disk {
             self.told_of = named.unwrap_or_default().to_string();
         }
         if let Some(port) = named.filter(|name| name.starts_with("ata")) {
@@ -720,7 +778,7 @@ impl KernelLog {
             self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
         let reset = Message::new(stamp, message);
-        if names::is_usb_reset(message) && self.recovers_usb(&reset) {
+        if names::usb_reset(message).is_some() && self.recovers_usb(&reset) {
             return;
         }
         if let Some(disk) = self.names.reset(message) {
@@ -728,10 +786,9 @@ impl KernelLog {
             self.complaints.take(MessageKind::Controller, &disk, said, place, sink);
             return;
         }
-        if names::is_usb_reset(message) {
-            // Whether a disk hangs there is not told.
-            let said = Message::new(stamp, message);
-            self.complaints.take(MessageKind::Controller, "", said, place, sink);
+        if let Some(plug) = names::usb_reset(message) {
+            // Whether a disk hangs there is told by others, or by how often it was reset.
+            self.resets.add(plug, reset, place);
             return;
         }
         if let Some(drive) = unread_behind_3ware(message).filter(|_| self.unread.len() < ARRAYS) {
@@ -743,8 +800,16 @@ impl KernelLog {
             sink.add_fact_at(None, typed::HOST_HYPERVISOR, hypervisor.trim(), &place);
         }
         let of_a_target = self.answers_a_write(named.unwrap_or_default(), message);
-        let kind = if of_a_target { Some(MessageKind::Target) } else { kind(message) };
-        if let Some(server) = self.trace(kind, message) {
+        self.learn_sense(message);
+        let is_made_up =
+            |kind: &MessageKind| *kind == MessageKind::Refused && self.reports_sense == Some(false);
+        let kind = kind(message).filter(|kind| !is_made_up(kind));
+        // The stack of a task that the line before said to hang is no second one.
+        let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
+        let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
+        let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
+        let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
+        if let Some(server) = self.trace(kind, message, sink) {
             let said = Message::new(stamp, message);
             self.complaints.take(MessageKind::Remote, server, said, place, sink);
             return;
@@ -784,6 +849,13 @@ impl KernelLog {
         if message.contains(SLOW_LINK) && named.is_some_and(|port| self.woken.contains(port)) {
             return;
         }
+        if let Some((drive, said)) = forms::of_ide(message) {
+            if said.starts_with("dma_timer_expiry") {
+                self.expired.insert(drive.to_string());
+            } else if kind == MessageKind::Controller && self.expired.remove(drive) {
+                return;
+            }
+        }
         let address = names::address(message);
         let of_an_adapter = message.contains("scmd(") || message.contains("(sc=");
         if kind == MessageKind::Timeout && address.is_none() && of_an_adapter {
@@ -812,7 +884,9 @@ impl KernelLog {
         {
             *self.aborted.entry(address.to_string()).or_default() += 1;
         }
-        let function = Some(message).filter(|message| pci::is_bus_error(message));
+        let is_of_a_function =
+            |message: &&str| pci::is_bus_error(message) || pci::is_iommu_fault(message);
+        let function = Some(message).filter(is_of_a_function);
         let function = function.and_then(|message| self.functions.name(message));
         if let Some(target) = at.as_deref().filter(|_| names::is_older(message))
             && self.buses.is_new(target)
@@ -824,6 +898,20 @@ impl KernelLog {
         let complaint = Complaint { kind, name, message: said.clone(), place };
         for complaint in self.commands.take(&whose, &said, Some(complaint)) {
             self.state_complaint(complaint, sink);
+        }
+    }
+
+    /// Learns whether sense data of a port are the drive's own: `status: { DRDY SENSE ERR }`.
+    fn learn_sense(&mut self, message: &str) {
+        let (logger, said) = forms::heading(message);
+        if logger != Logger::Ata {
+            return;
+        }
+        if said.starts_with("exception Emask") {
+            self.reports_sense = None;
+        } else if said.starts_with("status: {") {
+            let own = said.split(' ').any(|word| word == "SENSE");
+            self.reports_sense = Some(own || self.reports_sense == Some(true));
         }
     }
 
@@ -851,7 +939,29 @@ impl KernelLog {
     /// Whether a message is about what lies before a disk: the PCIe errors of a network card are
     /// not.
     fn is_of_storage(&self, message: &str) -> bool {
-        !pci::is_bus_error(message) || self.functions.are_of_storage(message)
+        !(pci::is_bus_error(message) || pci::is_iommu_fault(message))
+            || self.functions.are_of_storage(message)
+    }
+
+    /// States the resets of devices on USB: of a disk, where they are one device's and the only disk of which requests failed
+    /// is no other bus's; of the plug, where they follow each other as commands that got no answer do; of nobody else.
+    fn state_resets(&mut self, sink: &mut dyn Sink) {
+        let mut failing = self.failing.iter();
+        let only = failing.next().filter(|_| failing.next().is_none()).cloned();
+        let plugs = std::mem::take(&mut self.resets).of_plugs();
+        let is_one = plugs.len() == 1;
+        for (plug, said) in plugs {
+            let disk = only.as_ref().filter(|disk| is_one && names::is_of_scsi(disk));
+            let disk = disk.filter(|_| said.len() >= resets::REPEATED);
+            if let Some(disk) = disk.filter(|disk| self.buses.is_new(disk)) {
+                sink.add_fact_at(disk.as_str(), typed::DEVICE_TRANSPORT, "usb", &said[0].1);
+            }
+            let is_periodic = resets::is_periodic(&said);
+            let name = disk.cloned().or_else(|| is_periodic.then_some(plug)).unwrap_or_default();
+            for (message, place) in said {
+                self.complaints.take(MessageKind::Controller, &name, message, place, sink);
+            }
+        }
     }
 
     /// States a complaint, unless it is how a command ended whose abort was stated.
@@ -867,6 +977,11 @@ impl KernelLog {
             return;
         }
         let Complaint { kind, name, message, place } = complaint;
+        if matches!(kind, MessageKind::IoError | MessageKind::Timeout | MessageKind::Offline)
+            && self.failing.len() < ARRAYS
+        {
+            self.failing.extend(member(&name).map(str::to_string));
+        }
         if matches!(kind, MessageKind::Timeout | MessageKind::Offline | MessageKind::Controller) {
             self.buses.failed(&message);
         }

@@ -17,9 +17,18 @@ const AT_ONCE_S: f64 = 5.0;
 
 /// What hosts say that they are when they are found (drivers/usb/storage,
 /// drivers/scsi/iscsi_tcp.c).
-const HOSTS: [(&str, &str); 3] =
-    [("usb-storage ", USB), ("uas", USB), ("iSCSI Initiator over TCP/IP", "iscsi")];
+const HOSTS: [(&str, &str); 4] = [
+    ("SBP-2 IEEE-1394", FIREWIRE),
+    ("usb-storage ", USB),
+    ("uas", USB),
+    ("iSCSI Initiator over TCP/IP", "iscsi"),
+];
 const USB: &str = "usb";
+const FIREWIRE: &str = "ieee1394";
+/// How the drivers of FireWire report that a node left its bus (drivers/ieee1394/nodemgr.c,
+/// drivers/firewire/sbp2.c).
+const NODE_LEFT: [&str; 3] =
+    ["ieee1394: Node suspended", "ieee1394: Node removed", "firewire_sbp2: released "];
 
 /// Buses by host adapter, disks that stopped answering, and plugs that went.
 #[derive(Default)]
@@ -27,8 +36,8 @@ pub(super) struct Buses {
     hosts: BTreeMap<u32, &'static str>,
     /// Addresses of disks that stopped answering, and when.
     failed: BTreeMap<String, Option<f64>>,
-    /// When devices on USB went, and what was said.
-    gone: Option<(Message, String)>,
+    /// When a device on USB or FireWire went, and what was said.
+    gone: Option<(Message, String, &'static str)>,
     /// Disks of which the bus was stated.
     stated: BTreeSet<String>,
 }
@@ -48,7 +57,10 @@ impl Buses {
         }
         let went = text.strip_prefix("usb ").and_then(|rest| rest.split_once(": "));
         if went.is_some_and(|(_, said)| said.starts_with("USB disconnect")) && self.gone.is_none() {
-            self.gone = Some((message.clone(), place.to_string()));
+            self.gone = Some((message.clone(), place.to_string(), USB));
+        }
+        if NODE_LEFT.iter().any(|words| text.starts_with(words)) && self.gone.is_none() {
+            self.gone = Some((message.clone(), place.to_string(), FIREWIRE));
         }
     }
 
@@ -84,14 +96,14 @@ impl Buses {
     pub(super) fn went_with_its_plug(
         &mut self,
         names: &Names,
-    ) -> Option<(String, Message, String)> {
-        let (message, place) = self.gone.take()?;
+    ) -> Option<(String, Message, String, &'static str)> {
+        let (message, place, bus) = self.gone.take()?;
         let mut failed = self.failed.iter();
         let (Some((address, at_s)), None) = (failed.next(), failed.next()) else { return None };
         let disk = Some(names.at(address)).filter(|disk| !self.stated.contains(disk))?;
         let late_s = at_s.zip(message.at_s).map(|(failed, went)| went - failed);
         let soon = late_s.is_none_or(|late_s| (-AT_ONCE_S..NOTICED_S).contains(&late_s));
-        soon.then_some((disk, message, place))
+        soon.then_some((disk, message, place, bus))
     }
 }
 

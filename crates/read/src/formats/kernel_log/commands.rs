@@ -75,13 +75,15 @@ fn part(message: &str) -> Option<Part> {
         Logger::Scsi if FAILED.iter().any(|words| begins(words)) => Part::Failed,
         Logger::Scsi if begins("uas_eh_abort_handler") || begins(ABORTS) => Part::Failed,
         Logger::Scsi if begins("Attempting to queue a") => Part::Failed,
-        Logger::Scsi if begins("Sense Key :") => Part::Sense,
-        Logger::Scsi if begins("Add. Sense:") => Part::AdditionalSense,
+        Logger::Scsi if begins("Sense Key :") || begins("sense key") => Part::Sense,
+        Logger::Scsi if begins("Add. Sense:") || begins("Additional sense:") => {
+            Part::AdditionalSense
+        }
         // On a line of its own it begins as no driver's messages do.
         Logger::Scsi | Logger::Other if begins("CDB: ") || begins("cdb[0]=") => Part::Which,
         Logger::Ata if begins("failed command: ") => Part::Failed,
         Logger::Ata if begins("cmd ") => Part::Which,
-        Logger::Ata if begins("res ") => Part::Result,
+        Logger::Ata if begins("res ") || begins("tag ") => Part::Result,
         Logger::Ata if begins("status: {") => Part::Status,
         Logger::Ata if begins("error: {") => Part::Error,
         _ => return None,
@@ -240,8 +242,9 @@ impl Command {
         match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
             Some(known) => {
                 let sector = known.message.sector.or(complaint.message.sector);
-                // How it ended says more than that it failed.
-                if complaint.message.is_outcome() {
+                // How it ended says more than that it failed, and why more than that it was refused.
+                let why = part == Part::AdditionalSense && complaint.kind == MessageKind::Refused;
+                if why || complaint.message.is_outcome() {
                     *known = complaint;
                 }
                 known.message.sector = sector;
@@ -262,6 +265,16 @@ impl Command {
                 known.kind = MessageKind::Query;
                 !std::mem::replace(&mut said, true)
             });
+        }
+        // What programs ask of a drive that it does not know (pages of a log, SMART) is no fault.
+        if self.kind == Some(CommandKind::Query) {
+            self.complaints.retain(|known| known.kind != MessageKind::Refused);
+        }
+        // It answered: the request failed, and nothing else.
+        let answers = [MessageKind::Refused, MessageKind::Denied];
+        if self.complaints.iter().any(|known| answers.contains(&known.kind)) {
+            let repeats = [MessageKind::IoError, MessageKind::Command];
+            self.complaints.retain(|known| !repeats.contains(&known.kind));
         }
         // What the drive says of itself comes back as a request that failed.
         if self.complaints.iter().any(|known| known.kind == MessageKind::Hardware) {

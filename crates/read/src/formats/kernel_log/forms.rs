@@ -28,6 +28,8 @@ pub(super) enum Logger {
     Illumos,
     /// `qla2xxx [0000:41:00.0]-500b:8: `, `lpfc 0000:3b:00.0: 0:1305 `, `bfa 0000:09:00.0: `.
     FibreChannel,
+    /// `hdc: dma_intr: `, and `hdc: DMA timeout error`.
+    Ide,
     /// `connection8:0: `.
     Iscsi,
     /// `md/raid1:md0: `.
@@ -89,6 +91,18 @@ const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L:
 pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x86)"]),
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x85)"]),
+    // Namespaces of zones, and places that the namespace does not have (include/linux/nvme.h).
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb8)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xb9)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbc)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbd)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x1 / sc 0xbe)"]),
+    row(K::Refused, &[L::Nvme], &["", " @ LBA ", "(sct 0x0 / sc 0x80)"]),
+    // An answer to what was asked (SPC-4, sense keys).
+    row(K::Denied, &[L::Scsi], &["Sense Key : Data Protect"]),
+    row(K::Refused, &[L::Scsi], &["Sense Key : Illegal Request"]),
+    row(K::Refused, &[L::Scsi], &["Add. Sense: Unaligned write command"]),
+    row(K::Refused, &[L::Scsi], &["Add. Sense: Logical block address out of range"]),
     row(K::Medium, &[L::Block], &["critical medium error, dev "]),
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
     row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
@@ -100,6 +114,35 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Ata], &["error: {", "UNC"]),
     row(K::Medium, &[L::Ata], &["res ", "Emask ", "(media error)"]),
     row(K::Medium, &[L::Ata], &["cmd ", "res ", "Emask ", "(media error)"]),
+    // As libata spelled the registers until 2.6.18 (drivers/scsi/libata-scsi.c, ata_dump_status), and the outcome until
+    // 2.6.20 (libata-eh.c, ata_eh_report); as drivers/ide did (ide-lib.c, ide_dump_ata_error).
+    row(K::Link, &[L::Ata, L::Ide], &["error=0x", "{", "BadCRC"]),
+    row(K::Medium, &[L::Ata, L::Ide], &["error=0x", "{", "UncorrectableError"]),
+    row(K::Medium, &[L::Ata, L::Ide], &["error=0x", "{", "AddrMarkNotFound"]),
+    row(K::Medium, &[L::Ide], &["error=0x", "{", "BadSector"]),
+    row(K::Medium, &[L::Ata], &["tag ", "cmd 0x", "(media error)"]),
+    row(K::Link, &[L::Ata], &["tag ", "cmd 0x", "(ATA bus error)"]),
+    row(K::Timeout, &[L::Ata], &["tag ", "cmd 0x", "(timeout)"]),
+    // drivers/ide: ide-dma.c, ide-io.c, ide-iops.c. A transfer by DMA that never ended, and an interrupt that never came.
+    row(K::Controller, &[L::Ide], &["dma_timer_expiry: dma status"]),
+    row(K::Controller, &[L::Ide], &["DMA timeout error"]),
+    row(K::Controller, &[L::Ide], &["DMA timeout retry"]),
+    row(K::Controller, &[L::Ide], &["timeout waiting for DMA"]),
+    row(K::Controller, &[L::Ide], &["lost interrupt"]),
+    row(K::Timeout, &[L::Ide], &["status timeout: status=0x", "{ Busy"]),
+    row(K::Timeout, &[L::Ide], &["irq timeout: status=0x", "{ Busy"]),
+    // Sense data until 2.6.24 (drivers/scsi/constants.c).
+    row(K::Medium, &[L::Scsi], &["sense key: Medium Error"]),
+    row(K::Medium, &[L::Scsi], &["sense key Medium Error"]),
+    row(K::Hardware, &[L::Scsi], &["sense key: Hardware Error"]),
+    row(K::Hardware, &[L::Scsi], &["sense key Hardware Error"]),
+    row(K::Medium, &[L::Scsi], &["Additional sense: Unrecovered read error"]),
+    // Frames that failed their checksum: SPC-4, additional sense 47h.
+    row(K::Link, &[L::Scsi], &["Additional sense: Scsi parity error"]),
+    row(K::Link, &[L::Scsi], &["Add. Sense: Scsi parity error"]),
+    row(K::Link, &[L::Scsi], &["Add. Sense: Information unit iuCRC error"]),
+    row(K::Link, &[L::Scsi], &["Add. Sense: Protocol service CRC error"]),
+    row(K::Link, &[L::Scsi], &["Add. Sense: Data phase CRC error"]),
     row(K::Medium, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x81)"]),
     row(K::Medium, &[L::Cam], &["SCSI sense: MEDIUM ERROR"]),
     row(K::Medium, &[L::Cam], &["ATA status:", "(UNC"]),
@@ -122,6 +165,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Ata], &["cmd ", "res ", "Emask ", "(ATA bus error)"]),
     row(K::Link, &[L::Ata], &["irq_stat 0x", "interface fatal error"]),
     row(K::Link, &[L::Ata], &["hard resetting link"]),
+    row(K::Link, &[L::Ata], &["hard resetting port"]),
     row(K::Link, &[L::Ata], &["limiting SATA link speed"]),
     row(K::Link, OF_PCI, &["PCIe Bus Error: "]),
     row(K::Link, OF_PCI, &["AER: PCIe Bus Error: "]),
@@ -137,6 +181,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::Scsi], &["Result: hostbyte=DID_TRANSPORT"]),
     row(K::Link, &[L::Scsi], &["Result: hostbyte=DID_PARITY"]),
     row(K::Phy, &[L::Ata], &["SError: {", "PHYRdyChg"]),
+    row(K::Phy, &[L::Ata], &["SError: {", "DevExch"]),
+    row(K::Phy, &[L::Ata], &["irq_stat 0x", "connection status changed"]),
     row(K::Phy, &[L::Ata], &["SError: {", "CommWake"]),
     row(K::Link, &[L::Ata], &["exception Emask 0x10"]),
     row(K::Timeout, &[L::Ata], &["exception Emask 0x0 ", "frozen"]),
@@ -158,7 +204,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::MrSas], &["mrsas_tbolt_reset_ppc(): RESET FAILED"]),
     // drivers/mmc/core/block.c: ETIMEDOUT and EILSEQ (a checksum)
     row(K::Timeout, &[L::MmcBlock], &["error -110 "]),
-    row(K::Timeout, &[L::MmcHost], &["Timeout waiting for hardware"]),
+    // drivers/mmc/host/sdhci.c: the host controller waits for its own interrupt.
+    row(K::Controller, &[L::MmcHost], &["Timeout waiting for hardware"]),
     row(K::Link, &[L::MmcBlock], &["error -84 "]),
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
     row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
@@ -216,6 +263,15 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Nvme], &["Device not ready"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_ERROR"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_RESET"]),
+    row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_SOFT_ERROR"]),
+    // What an adapter may not reach in memory (drivers/iommu/amd/iommu.c, drivers/iommu/intel/dmar.c).
+    row(K::Controller, OF_PCI, &["AMD-Vi: Event logged [IO_PAGE_FAULT "]),
+    row(K::Controller, &[L::Other], &["AMD-Vi: Event logged [IO_PAGE_FAULT device="]),
+    row(K::Controller, &[L::Other], &["DMAR: [DMA ", "Request device ["]),
+    // drivers/ata/libata-sata.c, ata_eh_analyze_ncq_error: the drive's own log names a tag that nobody sent.
+    row(K::Controller, &[L::Ata], &["log page 10h reported inactive tag"]),
+    row(K::Controller, &[L::Nvme], &["Removing after probe failure"]),
+    row(K::Controller, &[L::Nvme], &["Disabling device after reset failure"]),
     row(K::Controller, &[L::Xhci], &["ERROR Transfer event"]),
     row(K::Controller, &[L::Xhci], &["ERROR unknown event"]),
     row(K::Controller, &[L::Xhci], &["ERROR no room on "]),
@@ -264,10 +320,37 @@ const BLOCK: [&str; 5] = [
     "Buffer I/O error on dev",
 ];
 /// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the disk's name.
-const OF_SCSI: [&str; 4] =
-    ["Sense Key : ", "Add. Sense: ", "Result: hostbyte=", "FAILED Result: hostbyte="];
+const OF_SCSI: [&str; 5] = [
+    "Sense Key : ",
+    "Add. Sense: ",
+    "Additional sense: ",
+    "Result: hostbyte=",
+    "FAILED Result: hostbyte=",
+];
+/// Functions of drivers/ide that report the registers of a drive, and what else it reports.
+const OF_IDE: [&str; 17] = [
+    "DMA disabled",
+    "DMA timeout ",
+    "dma_intr: ",
+    "dma_timer_expiry: ",
+    "dma timeout ",
+    "drive not ready for command",
+    "irq timeout: ",
+    "lost interrupt",
+    "multwrite_intr: ",
+    "read_intr: ",
+    "status timeout: ",
+    "task_in_intr: ",
+    "task_mulout_intr: ",
+    "task_out_intr: ",
+    "task_pio_intr: ",
+    "timeout waiting for DMA",
+    "write_intr: ",
+];
 /// Commands of the disk driver that failed: `Read Capacity(10) failed: Result: hostbyte=...`.
-const FAILED: &str = " failed: Result: hostbyte=";
+const FAILED: [&str; 2] = [" failed: Result: hostbyte=", "REPORT ZONES: Result: hostbyte="];
+/// Where the result begins at the latest.
+const FAILED_AT: usize = "Synchronize Cache(10) ".len();
 
 /// How a message's logger begins it, and what it says.
 pub(super) fn heading(message: &str) -> (Logger, &str) {
@@ -287,6 +370,12 @@ fn of_disk_driver(message: &str) -> Option<(Logger, &str)> {
     }
     if OF_SCSI.iter().any(|words| message.starts_with(words)) || message.starts_with("tag#") {
         return Some((L::Scsi, of_command(message)));
+    }
+    if let Some((_, body)) = older_sense(message) {
+        return Some((L::Scsi, body));
+    }
+    if let Some((_, body)) = of_ide(message) {
+        return Some((L::Ide, body));
     }
     if names::address(message).is_some() {
         let (_, body) = message.split_once(": ")?;
@@ -419,8 +508,35 @@ fn of_command(body: &str) -> &str {
     let body = numbered(body, "tag#").map_or(body, str::trim_start);
     let numbered = body.strip_prefix("UNKNOWN(0x").and_then(|rest| rest.split_once(") "));
     let body = numbered.map(|(_, rest)| rest).or(body.strip_prefix("FAILED ")).unwrap_or(body);
-    let about = body.find(FAILED).filter(|at| *at < "Synchronize Cache(10) ".len());
-    about.and_then(|at| body.get(at + " failed: ".len()..)).unwrap_or(body)
+    let about = FAILED.iter().find_map(|words| body.find(words).filter(|at| *at < FAILED_AT));
+    let result = about.and_then(|at| body.get(at..)).and_then(|rest| {
+        let at = rest.find("Result: hostbyte=")?;
+        rest.get(at..)
+    });
+    result.unwrap_or(body)
+}
+
+/// `sda` and `sense key: Medium Error` of `sda: Current: sense key: Medium Error`, before 2.6.18
+/// `Current sda: sense key Medium Error` (drivers/scsi/constants.c, scsi_print_sense).
+pub(super) fn older_sense(message: &str) -> Option<(&str, &str)> {
+    let body = message.find("sense key").and_then(|at| message.get(at..))?;
+    let head = message.strip_suffix(body)?.strip_suffix(": ")?;
+    let name = match head.strip_prefix("Current ") {
+        Some(name) => name,
+        None => head.split_once(": ").filter(|(_, which)| which.starts_with("Current"))?.0,
+    };
+    let letters = name.strip_prefix("sd")?;
+    let is_name = !letters.is_empty() && letters.bytes().all(|b| b.is_ascii_lowercase());
+    is_name.then_some((name, body))
+}
+
+/// `hdc` and `error=0x84 { DriveStatusError BadCRC }` of `hdc: dma_intr: error=0x84 { DriveStatusError BadCRC }`.
+pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
+    let (name, body) = message.split_once(": ")?;
+    let is_drive = matches!(name.strip_prefix("hd")?.as_bytes(), [b'a'..=b't']);
+    let words = OF_IDE.iter().find(|words| body.starts_with(**words)).filter(|_| is_drive)?;
+    let function = Some(*words).filter(|words| words.ends_with("_intr: "));
+    Some((name, function.and_then(|function| body.strip_prefix(function)).unwrap_or(body)))
 }
 
 /// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
@@ -475,6 +591,7 @@ impl Logger {
             L::Cam => "(ada0:ahcich0:0:0:0): ",
             L::Drbd => "drbd r0 peer: ",
             L::FibreChannel => "qla2xxx [0000:41:00.0]-500b:8: ",
+            L::Ide => "hdc: dma_intr: ",
             L::Illumos => "/pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5): ",
             L::Iscsi => "connection8:0: ",
             L::Md => "md/raid1:md0: ",
@@ -558,7 +675,13 @@ pub(super) fn is_recovery(message: &str) -> bool {
         "uas_eh_",
         "Power-on or device reset occurred",
     ];
-    const OF_ATA: [&str; 3] = ["hard resetting link", "soft resetting link", super::SLOW_LINK];
+    const OF_ATA: [&str; 5] = [
+        "hard resetting link",
+        "soft resetting link",
+        "hard resetting port",
+        "soft resetting port",
+        super::SLOW_LINK,
+    ];
     let (logger, body) = heading(message);
     let begins = |all: &[&str]| all.iter().any(|words| body.starts_with(words));
     match logger {
@@ -651,8 +774,8 @@ fn begins_with_a_task(message: &str) -> bool {
 fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
     const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
-    /// The PHY's readiness changed, and COMWAKE.
-    const PHY: u32 = 1 << 16 | 1 << 18;
+    /// The PHY's readiness changed, COMWAKE, and another device than before.
+    const PHY: u32 = 1 << 16 | 1 << 18 | 1 << 26;
     let said = body.strip_prefix("exception Emask ").filter(|_| logger == L::Ata)?;
     let (_, register) = said.split_once(" SErr 0x")?;
     let bits = u32::from_str_radix(register.split_whitespace().next()?, 16).ok()?;

@@ -369,6 +369,8 @@ pub(super) fn is_bare(line: &str) -> bool {
         || older.is_some()
         || is_of_pci(line)
         || peripheral(line).is_some()
+        || forms::of_ide(line).is_some()
+        || forms::older_sense(line).is_some()
         || (numbered("ata")
             || numbered("ahcich")
             || numbered("mpt2sas")

@@ -66,11 +66,19 @@ pub(super) fn host(message: &str) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Whether a message says that a device on USB was reset: `usb 8-1.3: reset SuperSpeed Gen 1 USB
-/// device number 3 using ...`.
-pub(super) fn is_usb_reset(message: &str) -> bool {
-    let said = message.strip_prefix("usb ").and_then(|rest| rest.split_once(": "));
-    said.is_some_and(|(_, said)| said.starts_with("reset ") && said.contains(" USB device number "))
+/// The plug of a device on USB that was reset: 8-1.3 of `usb 8-1.3: reset SuperSpeed Gen 1 USB
+/// device number 3 using ...`, until 2.6.39 `reset full speed USB device using uhci_hcd and address 7`
+/// (drivers/usb/core/hub.c, hub_port_init).
+pub(super) fn usb_reset(message: &str) -> Option<&str> {
+    let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
+    let is_reset = said.starts_with("reset ")
+        && [" USB device number ", " USB device using "].iter().any(|words| said.contains(words));
+    is_reset.then_some(plug)
+}
+
+/// Whether a disk is one of the SCSI layer, as those on USB are: `sda`.
+pub(super) fn is_of_scsi(disk: &str) -> bool {
+    disk.strip_prefix("sd").is_some_and(|letters| letters.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
 impl Names {

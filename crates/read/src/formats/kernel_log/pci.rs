@@ -1,6 +1,7 @@
 //! Which PCI functions storage drivers own, and what they are called: errors of a network card are
 //! no disk's.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::forms;
@@ -98,21 +99,47 @@ impl Functions {
 
     /// Whether an error of a link is one of a function that a storage driver owns.
     pub(super) fn are_of_storage(&self, message: &str) -> bool {
-        let known = |address: &str| self.known.contains_key(address);
+        let known = |address: Cow<str>| self.known.contains_key(&*address);
         is_of_storage(message) || function(message).is_some_and(known)
     }
 
     /// What the log calls the controller at the function that speaks, or its address.
     pub(super) fn name(&self, message: &str) -> Option<String> {
         let address = function(message)?;
-        Some(self.known.get(address).cloned().flatten().unwrap_or_else(|| address.to_string()))
+        Some(self.known.get(&*address).cloned().flatten().unwrap_or_else(|| address.to_string()))
     }
 }
 
-/// The function that speaks: `nvme 0000:43:00.0: ...`.
-fn function(message: &str) -> Option<&str> {
+/// How the IOMMU reports that a function reached for memory that it may not touch
+/// (drivers/iommu/amd/iommu.c, drivers/iommu/intel/dmar.c).
+const IOMMU_FAULT: [&str; 2] = ["AMD-Vi: Event logged [IO_PAGE_FAULT ", "DMAR: [DMA "];
+
+/// Whether the IOMMU reports a fault of a function.
+pub(super) fn is_iommu_fault(message: &str) -> bool {
+    let (_, said) = forms::heading(message);
+    IOMMU_FAULT.iter().any(|words| said.starts_with(words))
+}
+
+/// 0000:03:00.0 of `DMAR: [DMA Read] Request device [03:00.0] fault addr ...` and of
+/// `AMD-Vi: Event logged [IO_PAGE_FAULT device=03:00.0 domain=...`.
+fn of_iommu(message: &str) -> Option<String> {
+    let marks = ["Request device [", "[IO_PAGE_FAULT device="];
+    let (_, rest) = marks.iter().find_map(|mark| message.split_once(mark))?;
+    let place = rest.split([' ', ']']).next()?.trim_start_matches("0x");
+    let whole =
+        if place.matches(':').count() == 1 { format!("0000:{place}") } else { place.into() };
+    is_pci(&whole).then_some(whole)
+}
+
+/// The function that speaks: `nvme 0000:43:00.0: ...`, or of which the IOMMU does.
+fn function(message: &str) -> Option<Cow<'_, str>> {
+    if is_iommu_fault(message)
+        && let Some(place) = of_iommu(message)
+    {
+        return Some(Cow::Owned(place));
+    }
     let word = message.split_whitespace().nth(1)?.strip_suffix(':')?;
-    Some(word).filter(|word| is_pci(word))
+    Some(Cow::Borrowed(word)).filter(|word| is_pci(word))
 }
 
 /// Whether a function or port says that its link had an error.
