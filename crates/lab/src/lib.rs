@@ -9,6 +9,7 @@
 //! - [`render`] prints a simulated scenario as each tool would have.
 //! - [`scenarios`] are simulated disks and loads of known fault.
 //! - [`score`] holds verdicts against the truth of simulated disks.
+//! - [`judgement`] says in one page what all that is worth.
 //! - [`simulate`] sends a load to such a disk without waiting.
 //! - [`weak`] varies captures that earlier versions judged wrongly.
 //! - [`written`] are the scenarios that the tests, the score and the rig share, as data.
@@ -19,6 +20,7 @@ pub mod attack;
 pub mod corpus;
 pub mod disk;
 pub mod growth;
+pub mod judgement;
 pub mod large;
 pub mod render;
 pub mod scenarios;

@@ -12,6 +12,7 @@ use iowhy_lab::attack::{attack, read_samples, table};
 use iowhy_lab::corpus::corpus;
 use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::growth;
+use iowhy_lab::judgement;
 use iowhy_lab::large;
 use iowhy_lab::render;
 use iowhy_lab::score::{
@@ -48,6 +49,8 @@ enum Command {
     Large(Large),
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is right
     Weak(Weak),
+    /// Prints what the judgement is worth: blame, first meetings, and how much of what is said is right
+    Judgement(Judgement),
 }
 
 #[derive(Args)]
@@ -69,6 +72,13 @@ struct Collections {
     /// Where the tables are kept, if not printed only
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct Judgement {
+    /// Scenarios of each kind of worlds
+    #[arg(long, default_value_t = 200)]
+    each: usize,
 }
 
 #[derive(Args)]
@@ -285,6 +295,7 @@ fn main() -> ExitCode {
         Command::Forecast(forecast) => forecast.run(),
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
+        Command::Judgement(asked) => judgement::judgement(asked.each),
         Command::Corpus(folder) => folder.run(),
         Command::Attack(attack) => attack.run(),
         Command::Growth(growth) => growth.run(),

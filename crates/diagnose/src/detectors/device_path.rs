@@ -825,7 +825,10 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let nats = if is_stale(analysis, first, lines) { nats + STALE } else { nats };
         builder.log_lines(analysis, &phrase::several(what), lines, Some(Bound::Above(0.0)));
         let counted = phrase::count(LogLine::messages(lines) as f64, what);
-        let period = period(lines).filter(|_| what.contains("reset(s)"));
+        let is_reset = [PathComplaint::Reset, PathComplaint::UsbReset, PathComplaint::LinkReset]
+            .iter()
+            .any(|what| is(&first, *what));
+        let period = period(lines).filter(|_| is_reset);
         if let Some(seconds) = period {
             let n = (seconds, Unit::Seconds);
             builder.fact(analysis, &first.reading, "median time between two of them", n, None);

@@ -201,7 +201,7 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
     let findings = candidates.iter().filter_map(|candidate| {
         let refused: Vec<&LogLine> = candidate.about().logged(MessageKind::Refused).collect();
         let of = |is: fn(&Message) -> bool| -> Vec<&LogLine> {
-            refused.iter().filter(|line| is(&line.message)).copied().collect()
+            refused.iter().filter(|line| is(line.message)).copied().collect()
         };
         let (unordered, beyond) =
             (of(Message::breaks_the_order_of_a_zone), of(Message::is_beyond_the_end));

@@ -65,7 +65,10 @@ pub(crate) fn waits_in(line: &str) -> Option<&'static str> {
 pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("task:") {
-        return rest.find(" state:D").is_some_and(|at| at <= 16);
+        let (name, rest) = rest.split_once(" state:D").unwrap_or_default();
+        return !name.is_empty()
+            && !name.starts_with(' ')
+            && rest.trim_start().starts_with("stack:");
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,0 +1,132 @@
+//! What the judgement is worth, in one page: blame on the worlds of another author, captures as they were met, and how
+//! often what is said aloud is right.
+
+use std::fmt::Write;
+
+use iowhy_model::{Level, STANDS};
+
+use crate::score::{Grade, PublishedCase, published};
+use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
+
+/// Collections of which the first meetings are shown: the last ones.
+const LAST: usize = 6;
+/// Bounds of the bins of a confidence.
+const BINS: [f64; 5] = [STANDS, 0.7, 0.8, 0.9, 1.01];
+
+/// The tables; so many scenarios of each kind of worlds.
+///
+/// # Errors
+/// If a rendering or a capture is not read.
+pub fn judgement(each: usize) -> Result<String, String> {
+    let cases = published().map_err(|error| error.to_string())?;
+    let mut out = blamed(each)?;
+    out.push_str(&met(&cases));
+    out.push_str(&said(&cases));
+    Ok(out)
+}
+
+/// Blame, and clean bills over sick devices.
+fn blamed(each: usize) -> Result<String, String> {
+    let all = blame(each)?;
+    let mut out = format!(
+        "## Healthy, load or device, {each} scenarios of each kind of worlds\n\n\
+         | shown | macro-F1, nobody overlooks | as felt | bar | HEALTHY headline over sick devices | as felt | bar |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n"
+    );
+    for shown in SHOWN {
+        let (what, bar) = match shown {
+            Shown::Log => ("single I/Os, medium not told", 0.93),
+            Shown::Told => ("single I/Os, medium told", 0.93),
+            Shown::Averages => ("iostat, medium not told", 0.80),
+            Shown::Histogram => ("a histogram, medium not told", 0.60),
+        };
+        let [plain, felt] = WORLDS.map(|world: World| {
+            (macro_f1(&all, world, shown), 100.0 * cleared_wrongly(&all, world, shown))
+        });
+        let _ = writeln!(
+            out,
+            "| {what} | {:.3} | {:.3} | {bar} | {:.1} % | {:.1} % | 5 % |",
+            plain.0, felt.0, plain.1, felt.1
+        );
+    }
+    Ok(out + "\n")
+}
+
+/// What collections were answered with when they were met.
+fn met(cases: &[PublishedCase]) -> String {
+    let mut collections: Vec<&str> = Vec::new();
+    for case in cases.iter().filter(|case| case.met.is_some()) {
+        if !collections.contains(&case.collection()) {
+            collections.push(case.collection());
+        }
+    }
+    let mut out = String::from(
+        "## Captures of strangers, when they were met\n\n\
+         | collection | captures | right | admitted | insufficient | wrong | unread |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for collection in &collections[collections.len().saturating_sub(LAST)..] {
+        let of: Vec<&PublishedCase> =
+            cases.iter().filter(|case| case.collection() == *collection).collect();
+        let n = |grade| of.iter().filter(|case| case.met == Some(grade)).count();
+        let _ = writeln!(
+            out,
+            "| {collection} | {} | {} | {} | {} | {} | {} |",
+            of.len(),
+            n(Grade::Right),
+            n(Grade::Admitted),
+            n(Grade::Insufficient),
+            n(Grade::Wrong),
+            n(Grade::Unread)
+        );
+    }
+    out + "\n"
+}
+
+/// How often what is said aloud of published captures is right, by what was given and by how sure it is said.
+fn said(cases: &[PublishedCase]) -> String {
+    let answers: Vec<(Level, f64, bool)> = cases
+        .iter()
+        .filter(|case| case.collection() != "W")
+        .filter_map(|case| {
+            let (recording, read) = case.recording();
+            let told = case.told();
+            let level = recording.listings.iter().map(|listing| listing.source.level).max()?;
+            let aloud = read > 0 && told.verdict != "insufficient" && told.confidence >= STANDS;
+            aloud.then_some((level, told.confidence, told.grade == Grade::Right))
+        })
+        .collect();
+    let mut out = String::from(
+        "## What is said aloud of published captures, and how much of it is right (training figures)\n\n\
+         | given | said at | answers | said on average | right |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for (given, levels) in [
+        ("averages or histograms", &[Level::A, Level::B][..]),
+        ("single I/Os", &[Level::C, Level::D][..]),
+        ("with logs, drives or settings", &[Level::E][..]),
+    ] {
+        for bin in BINS.windows(2) {
+            let here: Vec<_> = answers
+                .iter()
+                .filter(|(level, sure, _)| {
+                    levels.contains(level) && (bin[0]..bin[1]).contains(sure)
+                })
+                .collect();
+            if here.is_empty() {
+                continue;
+            }
+            let n = here.len() as f64;
+            let sure: f64 = here.iter().map(|(_, sure, _)| sure).sum();
+            let right = here.iter().filter(|(_, _, right)| *right).count() as f64;
+            let _ = writeln!(
+                out,
+                "| {given} | {:.1} to {:.1} | {n} | {:.2} | {:.2} |",
+                bin[0],
+                bin[1].min(1.0),
+                sure / n,
+                right / n
+            );
+        }
+    }
+    out
+}
