@@ -289,13 +289,21 @@ impl Weak {
     }
 }
 
+impl Judgement {
+    fn run(&self) -> io::Result<ExitCode> {
+        let text = judgement::judgement(self.each).map_err(io::Error::other)?;
+        write!(io::stdout(), "{text}")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Cli::parse().what {
         Command::Simulate(simulate) => simulate.run(),
         Command::Forecast(forecast) => forecast.run(),
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
-        Command::Judgement(asked) => judgement::judgement(asked.each),
+        Command::Judgement(asked) => asked.run(),
         Command::Corpus(folder) => folder.run(),
         Command::Attack(attack) => attack.run(),
         Command::Growth(growth) => growth.run(),
