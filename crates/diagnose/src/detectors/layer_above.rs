@@ -33,7 +33,7 @@
 //! ## Next step
 //! Stacks of the waiting task, dirty-page limits, the journal, the run queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Finding, Forecast, Interval, Layer, Level, Listing, Message,
@@ -528,6 +528,8 @@ struct DeviceRows {
     time: LayerTime,
     bytes: f64,
     rows: usize,
+    /// What they were told apart by.
+    seen: HashSet<(u64, u64)>,
     /// The longest mean of a row, ns.
     slowest_ns: f64,
     /// Most that was in flight in a row.
@@ -649,7 +651,9 @@ fn add_row(device: &mut DeviceRows, row: &IntervalSample, may_rotate: bool) {
     let (count, length_ns) = counted(interval);
     device.time.add(count, count * mean);
     device.bytes += interval.bytes_per_s() * length_ns / 1e9;
-    device.rows += 1;
+    // The row before, once more, is a copy.
+    let seen = (count.to_bits(), mean.to_bits());
+    device.rows += usize::from(device.seen.insert(seen));
     device.slowest_ns = device.slowest_ns.max(mean);
     let in_flight = interval.queue_len.unwrap_or(interval.ios_per_s() * mean / 1e9);
     device.in_flight = device.in_flight.max(in_flight);

@@ -15,7 +15,7 @@
 //! Linux 5.5) it is suspected. A program's log that holds only flushes beyond a limit (etcd, Ceph) is no evidence: how
 //! many were quick is not known, and who waits a second for one waits for a slow device or for much else on it. Where such a
 //! log names the tasks (`ext4slower`), one that is in its flushes 30 % of the time or more is held up by them; where flushes
-//! are 80 % of the time of all that is slow, they are suspected.
+//! are 80 % of the time of all that is slow, and 5 % of the time watched, they are suspected.
 //!
 //! ## Rule
 //! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the

@@ -11,7 +11,7 @@ use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verd
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
-use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::runs;
 use crate::facts::disk_models;
 use crate::measures::spread;
@@ -190,7 +190,9 @@ fn prevailing(
     let all_ms: f64 = slow.iter().map(|(_, ms)| ms).sum();
     let share = flushes.iter().sum::<f64>() / all_ms.max(f64::MIN_POSITIVE);
     let mean = spread::mean(&flushes).filter(|mean| *mean > FELT_MS)?;
-    if (flushes.len() as f64) < FEW || share < PREVAIL {
+    let watched_ms = watched_ms(listing);
+    let felt = flushes.iter().sum::<f64>() >= COMPLAINED_OF * watched_ms;
+    if (flushes.len() as f64) < FEW || share < PREVAIL || !felt {
         return None;
     }
     let (n, source) = (flushes.len() as u64, analysis.source(place));
@@ -224,6 +226,15 @@ fn prevailing(
     Some(finding)
 }
 
+/// From the first wait to the end of the last, ms. Times of whole seconds begin and end up to one later.
+fn watched_ms(listing: &Listing) -> f64 {
+    let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
+    let known = || above.clone().filter_map(|event| event.queued.zip(event.completed));
+    let first = known().map(|(began, _)| began.ns()).min().unwrap_or(0);
+    let last = known().map(|(_, ended)| ended.ns()).max().unwrap_or(first);
+    (last.saturating_sub(first) as f64 / 1e9 + 1.0) * 1e3
+}
+
 /// What tells a device that is slow from one of which much is asked.
 fn after_flushes() -> Vec<String> {
     lines(&[
@@ -241,16 +252,13 @@ fn held_up_in(
     verdict: Verdict,
 ) -> Option<Finding> {
     let mut tasks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let (mut first, mut last) = (i64::MAX, i64::MIN);
     for event in listing.events.iter().filter(|event| event.layer != Layer::Block) {
         let Some((began, ended)) = event.queued.zip(event.completed) else { continue };
-        (first, last) = (first.min(began.ns()), last.max(ended.ns()));
         if let Some(pid) = event.pid.filter(|_| event.op == Op::Flush) {
             tasks.entry(pid).or_default().push(ended.ns().saturating_sub(began.ns()) as f64 / 1e6);
         }
     }
-    // Times of whole seconds begin and end up to one later.
-    let watched_ms = (last.saturating_sub(first) as f64 / 1e9 + 1.0) * 1e3;
+    let watched_ms = watched_ms(listing);
     let longest = tasks
         .iter()
         .max_by(|a, b| f64::total_cmp(&a.1.iter().sum::<f64>(), &b.1.iter().sum::<f64>()));

@@ -390,6 +390,8 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
+    /// Times and words of tasks that were said to hang, to know a second copy.
+    hung: HashSet<(String, String)>,
     /// In what form the log came.
     form: Form,
     /// The last record of /dev/kmsg, until the fields behind it are read.
@@ -631,6 +633,16 @@ impl KernelLog {
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
+    /// Whether a task was said to hang at this very time in these words, as where a log is pasted twice.
+    fn is_copy(&mut self, stamp: &str, message: &str) -> bool {
+        let known = (stamp.to_string(), message.to_string());
+        let is_copy = self.hung.contains(&known);
+        if self.hung.len() < ARRAYS {
+            self.hung.insert(known);
+        }
+        is_copy
+    }
+
     /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
     fn trace(
         &mut self,
@@ -807,9 +819,11 @@ impl KernelLog {
         // The stack of a task that the line before said to hang is no second one.
         let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
         let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
-        let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
+        let hangs = begins || kind == Some(MessageKind::HungTask);
+        let is_copy = hangs && !stamp.is_empty() && self.is_copy(stamp, message);
+        let kind = kind.or((begins && is_new && !is_copy).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
-        if let Some(server) = self.trace(kind, message, sink) {
+        if let Some(server) = self.trace(kind.filter(|_| !is_copy), message, sink) {
             let said = Message::new(stamp, message);
             self.complaints.take(MessageKind::Remote, server, said, place, sink);
             return;
