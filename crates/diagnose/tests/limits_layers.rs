@@ -345,7 +345,9 @@ fn layer_above_from_averages_of_an_array_and_idle_disks() {
     // Four rows of an array that writes in seconds, beside two disks that each do `per_s` writes in `below_ms`.
     let array = |above_ms: f64, below_ms: f64, per_s: f64, disks: &[&str]| {
         let mut capture = MadeCapture::averaged();
-        for _ in 0..4 {
+        for k in 0..4 {
+            // A row that stands there twice would be a copy.
+            let above_ms = above_ms + f64::from(k) - 1.5;
             row(&mut capture, "md127", 1.0, 8.0 * above_ms / 1e3, &[(Op::Write, 8.0, above_ms)]);
             for disk in disks {
                 let queue = per_s * below_ms / 1e3;
@@ -372,8 +374,8 @@ fn layer_above_where_many_wait_above_flash_that_has_few() {
     // A volume with 150 in flight, of which the drive below has so many, for 0.1 ms each; another disk is hardly used.
     let volume = |rows: usize, above_ms: f64, below_ms: f64, disk: &str| {
         let mut capture = MadeCapture::averaged();
-        for _ in 0..rows {
-            let per_s = 50_000.0;
+        for k in 0..rows {
+            let per_s = 50_000.0 + k as f64;
             row(&mut capture, "dm-0", 0.8, per_s * above_ms / 1e3, &[(Op::Write, per_s, above_ms)]);
             row(&mut capture, disk, 0.8, per_s * below_ms / 1e3, &[(Op::Write, per_s, below_ms)]);
             row(&mut capture, "sda", 0.01, 0.003, &[(Op::Write, 7.0, 0.43)]);
