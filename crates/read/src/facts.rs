@@ -38,6 +38,9 @@ impl About for &String {
 
 /// Facts of the open listing.
 pub(crate) trait AddFact {
+    /// Where they go.
+    fn sink(&mut self) -> &mut (dyn Sink + '_);
+
     /// Adds a fact that stands at this place: a file and line.
     fn add_fact_at<V: Into<FactValue>>(
         &mut self,
@@ -45,40 +48,32 @@ pub(crate) trait AddFact {
         key: Key<V>,
         value: impl Into<V>,
         place: &str,
-    );
+    ) {
+        let device = about.device(self.sink());
+        self.sink().fact(Fact::of(device, key, value, place));
+    }
 
     /// Adds a value in the words of the tool, a file's content or a number with a unit of its own:
     /// the key's kind reads it, and what does not fit stays a text.
-    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str);
+    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {
+        let device = about.device(self.sink());
+        self.sink().fact(Fact::read(device, key.into(), text, place));
+    }
 
     /// Adds a fact that the listing as a whole says.
-    fn add_fact<V: Into<FactValue>>(&mut self, about: impl About, key: Key<V>, value: impl Into<V>);
-}
-
-impl AddFact for dyn Sink + '_ {
-    fn add_fact_at<V: Into<FactValue>>(
-        &mut self,
-        about: impl About,
-        key: Key<V>,
-        value: impl Into<V>,
-        place: &str,
-    ) {
-        let device = about.device(self);
-        self.fact(Fact::of(device, key, value, place));
-    }
-
-    fn add_text_at(&mut self, about: impl About, key: impl Into<FactKey>, text: &str, place: &str) {
-        let device = about.device(self);
-        self.fact(Fact::read(device, key.into(), text, place));
-    }
-
     fn add_fact<V: Into<FactValue>>(
         &mut self,
         about: impl About,
         key: Key<V>,
         value: impl Into<V>,
     ) {
-        let place = self.source().place();
+        let place = self.sink().source().place();
         self.add_fact_at(about, key, value, &place);
+    }
+}
+
+impl AddFact for dyn Sink + '_ {
+    fn sink(&mut self) -> &mut (dyn Sink + '_) {
+        self
     }
 }

@@ -224,13 +224,6 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         ),
         known(
-            key::TASKS_WAIT_IN.of("log_wait_commit"),
-            "tasks that wait for a commit of the journal (`log_wait_commit`)",
-            0.0,
-            "a flush, or what was written before it: the device, or whatever writes most to that file system",
-            None,
-        ),
-        known(
             key::TASKS_WAIT_IN.of("folio_wait_writeback"),
             "tasks that wait for pages on their way to a disk (`folio_wait_writeback`)",
             0.0,
@@ -238,22 +231,8 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         ),
         known(
-            key::TASKS_WAIT_IN.of("wait_on_page_writeback"),
-            "tasks that wait for pages on their way to a disk (`wait_on_page_writeback`)",
-            0.0,
-            "a flush by a program, or too many dirty pages: the device below is slow or busy",
-            None,
-        ),
-        known(
             key::TASKS_WAIT_IN.of("balance_dirty_pages"),
             "tasks held back at the limit of dirty pages (`balance_dirty_pages`)",
-            0.0,
-            "they write more than the device takes: `vm.dirty_bytes`, and who writes",
-            above,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("balance_dirty_pages_ratelimited"),
-            "tasks held back at the limit of dirty pages (`balance_dirty_pages_ratelimited`)",
             0.0,
             "they write more than the device takes: `vm.dirty_bytes`, and who writes",
             above,

@@ -41,22 +41,24 @@ pub(crate) fn awaited_server(line: &str) -> Option<&'static str> {
 /// Functions below which a task waits for the I/O of others, or for its own, and which say what for: discards (block/blk-lib.c),
 /// a commit of the journal (fs/jbd2/journal.c), pages on their way to a disk (mm/page-writeback.c, mm/filemap.c), and the
 /// limit of dirty pages (mm/page-writeback.c).
-const WAITS_IN: [&str; 8] = [
-    "blkdev_issue_discard",
-    "jbd2_log_wait_commit",
-    "log_wait_commit",
-    "folio_wait_writeback",
-    "wait_on_page_writeback",
-    "balance_dirty_pages",
-    "balance_dirty_pages_ratelimited",
-    "balance_dirty_pages_ratelimited_flags",
+///
+/// Each with its name in today's kernels.
+const WAITS_IN: [(&str, &str); 8] = [
+    ("blkdev_issue_discard", "blkdev_issue_discard"),
+    ("jbd2_log_wait_commit", "jbd2_log_wait_commit"),
+    ("log_wait_commit", "jbd2_log_wait_commit"),
+    ("folio_wait_writeback", "folio_wait_writeback"),
+    ("wait_on_page_writeback", "folio_wait_writeback"),
+    ("balance_dirty_pages", "balance_dirty_pages"),
+    ("balance_dirty_pages_ratelimited", "balance_dirty_pages"),
+    ("balance_dirty_pages_ratelimited_flags", "balance_dirty_pages"),
 ];
 
 /// The function in a line of a stack that says what a task waits for.
 pub(crate) fn waits_in(line: &str) -> Option<&'static str> {
     let frame = line.split_whitespace().find(|word| word.contains("+0x"))?;
     let (name, _) = frame.split_once("+0x")?;
-    WAITS_IN.iter().find(|known| **known == name).copied()
+    WAITS_IN.iter().find(|(known, _)| *known == name).map(|(_, today)| *today)
 }
 
 /// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim          state:D stack:    0 pid: 3552
@@ -122,6 +124,8 @@ mod tests {
             waits_in("[<0>] jbd2_log_wait_commit+0xa9/0x110 [jbd2]"),
             Some("jbd2_log_wait_commit")
         );
+        let held_back = "balance_dirty_pages_ratelimited_flags+0x1a/0x30";
+        assert_eq!(waits_in(held_back), Some("balance_dirty_pages"));
         assert_eq!(waits_in("__blkdev_issue_discard+0x6a/0xa0"), None);
         assert_eq!(waits_in("a file blkdev_issue_discard"), None);
     }

@@ -390,8 +390,6 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
-    /// Times and words of tasks that were said to hang, to know a second copy.
-    hung: HashSet<(String, String)>,
     /// In what form the log came.
     form: Form,
     /// The last record of /dev/kmsg, until the fields behind it are read.
@@ -565,12 +563,13 @@ impl KernelLog {
         kind(&whole).is_some().then_some((stamp, whole))
     }
 
-    /// Whether a complaint was read before, to the microsecond.
+    /// Whether a complaint, or the beginning of a stack, was read before, to the microsecond.
     fn is_repeated(&mut self, line: &str, message: &str) -> bool {
         let clock = clock(line);
         let at_once = clock.is_some() && clock == self.clock.as_deref();
         self.clock = clock.map(str::to_string);
-        if !(clock.is_some() || kmsg(line).is_some()) || kind(message).is_none() {
+        let is_timed = clock.is_some() || kmsg(line).is_some();
+        if !is_timed || kind(message).is_none() && !stack_frames::begins(message, true) {
             return false;
         }
         let mut hasher = DefaultHasher::new();
@@ -633,16 +632,6 @@ impl KernelLog {
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
-    /// Whether a task was said to hang at this very time in these words, as where a log is pasted twice.
-    fn is_copy(&mut self, stamp: &str, message: &str) -> bool {
-        let known = (stamp.to_string(), message.to_string());
-        let is_copy = self.hung.contains(&known);
-        if self.hung.len() < ARRAYS {
-            self.hung.insert(known);
-        }
-        is_copy
-    }
-
     /// Follows the call trace of a task that hung. Gives the kind of server that it waits for.
     fn trace(
         &mut self,
@@ -655,9 +644,7 @@ impl KernelLog {
         } else if self.trace > 0 {
             self.trace -= 1;
             if stack_frames::is_certain(message) {
-                if let Some(function) =
-                    stack_frames::waits_in(message).filter(|_| self.waits.len() < ARRAYS)
-                {
+                if let Some(function) = stack_frames::waits_in(message) {
                     let counted =
                         self.waits.entry(function).or_insert_with(|| (0, sink.source().place()));
                     counted.0 += 1;
@@ -819,11 +806,9 @@ impl KernelLog {
         // The stack of a task that the line before said to hang is no second one.
         let is_new = self.trace + SAID_BEFORE < TRACE_LINES;
         let begins = kind.is_none() && stack_frames::begins(message, !stamp.is_empty());
-        let hangs = begins || kind == Some(MessageKind::HungTask);
-        let is_copy = hangs && !stamp.is_empty() && self.is_copy(stamp, message);
-        let kind = kind.or((begins && is_new && !is_copy).then_some(MessageKind::HungTask));
+        let kind = kind.or((begins && is_new).then_some(MessageKind::HungTask));
         let kind = if of_a_target { Some(MessageKind::Target) } else { kind };
-        if let Some(server) = self.trace(kind.filter(|_| !is_copy), message, sink) {
+        if let Some(server) = self.trace(kind, message, sink) {
             let said = Message::new(stamp, message);
             self.complaints.take(MessageKind::Remote, server, said, place, sink);
             return;
