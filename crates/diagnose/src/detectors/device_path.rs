@@ -132,11 +132,10 @@ const FORBIDDEN: f64 = 2.0;
 const PERIODIC: f64 = 0.1;
 /// And one transfer by DMA that never ended: a drive that hung once does the same (a choice).
 const DMA_ONCE: f64 = 1.5;
-/// Disks of one adapter from which on, and the time, s, within which, commands that got no answer
-/// are the adapter's and not theirs (a choice: two disks may share a fault by chance).
+/// Disks of one adapter from which on commands that got no answer together are the adapter's and not theirs (a choice: two
+/// disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
-const SHARE_S: f64 = 60.0;
-/// What it is worth that two drives of a host stopped answering within that time, and that several did
+/// What it is worth that two drives of a host stopped answering together, and that several did
 /// at the same minutes of different hours, nats: with the prior 0.65 and 0.60 (choices).
 const TWO_TOGETHER: f64 = 2.0;
 const HOURLY: f64 = 1.8;
@@ -190,7 +189,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Ports or drives without a host adapter of their own that stopped answering together, or always at one
 /// minute of an hour: what they share, or what runs then, before either of them.
 fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
-    let found = adapters::stopped_together(analysis, SHARE_S).into_iter().map(|stopped| {
+    let found = adapters::stopped_together(analysis).into_iter().map(|stopped| {
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
         let what = "commands that got no answer on several drives, in the kernel's log";
@@ -325,7 +324,7 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
 /// Adapters several of whose disks did not answer within a minute: what they share is at fault
 /// before each of them is.
 fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
-    let found = adapters::not_answering(analysis, SHARE_ADAPTER, SHARE_S).into_iter().map(|adapter| {
+    let found = adapters::not_answering(analysis, SHARE_ADAPTER).into_iter().map(|adapter| {
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
         let what = "commands that got no answer on disks of one adapter, in the kernel's log";
@@ -336,7 +335,8 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
         finding.subject.device = None;
         // No latency of them was measured.
         finding.share_is_assumed = true;
-        finding.subject.devices = adapter.devices.iter().copied().chain(adapter.controller).collect();
+        finding.subject.devices =
+            adapter.devices.iter().copied().chain(adapter.controller).collect();
         let name = match adapter.controller {
             Some(device) => analysis.recording.device_of(device).name.clone(),
             None => format!("host adapter {}", adapter.number),

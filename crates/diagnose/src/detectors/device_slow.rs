@@ -60,7 +60,7 @@ use crate::evidence::stages;
 use crate::evidence::throughput;
 use crate::facts::disk_names;
 use crate::measures::modes::{self, SlowMode};
-use crate::measures::replay::Side;
+use crate::measures::replay::{Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spans::Spans;
 use crate::measures::spread;
@@ -202,8 +202,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 /// Whether one disk is slow like another: by itself, or in the same latencies half as often.
 fn is_as_slow(other: &CountedDisk, than: &CountedDisk) -> bool {
     let Some(Slow::Some(mode)) = than.slow else { return other.slow.is_some() };
-    let beyond = other.histogram.count_from(mode.from_ns as u64) as f64;
-    other.slow.is_some() || beyond >= AS_OFTEN * mode.of_requests * other.count() as f64
+    let beyond = || other.histogram.count_from(mode.from_ns as u64) as f64;
+    other.slow.is_some() || beyond() >= AS_OFTEN * mode.of_requests * other.count() as f64
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some
@@ -374,7 +374,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.subject.group = Some(kind);
     finding.assume(
-        (f64::from(vote.device) + 0.5) / 10.5,
+        Vote::sure(vote.device),
         format!("{} of 9 baseline variants put the time on the device", vote.device),
     );
     let queued = queued(trace, middle.mean_ns);

@@ -71,8 +71,6 @@ const IS_SURE: f64 = 1.0;
 /// A command that failed is handed back to the SCSI layer, which reads its sense data, within this
 /// time, s (drivers/ata/libata-eh.c: a reset may come before; the number is a choice).
 const HANDED_BACK_S: f64 = 5.0;
-/// Drives that stop within this time, s, of each other stop together (as in `device.path`).
-const TOGETHER_S: f64 = 60.0;
 /// Odds of a volume by name from which on the host behind it comes first (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
 
@@ -88,7 +86,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     let mut all: Vec<(DeviceId, String, Vec<&LogLine>)> = Vec::new();
     // Drives that stop together are told as what they share (`device.path`).
-    let together = adapters::stopped_together(analysis, TOGETHER_S);
+    let together = adapters::stopped_together(analysis);
     let candidates = candidates::candidates(analysis);
     for candidate in &candidates {
         let logged: Vec<&LogLine> = candidate.about().log().collect();

@@ -48,6 +48,7 @@ use crate::evidence::stages;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
 use crate::facts::disk_names;
+use crate::measures::replay::Vote;
 use crate::measures::service::ServiceSpan;
 use crate::measures::{missed_revolution, tail};
 use crate::phrase;
@@ -77,9 +78,7 @@ const TAIL: f64 = 10.0;
 /// twenty.
 const TAIL_SHARE: f64 = 0.01;
 const BY_CHANCE: f64 = 1.645;
-/// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own queue), and requests that
-/// may wait (published bar of a database's operators: sustained queue above 5).
-const DEEP: f64 = 16.0;
+/// Requests of a deep queue that may wait (published bar of a database's operators: sustained queue above 5).
 const QUEUE: f64 = 5.0;
 /// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
@@ -147,6 +146,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (rows, narrowest) = (analysis.rows_by_listing(), narrowest(analysis));
     let denied = denied(analysis, (&rows, &narrowest));
+    let waiting = stages::waiting_before(analysis);
     for (input, disks) in unaccused::unaccused(analysis, ranked.findings) {
         // Who has not read all of it clears nobody.
         if unaccused::unread(analysis, input).is_some() || unseen_wait::is_unseen(analysis, input) {
@@ -155,8 +155,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         let mut healthy: Vec<(String, Vec<Clearance>)> = Vec::new();
         let mut known = 0;
         let open = |disk: &String| {
-            !suspected(analysis, ranked, input, disk)
-                && !stages::waits_before(analysis, input, disk)
+            !suspected(analysis, ranked, input, disk) && !waiting.contains(&(input, disk.clone()))
         };
         for disk in disks.into_iter().filter(open) {
             let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
@@ -372,7 +371,7 @@ fn of_replay(trace: &DeviceTrace) -> Worth {
         return Worth::NOTHING;
     }
     let why = "the baseline variants at which a healthy device serves this load no sooner";
-    Worth { sure: (f64::from(vote.healthy + vote.workload) + 0.5) / 10.5, why }
+    Worth { sure: Vote::sure(vote.healthy + vote.workload), why }
 }
 
 /// The row that all but one in twenty are better than speaks for its listing.
@@ -535,7 +534,7 @@ fn tail_of_chance(n: u64) -> f64 {
 /// requests are all served at once answers each as if it were alone.
 fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
     let served = in_flight * (s0.median_ms() / mean_ms.max(f64::MIN_POSITIVE)).min(1.0);
-    in_flight >= DEEP && in_flight - served > QUEUE && mean_ms > WITHIN * s0.median_ms()
+    in_flight >= fullness::DEEP && in_flight - served > QUEUE && mean_ms > WITHIN * s0.median_ms()
 }
 
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.

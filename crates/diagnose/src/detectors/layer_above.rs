@@ -47,6 +47,7 @@ use crate::evidence::builder;
 use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::confidence;
+use crate::evidence::fullness;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::replay::Side;
@@ -96,10 +97,6 @@ const ROWS: usize = 3;
 /// (choices; ten times, and what people feel).
 const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
-/// Requests in flight from which on a wait is felt however short it is (as in `healthy`), and what one row or two are
-/// worth: a moment.
-const DEEP: f64 = 16.0;
-const A_MOMENT: f64 = 0.55;
 /// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even where a hundred requests
 /// are merged into one.
 const HOLDS: f64 = 0.01;
@@ -581,7 +578,7 @@ fn averages_of_listing(
             || upper.contradicts
             || busiest > IDLE
             || times < TIMES_OF_AVERAGES
-            || (mean_ns < FELT_NS && upper.in_flight < DEEP)
+            || (mean_ns < FELT_NS && upper.in_flight < fullness::DEEP)
             || slowest_ns <= 0.0
         {
             return None;
@@ -627,7 +624,7 @@ fn averages_of_listing(
         finding.doubt_if(
             few,
             "a row or two show a moment, and not whose requests they were",
-            A_MOMENT,
+            confidence::SHAPE_ALONE,
         );
         finding.explained_share = 1.0 - 1.0 / times;
         finding.forecast = Some(without_waiting(
@@ -658,5 +655,5 @@ fn add_row(device: &mut DeviceRows, row: &IntervalSample, may_rotate: bool) {
     let in_flight = interval.queue_len.unwrap_or(interval.ios_per_s() * mean / 1e9);
     device.in_flight = device.in_flight.max(in_flight);
     device.contradicts |= !row.agrees;
-    device.has_room = !may_rotate && device.in_flight < DEEP;
+    device.has_room = !may_rotate && device.in_flight < fullness::DEEP;
 }

@@ -113,11 +113,11 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         let evidence = cited(analysis.recording, &reading, what, tasks, Unit::Count);
         finding.evidence = vec![held(evidence, Bound::Above(0.0))];
         let named = phrase::count(tasks, "task(s)");
+        let wait = if tasks > 1.0 { "wait" } else { "waits" };
         finding.sentence = format!(
-            "{named} wait(s) for a discard (TRIM) to complete (`{DISCARDS}` in the stack): a whole file system is trimmed, or \
+            "{named} {wait} for a discard (TRIM) to complete (`{DISCARDS}` in the stack): a whole file system is trimmed, or \
              the drive takes long for it, and all else that needs the same locks waits meanwhile"
-        )
-        .replace("wait(s)", if tasks > 1.0 { "wait" } else { "waits" });
+        );
         let clause = Clause::fixed(what, IN_STACK);
         confidence::believe(&mut finding, PRIOR, [clause]);
         finding.explained_share = 1.0;
@@ -128,7 +128,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         finding.next_step = lines(&[
             "trim at a quiet hour (`fstrim.timer`), piece by piece (`fstrim --offset --length`), and mount without `discard`",
             "`cat /sys/block/*/queue/discard_max_bytes`: a smaller limit (`echo 67108864 > ...`) lets other requests between",
-            "a newer kernel: since Linux 6.9 and 6.12 the trim of ext4 and xfs gives way to signals, locks and the freezer",
+            "a newer kernel: there a trim gives way to signals and to the freezer",
         ]);
         Some(finding)
     });

@@ -46,7 +46,7 @@ use crate::evidence::requesters;
 use crate::evidence::runs;
 use crate::evidence::stages;
 use crate::facts::disk_names;
-use crate::measures::replay::Side;
+use crate::measures::replay::{Side, Vote};
 use crate::phrase;
 
 /// Entry in the list of detectors.
@@ -197,7 +197,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         phrase::ms(trace.s0.median_ms())
     );
     finding.assume(
-        (f64::from(vote.workload) + 0.5) / 10.5,
+        Vote::sure(vote.workload),
         format!("{} of 9 baseline variants put the time on the workload", vote.workload),
     );
     finding.explained_share = middle.workload_share;

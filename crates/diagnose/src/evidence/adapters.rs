@@ -121,12 +121,14 @@ fn of_burst<'s, 'a>(
     (devices.len() > 1).then_some(LostTogether { adapter, devices, seconds, lines })
 }
 
-/// All adapters of which at least so many disks did not answer within so many seconds, beside no
-/// error of a medium.
+/// The time, s, within which commands that got no answer are of what their drives share (a choice: two disks may share a
+/// fault by chance).
+const SHARED_S: f64 = 60.0;
+
+/// All adapters of which at least so many disks did not answer within that time, beside no error of a medium.
 pub fn not_answering<'s, 'a>(
     analysis: &'s Analysis<'a>,
     disks: usize,
-    within_s: f64,
 ) -> Vec<NotAnswering<'s, 'a>> {
     let mut by_adapter: BTreeMap<(usize, u32), Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
@@ -140,13 +142,13 @@ pub fn not_answering<'s, 'a>(
             lines.iter().filter_map(|line| line.reading.fact.device).collect();
         let times = || lines.iter().filter_map(|line| line.message.at_s);
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
-        let together = devices.len() >= disks && last >= first && last - first <= within_s;
+        let together = devices.len() >= disks && last >= first && last - first <= SHARED_S;
         // A port or controller, and no disk, that complains in the same time.
         let controller = analysis.facts.nameless().find(|line| {
             let near = line
                 .message
                 .at_s
-                .is_some_and(|at| (first - within_s..=last + within_s).contains(&at));
+                .is_some_and(|at| (first - SHARED_S..=last + SHARED_S).contains(&at));
             line.reading.listing == listing && line.message.adapter.is_none() && near
         });
         let controller = controller.and_then(|line| line.reading.fact.device);
@@ -206,12 +208,9 @@ const TIMES: usize = 6;
 /// A drive that stopped without the others more often than this share of its times has a fault of its own.
 const ALONE: f64 = 0.5;
 
-/// All drives on ports of their own, ATA or IDE, that stopped answering within so many seconds of each other, each hardly ever
+/// All drives on ports of their own, ATA or IDE, that stopped answering within that time of each other, each hardly ever
 /// without the others; and those that did so at the same minutes of different hours.
-pub fn stopped_together<'s, 'a>(
-    analysis: &'s Analysis<'a>,
-    within_s: f64,
-) -> Vec<StoppedTogether<'s, 'a>> {
+pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogether<'s, 'a>> {
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
@@ -223,13 +222,10 @@ pub fn stopped_together<'s, 'a>(
             by_listing.entry(line.reading.listing).or_default().push(line);
         }
     }
-    by_listing.into_values().filter_map(|lines| of_host(lines, within_s)).collect()
+    by_listing.into_values().filter_map(of_host).collect()
 }
 
-fn of_host<'s, 'a>(
-    mut lines: Vec<&'s LogLine<'a>>,
-    within_s: f64,
-) -> Option<StoppedTogether<'s, 'a>> {
+fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s, 'a>> {
     let is_timed = lines.iter().all(|line| line.message.at_s.is_some());
     if !is_timed && lines.iter().any(|line| line.message.at_s.is_some()) {
         return None;
@@ -237,7 +233,7 @@ fn of_host<'s, 'a>(
     let time = |line: &LogLine| line.message.at_s.unwrap_or_default();
     lines.sort_by(|a, b| time(a).total_cmp(&time(b)));
     let bursts: Vec<Vec<&LogLine>> =
-        lines.chunk_by(|a, b| time(b) - time(a) <= within_s).map(<[&LogLine]>::to_vec).collect();
+        lines.chunk_by(|a, b| time(b) - time(a) <= SHARED_S).map(<[&LogLine]>::to_vec).collect();
     let of = |burst: &[&LogLine]| -> BTreeSet<DeviceId> {
         burst.iter().filter_map(|line| line.reading.fact.device).collect()
     };

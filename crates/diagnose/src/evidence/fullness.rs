@@ -37,6 +37,9 @@ pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usi
     Some((slope, loads.len()))
 }
 
+/// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own queue).
+pub const DEEP: f64 = 16.0;
+
 /// Whether a disk that serves one request after the other never pauses in a row while two or more are in flight, and gives no
 /// more with more of them.
 pub fn is_full(analysis: &Analysis, row: &IntervalSample) -> bool {

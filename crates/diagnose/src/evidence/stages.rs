@@ -4,6 +4,8 @@
 //! device has to do is its mean time over the mean distance of arrivals (Little's law). Means over a trace hide bursts
 //! and add up reads, writes and what the kernel writes back, so all of it is a suspicion.
 
+use std::collections::HashSet;
+
 use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -140,15 +142,13 @@ impl Stages {
     }
 }
 
-/// Whether requests of a disk wait before the device most of the time, and long enough to be felt.
-pub fn waits_before(analysis: &Analysis, input: &str, disk: &str) -> bool {
-    all(analysis).iter().any(|of| {
+/// Inputs and disks of which requests wait before the device most of the time, and long enough to be felt.
+pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(&'a str, String)> {
+    let waits = all(analysis).into_iter().filter(|of| {
         let before_ms = of.before_ms + of.queue_ms;
-        analysis.input(of.listing) == input
-            && analysis.disk(of.device) == disk
-            && of.share(before_ms) > MOST
-            && before_ms > FELT_MS
-    })
+        of.share(before_ms) > MOST && before_ms > FELT_MS
+    });
+    waits.map(|of| (analysis.input(of.listing), analysis.disk(of.device))).collect()
 }
 
 /// Requests that wait in the scheduler.

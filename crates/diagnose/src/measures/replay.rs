@@ -112,7 +112,12 @@ pub struct Vote {
 }
 
 impl Vote {
-    /// The side with most votes and the confidence (votes + 0.5) / 10.5.
+    /// The confidence that so many of the nine votes give: (votes + 0.5) / 10.5.
+    pub fn sure(votes: u32) -> f64 {
+        (f64::from(votes) + 0.5) / 10.5
+    }
+
+    /// The side with most votes, and the confidence that they give.
     pub fn winner(&self) -> (Side, f64) {
         let votes = [
             (self.healthy, Side::Healthy),
@@ -120,7 +125,7 @@ impl Vote {
             (self.device, Side::Device),
         ];
         let (most, side) = votes.into_iter().max().unwrap_or((0, Side::Healthy));
-        (side, (f64::from(most) + 0.5) / 10.5)
+        (side, Vote::sure(most))
     }
 
     /// The replay at the middle S0.
