@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use iowhy_model::{Level, STANDS};
+use iowhy_model::STANDS;
 
-use crate::score::{Grade, PublishedCase, published};
+use crate::score::{GIVEN, Grade, PublishedCase, published};
 use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
 
 /// Collections of which the first meetings are shown: the last ones.
@@ -85,26 +85,14 @@ fn met(cases: &[PublishedCase]) -> String {
 
 /// How often what is said aloud of published captures is right, by what was given and by how sure it is said.
 fn said(cases: &[PublishedCase]) -> String {
-    let answers: Vec<(Level, f64, bool)> = cases
-        .iter()
-        .filter(|case| case.collection() != "W")
-        .filter_map(|case| {
-            let (recording, read) = case.recording();
-            let told = case.told();
-            let level = recording.listings.iter().map(|listing| listing.source.level).max()?;
-            let aloud = read > 0 && told.verdict != "insufficient" && told.confidence >= STANDS;
-            aloud.then_some((level, told.confidence, told.grade == Grade::Right))
-        })
-        .collect();
+    let published = cases.iter().filter(|case| case.collection() != "W");
+    let answers: Vec<(char, f64, bool)> =
+        published.filter_map(|case| case.told().aloud()).collect();
     let mut out = String::from(
         "## What is said aloud of published captures, and how much of it is right (training figures)\n\n\
          | given | said at | answers | said on average | right |\n| --- | --- | --- | --- | --- |\n",
     );
-    for (given, levels) in [
-        ("averages or histograms", &[Level::A, Level::B][..]),
-        ("single I/Os", &[Level::C, Level::D][..]),
-        ("with logs, drives or settings", &[Level::E][..]),
-    ] {
+    for (given, levels) in GIVEN {
         for bin in BINS.windows(2) {
             let here: Vec<_> = answers
                 .iter()

@@ -21,7 +21,9 @@ pub use calibration::Reliability;
 pub use case::{Case, CaseVerdict};
 pub use fit::FitTarget;
 pub use forecast::{Forecast, forecasts, table as forecast_table};
-pub use published::{Grade, PublishedCase, pasted, published, published_table, published_tables};
+pub use published::{
+    GIVEN, Grade, PublishedCase, pasted, published, published_table, published_tables,
+};
 pub use summary::{Class, Summary};
 pub use sweep::sweep;
 pub use written::{WrittenAnswer, answer as written_answer, written_table};

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Recording};
+use iowhy_model::{Finding, Level, Recording};
 
 use super::SAID_ALOUD;
 
@@ -106,8 +106,19 @@ pub struct Answer {
     pub grade: Grade,
     /// Listings that were read, of how many.
     pub read: (usize, usize),
+    /// The richest level of what was read.
+    pub level: Option<Level>,
     /// Whether a disk is accused, aloud, that is well.
     pub accuses: Option<String>,
+}
+
+impl Answer {
+    /// The letter of its level, its confidence, and whether it is right, if it is said aloud.
+    pub fn aloud(&self) -> Option<(char, f64, bool)> {
+        let aloud = self.verdict != "insufficient" && self.confidence >= SAID_ALOUD;
+        let level = self.level.filter(|_| aloud && self.read.0 > 0)?;
+        Some((level.letter(), self.confidence, self.grade == Grade::Right))
+    }
 }
 
 impl PublishedCase {
@@ -163,6 +174,7 @@ impl PublishedCase {
             device: about,
             grade,
             read: (read, self.listings.len()),
+            level: recording.listings.iter().map(|listing| listing.source.level).max(),
             accuses,
         }
     }
@@ -351,6 +363,13 @@ fn is_of(named: &str, device: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || named.starts_with("nvme") && rest.starts_with('n'))
 }
 
+/// What was given, by the letters of its richest level.
+pub const GIVEN: [(&str, &[char]); 3] = [
+    ("averages or histograms", &['A', 'B']),
+    ("single I/Os", &['C', 'D']),
+    ("with what logs, drives or settings state", &['E']),
+];
+
 /// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all
 /// captures, and over all but the one it is compared with, which says how much single captures move it.
 fn left_out(cases: &[PublishedCase]) -> String {
@@ -359,21 +378,10 @@ fn left_out(cases: &[PublishedCase]) -> String {
          | input | said | right | estimate (r + 1) / (n + 2) | with one left out | said on average | squared error | \
          with the estimate of the others instead |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    let said = cases.iter().filter_map(|case| {
-        let (recording, read) = case.recording();
-        let told = case.told();
-        let level = recording.listings.iter().map(|listing| listing.source.level).max()?;
-        let aloud = read > 0 && told.verdict != "insufficient" && told.confidence >= SAID_ALOUD;
-        aloud.then_some((level.letter(), told.confidence, told.grade == Grade::Right))
-    });
-    let said: Vec<(char, f64, bool)> = said.collect();
-    let kinds: [(&str, &[char]); 3] = [
-        ("averages or histograms", &['A', 'B']),
-        ("single I/Os", &['C', 'D']),
-        ("with what logs, drives or settings state", &['E']),
-    ];
+    let said: Vec<(char, f64, bool)> =
+        cases.iter().filter_map(|case| case.told().aloud()).collect();
     let all = ("all", &['A', 'B', 'C', 'D', 'E'][..]);
-    for (name, letters) in kinds.into_iter().chain([all]) {
+    for (name, letters) in GIVEN.into_iter().chain([all]) {
         let of: Vec<&(char, f64, bool)> =
             said.iter().filter(|(letter, _, _)| letters.contains(letter)).collect();
         let (n, right) = (of.len() as f64, of.iter().filter(|one| one.2).count() as f64);
