@@ -244,7 +244,7 @@ fn a_process_has_the_number_of_its_own_namespace() {
         return;
     }
     let script = "fio --thread --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based \\
-                      --runtime=9 --rate_iops=500 >/dev/null &
+                      --runtime=60 --rate_iops=500 >/dev/null &
                   echo $!
                   $1 snoop -d $2 --pid $! --for 3s
                   kill $!";
@@ -273,7 +273,7 @@ fn a_disk_without_a_number_in_sys_has_its_name() {
                   for file in /sys/devices/virtual/block/$2/*; do
                       [ $(basename $file) = dev ] || ln -s $file /sys/block/$2/
                   done
-                  fio --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based --runtime=4 \\
+                  fio --name=x --filename=/dev/$2 --readonly --rw=randread --bs=4k --direct=1 --time_based --runtime=60 \\
                       --rate_iops=500 >/dev/null &
                   $1 snoop --for 2s
                   kill $!";
