@@ -102,7 +102,7 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
             phrase::disk(name)
         );
         finding.assume(OF_A_GROUP, "one of a group of three");
-        finding.explained_share = 1.0;
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
             "the drive does the same in another slot, with power states off: then it is the drive",

@@ -120,7 +120,7 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         );
         let clause = Clause::fixed(what, IN_STACK);
         confidence::believe(&mut finding, PRIOR, [clause]);
-        finding.explained_share = 1.0;
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
             "reads or writes get no answer as well: then the drive hangs, or the way to it",

@@ -222,6 +222,7 @@ fn prevailing(
     finding.doubt(unknown, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (share, true);
     finding.refuted_by = lines(&["the same program without flushes is as slow"]);
+    // What a flush costs is put to the test first, as of all suspicions.
     finding.next_step = after_flushes();
     Some(finding)
 }
@@ -238,7 +239,6 @@ fn watched_ms(listing: &Listing) -> f64 {
 /// What tells a device that is slow from one of which much is asked.
 fn after_flushes() -> Vec<String> {
     lines(&[
-        "what does the device take for one? `iowhy probe flush-cost DIR`",
         "which device is it, and what else is queued there? `iostat -x 1` of the same minute",
         "group commits; a drive or controller cache that is protected against power loss",
     ])
@@ -291,7 +291,8 @@ fn held_up_in(
     finding.doubt_if(mean > LONG_MS, slow, SHAPE_ALONE);
     finding.explained_share = share;
     finding.refuted_by = lines(&["the same program without flushes is as slow"]);
-    finding.next_step = after_flushes();
+    let cost = "what does the device take for one? `iowhy probe flush-cost DIR`".to_string();
+    finding.next_step = std::iter::once(cost).chain(after_flushes()).collect();
     Some(finding)
 }
 
