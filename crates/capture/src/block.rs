@@ -4,8 +4,15 @@ use crate::bytes::{Bytes, number, text};
 use crate::{BLOCK_EVENTS, VERSION, events, records};
 use iowhy_model::{Device, Distribution, Event, Fact, Interval, Medium, Source};
 
-const MEDIA: [Medium; 5] =
-    [Medium::Rotational, Medium::Flash, Medium::Nvme, Medium::Network, Medium::Stacked];
+/// By their numbers in a capture.
+const MEDIA: [Medium; 6] = [
+    Medium::Rotational,
+    Medium::Flash,
+    Medium::Nvme,
+    Medium::Network,
+    Medium::Stacked,
+    Medium::Card,
+];
 
 /// What a block holds. Devices and names in it are places in its own lists.
 #[derive(Clone, PartialEq, Debug, Default)]

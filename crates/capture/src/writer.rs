@@ -12,8 +12,8 @@ use iowhy_model::{
 
 /// Bytes of records other than events, roughly, at which a block is cut: far below its limit.
 const OTHER_BYTES: usize = 1 << 20;
-/// Facts with which every file of a recording begins; a machine states some 15 per device.
-const FACTS_REPEATED: usize = 1000;
+/// Facts with which every file of a recording begins; a machine states some 20 per device and 5 per partition.
+const FACTS_REPEATED: usize = 2000;
 
 /// Writes a recording block by block, holding no more of it than one block.
 ///

@@ -85,6 +85,8 @@ pub enum Medium {
     Rotational,
     /// Flash behind SATA, SAS or USB.
     Flash,
+    /// A memory card, or flash that is soldered on (eMMC).
+    Card,
     /// Flash behind NVMe.
     Nvme,
     /// A volume across a network (EBS, a SAN LUN, Ceph RBD).
@@ -99,6 +101,7 @@ impl Medium {
         match self {
             Medium::Rotational => "rotational",
             Medium::Flash => "flash",
+            Medium::Card => "card",
             Medium::Nvme => "nvme",
             Medium::Network => "network",
             Medium::Stacked => "stacked",
@@ -107,7 +110,7 @@ impl Medium {
 
     /// The medium of a given name.
     pub fn from_name(name: &str) -> Option<Medium> {
-        [Self::Rotational, Self::Flash, Self::Nvme, Self::Network, Self::Stacked]
+        [Self::Rotational, Self::Flash, Self::Card, Self::Nvme, Self::Network, Self::Stacked]
             .into_iter()
             .find(|medium| medium.name() == name)
     }

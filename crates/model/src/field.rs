@@ -176,7 +176,7 @@ pub const EVENT_FIELDS: [Field<Event>; 17] = {
         field(
             "depth",
             "a queue depth",
-            "requests in flight at issue, itself included",
+            "requests in flight at issue, this one included",
             U32,
             access!(depth, whole u32),
         ),
@@ -188,7 +188,7 @@ pub const EVENT_FIELDS: [Field<Event>; 17] = {
         rare(field(
             "weight",
             "a weight",
-            "I/Os of its kind that it stands for",
+            "number of I/Os that it represents",
             FieldKind::Whole(u8::MAX as u64),
             (
                 |event| event.weight.map(|weight| FieldValue::Whole(weight.get().into())),

@@ -409,6 +409,16 @@ impl Finding {
         matches!(self.verdict.blames(), Blame::Disk | Blame::Path)
     }
 
+    /// Whether all that it compares was read in the kernel's log: no latency was measured.
+    pub fn rests_on_the_kernels_log(&self) -> bool {
+        let stated = |known: &Evidence| match &known.basis {
+            Basis::Stated(key) => key.member_of(crate::key::KERNEL_LOG).is_some(),
+            _ => false,
+        };
+        let mut compared = self.evidence.iter().filter(|known| known.bound.is_some()).peekable();
+        compared.peek().is_some() && compared.all(stated)
+    }
+
     /// Whether it is firm enough to be acted on: sure, explaining enough, and not explained itself.
     pub fn stands(&self) -> bool {
         self.explained_by.is_none()

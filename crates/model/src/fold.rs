@@ -16,6 +16,8 @@ pub struct Filter {
     pub ops: Vec<Op>,
     /// Only requests of this many bytes, from and to, both inclusive.
     pub bytes: Option<(u32, u32)>,
+    /// Only requests that begin in these sectors of 512 bytes, from the first to the last.
+    pub sectors: Option<(u64, u64)>,
     /// Only requests with all of these flags.
     pub with: Flags,
     /// Only requests with none of these.
@@ -49,8 +51,14 @@ impl Filter {
         self.bytes.is_some() || self.asks_more_than_size()
     }
 
+    /// Whether every I/O of the devices passes.
+    pub fn is_open(&self) -> bool {
+        self.ops.is_empty() && !self.per_event()
+    }
+
     fn asks_more_than_size(&self) -> bool {
         self.pid.is_some()
+            || self.sectors.is_some()
             || self.comm.is_some()
             || self.cgroup.is_some()
             || self.over.is_some()
@@ -83,6 +91,9 @@ impl Filter {
             && self.op(Some(event.op))
             && self.bytes.is_none_or(|(low, high)| {
                 event.bytes.is_some_and(|bytes| (low..=high).contains(&bytes))
+            })
+            && self.sectors.is_none_or(|(first, last)| {
+                event.sector.is_some_and(|sector| (first..=last).contains(&sector))
             })
             && self.pid.is_none_or(|pid| event.pid == Some(pid))
             && self.comm.is_none_or(|comm| event.comm == Some(comm))

@@ -63,15 +63,15 @@ impl Interval {
             [Some(rates.ios_per_s), rates.merges_per_s, rates.bytes_per_s].into_iter().flatten()
         });
         if counts.any(|value| wrong(&value)) {
-            return Some("a rate below zero");
+            return Some("a negative rate");
         }
         let waits = [self.await_ns, self.device_ns, self.wait_ns, self.svctm_ns];
         let mut waits = waits.into_iter().chain(rates().map(|rates| rates.await_ns)).flatten();
         if waits.any(|value| wrong(&value)) {
-            return Some("a latency below zero");
+            return Some("a negative latency");
         }
         let mut shares = [self.queue_len, self.active_len, self.busy].into_iter().flatten();
-        shares.any(|value| wrong(&value)).then_some("a queue or busy share below zero")
+        shares.any(|value| wrong(&value)).then_some("a negative queue length or busy share")
     }
 }
 

@@ -29,7 +29,7 @@ const UNREAD_KEPT: usize = 1000;
 /// What is said of latencies without a histogram.
 const UNPLACED: &str = "latencies of devices beyond the first sixteen thousand series";
 /// What is said of events that fit into no histogram.
-const UNMEASURED: &str = "events without a latency, let go to keep within the memory for events";
+const UNMEASURED: &str = "events without a latency, dropped to stay within the memory for events";
 
 /// What one source gave.
 #[derive(Clone, PartialEq, Debug)]
@@ -390,13 +390,14 @@ impl Listing {
         self.source.sampling == Sampling::Thinned
     }
 
-    /// What it holds; it goes on empty, of the same source.
+    /// What it holds; it goes on empty, of the same source. What names its devices stays.
     fn take(&mut self) -> Listing {
         let mut source = self.source.clone();
         (source.records, source.skipped) = (0, 0);
         source.losses.clear();
         source.notes.clear();
-        std::mem::replace(self, Listing::of(source))
+        let names = self.facts.iter().filter(|fact| fact.is_name()).cloned().collect();
+        std::mem::replace(self, Listing { facts: names, ..Listing::of(source) })
     }
 }
 
@@ -550,8 +551,8 @@ impl Sink for Recording {
             let listing = &self.listings[self.current];
             let (n, total) = (listing.events.len(), listing.events.len() as u64 + listing.folded);
             let reason = format!(
-                "sampled: {n} of {total} I/Os are judged one by one, the stretch in which most was \
-                 waited; the others were counted in histograms"
+                "sampled: {n} of {total} I/Os are judged individually, from the interval with the \
+                 most time waited; the others were counted in histograms"
             );
             self.note(Note { line: 0, text: String::new(), reason });
         }

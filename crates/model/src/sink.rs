@@ -177,6 +177,6 @@ const DEVICES_KEPT: usize = 100;
 /// Reasons of losses kept per listing.
 const LOSSES_KEPT: usize = 256;
 /// What is said of all other reasons.
-const FURTHER_LOSSES: &str = "I/Os, for further reasons";
+const FURTHER_LOSSES: &str = "I/Os, for other reasons";
 /// Complaints kept per listing; the rest are only counted.
 const NOTES_KEPT: usize = 3;

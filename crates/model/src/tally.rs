@@ -157,7 +157,7 @@ impl Sink for Tally {
         let left = listing.distributions.len();
         let most = most.max(left.saturating_mul(2));
         self.joined.insert(self.current, Joined { most, stretch });
-        let reason = "histograms of neighbouring stretches were added up to save memory";
+        let reason = "histograms of adjacent intervals were merged to save memory";
         let said = self.source().notes.iter().any(|note| note.reason == reason);
         if !said {
             self.note(Note { line: 0, text: String::new(), reason: reason.to_string() });

@@ -62,6 +62,11 @@ impl Ord for Time {
 pub struct Nanos(pub i64);
 
 impl Nanos {
+    /// A length of so many whole milliseconds.
+    pub const fn whole_ms(ms: i64) -> Self {
+        Nanos(ms.saturating_mul(1_000_000))
+    }
+
     /// A length given in milliseconds, rounded to the nearest nanosecond.
     pub fn from_ms(ms: f64) -> Self {
         Nanos((ms * 1e6).round() as i64)

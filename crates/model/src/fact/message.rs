@@ -19,8 +19,6 @@ pub struct Message {
     pub adapter: Option<u32>,
     /// The logical unit of that address: 1.
     pub unit: Option<u32>,
-    /// What it says of the way to a disk.
-    pub complaint: Option<PathComplaint>,
     /// What the command that it names was to do.
     pub command: Option<CommandKind>,
 }
@@ -165,9 +163,13 @@ impl Message {
             sector: sector(text),
             adapter: address(text).map(|[adapter, ..]| adapter).or_else(|| of_qla(text)),
             unit: address(text).map(|[.., unit]| unit),
-            complaint: complaint(text),
             command: command(text),
         }
+    }
+
+    /// What it says of the way to a disk.
+    pub fn complaint(&self) -> Option<PathComplaint> {
+        complaint(&self.text)
     }
 
     /// Whether it is how libata says that a command ended, `res 40/00:... Emask 0x4 (timeout)`:
@@ -211,6 +213,15 @@ impl Message {
         self.text.contains("link is slow to respond")
     }
 
+    /// Whether it tells what is done about a command that got no answer, and that the device still gives none: the link is reset,
+    /// answers late, and who asks the device what it is waits in vain (drivers/ata/libata-core.c, ata_dev_read_id).
+    pub fn is_of_recovery(&self) -> bool {
+        self.is_slow_link()
+            || LINK_RESET.iter().any(|words| self.text.contains(words))
+            || self.text.contains("failed to IDENTIFY")
+            || self.text.contains("device not ready (errno=")
+    }
+
     /// Whether the kernel gave a controller of NVMe up: it did not come back from a reset
     /// (drivers/nvme/host/pci.c, nvme_reset_work).
     pub fn gives_a_controller_up(&self) -> bool {
@@ -242,7 +253,12 @@ impl Message {
     /// Whether a drive of NVMe refuses a place that its namespace does not have (LBA Out of Range).
     /// Disks of SCSI say the same of a sector that they did not find, as adapters translate that.
     pub fn is_beyond_the_end(&self) -> bool {
-        self.text.contains("(sct 0x0 / sc 0x80)")
+        self.text.contains("(sct 0x0 / sc 0x80)") || self.is_beyond_its_end_to_the_kernel()
+    }
+
+    /// Whether the kernel itself refuses it, before the drive was asked: `sdb1: rw=0, want=4996184, limit=4996183`.
+    pub fn is_beyond_its_end_to_the_kernel(&self) -> bool {
+        self.text.split_once(": rw=").is_some_and(|(_, rest)| rest.contains(" limit="))
     }
 
     /// Seconds of a time as logs print it, on the log's own clock.
@@ -275,7 +291,7 @@ const CORRUPT: [&str; 18] = [
     "PCI Parity Error",
 ];
 /// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
-const RESET: [&str; 12] = [
+const RESET: [&str; 13] = [
     "controller is down",
     "reset controller",
     "resetting controller",
@@ -289,6 +305,7 @@ const RESET: [&str; 12] = [
     "Issuing IOP reset",
     // drivers/scsi/megaraid/megaraid_sas_fusion.c; mr_sas of illumos
     "FW in FAULT state",
+    "FW detected to be in faultstate",
     "resetting fusion adapter",
     "FW Fault, calling reset adapter",
 ];

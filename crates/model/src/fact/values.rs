@@ -6,7 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{FactKey, FactValue, KeyFamily};
+use super::{FactKey, FactValue, KeyFamily, Kind};
 use crate::{Medium, Message, Nanos};
 
 /// Bytes.
@@ -253,6 +253,33 @@ impl<V> Key<V> {
     /// The key as it is looked for.
     pub fn key(self) -> FactKey {
         self.key
+    }
+}
+
+/// The key of a name, if its values are of one of these kinds.
+fn of_kind<V>(name: &str, kinds: &[Kind]) -> Option<Key<V>> {
+    let key = FactKey::named(name);
+    kinds.contains(&key.kind()).then(|| Key::new(key))
+}
+
+impl Key<u64> {
+    /// The key of a name, if its values are whole numbers of things.
+    pub fn named(name: &str) -> Option<Key<u64>> {
+        of_kind(name, &[Kind::Count])
+    }
+}
+
+impl Key<Nanos> {
+    /// The key of a name, if its values are lengths of time.
+    pub fn named(name: &str) -> Option<Key<Nanos>> {
+        of_kind(name, &[Kind::Nanoseconds, Kind::Microseconds, Kind::Seconds, Kind::Hours])
+    }
+}
+
+impl Key<Share> {
+    /// The key of a name, if its values are shares of one.
+    pub fn named(name: &str) -> Option<Key<Share>> {
+        of_kind(name, &[Kind::Percent])
     }
 }
 

@@ -53,9 +53,8 @@ pub(super) const FACTS: Ceiling =
 const DEVICES_LOST: &str = "records of devices beyond the first 131072";
 const LISTINGS_LOST: &str = "records of listings beyond the first 65536";
 pub(super) const NAMES_LOST: &str =
-    "names of processes, files and groups beyond the first 524288, told as `(further)`";
-pub(super) const ROWS_JOINED: &str =
-    "averages of neighbouring stretches were added up to save memory";
+    "names of processes, files and groups beyond the first 524288, shown as `(further)`";
+pub(super) const ROWS_JOINED: &str = "averages of adjacent intervals were merged to save memory";
 
 /// How many of each kind are kept.
 #[derive(Clone, Copy, Debug, Default)]
