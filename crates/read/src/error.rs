@@ -10,15 +10,17 @@ pub enum Error {
         input: String,
     },
     /// No listing of any known format was found.
-    #[error("nothing in `{input}` was recognised ({lines} lines read)")]
+    #[error("no known format in `{input}` ({lines} lines read)")]
     Nothing {
         /// Its name.
         input: String,
         /// How many lines it had.
         lines: u64,
+        /// Whether the sink was told that all of it is unread.
+        stated: bool,
     },
     /// A document that is known by its first bytes, and that iowhy does not read.
-    #[error("`{input}` is {what}, which is not read")]
+    #[error("`{input}` is {what}, which is not supported")]
     Foreign {
         /// Its name.
         input: String,
@@ -28,7 +30,7 @@ pub enum Error {
         instead: &'static str,
     },
     /// A format was recognised, but nothing of it can be used.
-    #[error("`{input}` is {format}, but holds nothing usable: {missing}")]
+    #[error("`{input}` is {format}, but contains nothing usable: {missing}")]
     Unusable {
         /// Its name.
         input: String,
@@ -55,15 +57,15 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Error::Empty { .. } => "give a capture, or run `iowhy` without a file to watch live",
+            Error::Empty { .. } => "name a capture, or run `iowhy` without a file to watch live",
             Error::Nothing { .. } => {
-                "`iowhy explain formats` lists what can be read; `--format NAME` forces one"
+                "`iowhy explain formats` lists the known formats; `--format NAME` forces one"
             }
             Error::Foreign { instead, .. } => instead,
             Error::Unusable { .. } => {
-                "`iowhy explain FORMAT` says what a listing of that format must hold"
+                "`iowhy explain FORMAT` describes what a listing of that format must contain"
             }
-            Error::Broken { .. } => "what came before that point has been read and is reported",
+            Error::Broken { .. } => "everything before that point was read and is reported",
         }
     }
 }

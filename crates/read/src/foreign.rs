@@ -13,7 +13,7 @@ const KNOWN: [Foreign; 10] = [
     Foreign {
         begins: b"PAR1",
         what: "a Parquet file",
-        instead: "iowhy writes Parquet and does not read it; give the capture it was made of, or a CSV: \
+        instead: "iowhy writes Parquet but does not read it; use the original capture, or a CSV: \
                   `duckdb -csv -c \"from 'FILE'\"`",
     },
     // `struct file_magic` of sysstat's sa.h, in either byte order.
@@ -25,28 +25,27 @@ const KNOWN: [Foreign; 10] = [
     Foreign {
         begins: b"PERFILE2",
         what: "perf's binary file",
-        instead: "print it where it was written: `perf script -i FILE > FILE.txt`",
+        instead: "convert it to text on the machine that wrote it: `perf script -i FILE > \
+                  FILE.txt`",
     },
     Foreign {
         begins: b"\x17\x08\x44tracing",
         what: "trace-cmd's binary file",
-        instead: "print it where it was written: `trace-cmd report FILE > FILE.txt`",
+        instead: "convert it to text on the machine that wrote it: `trace-cmd report FILE > \
+                  FILE.txt`",
     },
-    Foreign {
-        begins: b"\x7fELF",
-        what: "a program",
-        instead: "give what it prints: run it, and pass its output",
-    },
+    Foreign { begins: b"\x7fELF", what: "a program", instead: "run it, and use its output" },
     Foreign { begins: b"\x89PNG\r\n", what: "a picture", instead: TEXT_INSTEAD },
     Foreign { begins: b"%PDF-", what: "a PDF document", instead: TEXT_INSTEAD },
 ];
 
 const SYSSTAT: &str = "sysstat's binary daily file";
 const SYSSTAT_INSTEAD: &str =
-    "print it where it was written: `sadf -d FILE -- -dp`, or `sar -dp -f FILE`";
+    "convert it to text on the machine that wrote it: `sadf -d FILE -- -dp`, or `sar -dp -f FILE`";
 const ATOP: &str = "atop's binary log";
-const ATOP_INSTEAD: &str = "print it where it was written: `atop -r FILE -P DSK,LVM,MDD,CPU`";
-const TEXT_INSTEAD: &str = "give the listing as text";
+const ATOP_INSTEAD: &str = "convert it to text on the machine that wrote it: `atop -r FILE -P \
+                            DSK,LVM,MDD,CPU`";
+const TEXT_INSTEAD: &str = "use the listing as text";
 
 impl Foreign {
     /// Whether no text begins so: listings that stand in it are parts of something else.
@@ -73,10 +72,10 @@ mod tests {
             error.err().map(|error| (error.to_string(), error.hint()))
         };
         let (told_of, hint) = told(b"PAR1\x15\x04\x15\n\0\0PAR1").unwrap();
-        assert_eq!(told_of, "`x` is a Parquet file, which is not read");
+        assert_eq!(told_of, "`x` is a Parquet file, which is not supported");
         assert!(hint.contains("duckdb"), "{hint}");
         let (told_of, _) = told(b"\x96\xd5\x75\x21\x0c\x06\x01\0").unwrap();
-        assert_eq!(told_of, "`x` is sysstat's binary daily file, which is not read");
+        assert_eq!(told_of, "`x` is sysstat's binary daily file, which is not supported");
         assert!(told(b"\x7fELF\x02\x01\x01\0fio: read: IOPS=1").unwrap().0.contains("a program"));
         // A program that prints listings holds pieces of them.
         let program = b"\x7fELF\x02\x01\x01\0\n  read: IOPS=%s, BW=%s\n    lat (usec): min=3, max=9, avg=4.1\n";

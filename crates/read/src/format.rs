@@ -4,6 +4,10 @@ use std::io::BufRead;
 
 use iowhy_model::{Level, Sink};
 
+use crate::describe::labels::{Labels, LabelsReader, ReadyLabels};
+use crate::describe::log::{Log, LogReader, Ready};
+use crate::describe::table::{ReadyTable, Table, TableReader};
+
 /// A format of the list in `formats.rs`.
 #[derive(Clone, Copy)]
 pub struct Format {
@@ -15,10 +19,101 @@ pub struct Format {
     pub manual: &'static str,
     /// The level its records reach.
     pub level: Level,
+    /// How its listings are recognised and read.
+    pub body: Body,
+}
+
+/// Which formats are looked for in an input.
+#[derive(Clone, Copy, Default)]
+pub struct Formats {
+    /// Those of the user, which are asked before those of the program.
+    pub own: &'static [Format],
+    /// Every line is read as this one, without asking.
+    pub only: Option<&'static Format>,
+}
+
+impl From<Option<&'static Format>> for Formats {
+    fn from(only: Option<&'static Format>) -> Formats {
+        Formats { own: &[], only }
+    }
+}
+
+impl Formats {
+    /// The format of a name.
+    pub fn find(&self, name: &str) -> Option<&'static Format> {
+        self.own.iter().find(|format| format.name == name).or_else(|| crate::find(name))
+    }
+}
+
+/// How listings of a format are recognised and read.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// By its sentences.
+    Log(&'static Log),
+    /// By the columns of its heading.
+    Table(&'static Table),
+    /// By what its lines and labels say.
+    Labels(&'static Labels),
+    /// By a program.
+    Custom {
+        /// One of these texts stands in the first line of each listing (`\d` at the end of one is any digit), or the line
+        /// has a shape that is named here, such as `^number` (`index.rs` lists them); empty: every line is asked about.
+        needles: &'static [&'static str],
+        /// Whether a listing begins at the first of these lines.
+        sniff: fn(&[&str]) -> Sniff,
+        /// A reader for one listing.
+        reader: fn() -> Box<dyn Reader>,
+    },
+}
+
+impl Format {
+    /// Texts, and names of shapes, one of which the first line of each of its listings has; none: any line may be one.
+    pub(crate) fn needles(&self) -> Vec<&'static str> {
+        match self.body {
+            Body::Log(log) => Ready::known(log).needles().unwrap_or_default(),
+            Body::Table(table) => ReadyTable::known(table).needles().unwrap_or_default(),
+            Body::Labels(labels) => ReadyLabels::known(labels).needles().unwrap_or_default(),
+            Body::Custom { needles, .. } => needles.to_vec(),
+        }
+    }
+
     /// Whether a listing of this format begins at the first of these lines.
-    pub sniff: fn(&[&str]) -> Sniff,
+    pub fn sniff(&self, lines: &[&str]) -> Sniff {
+        match self.body {
+            Body::Log(log) => Ready::known(log).sniff(lines),
+            Body::Table(table) => ReadyTable::known(table).sniff(lines),
+            Body::Labels(labels) => ReadyLabels::known(labels).sniff(lines),
+            Body::Custom { sniff, .. } => sniff(lines),
+        }
+    }
+
+    /// Whether a line bears a time that a reader of this format reads, wherever in it.
+    pub(crate) fn is_timed(&self, line: &str) -> bool {
+        match self.body {
+            Body::Log(log) => Ready::known(log).moment(line).is_some(),
+            Body::Table(_) | Body::Labels(_) | Body::Custom { .. } => false,
+        }
+    }
+
+    /// How it recognises its lines, of a described format: for who wants to know what is read.
+    pub fn description(&self) -> Option<String> {
+        match self.body {
+            Body::Log(log) => Some(log.description()),
+            Body::Table(table) => Some(table.description()),
+            Body::Labels(labels) => Some(labels.description()),
+            Body::Custom { .. } => None,
+        }
+    }
+
     /// A reader for one listing.
-    pub reader: fn() -> Box<dyn Reader>,
+    pub fn reader(&self) -> Box<dyn Reader> {
+        match self.body {
+            Body::Log(log) => Box::new(LogReader::of(Ready::known(log))),
+            Body::Table(table) => Box::new(TableReader::of(ReadyTable::known(table))),
+            Body::Labels(labels) => Box::new(LabelsReader::of(ReadyLabels::known(labels))),
+            Body::Custom { reader, .. } => reader(),
+        }
+    }
 }
 
 /// The answer to "does a listing of yours begin here?".

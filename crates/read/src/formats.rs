@@ -4,6 +4,7 @@ mod asm_metrics;
 mod atop;
 mod atop_screen;
 mod badblocks;
+mod bench_sh;
 mod biolatency;
 mod biosnoop;
 mod biotop;
@@ -62,7 +63,9 @@ mod iostat_json;
 mod iotop;
 mod iowhy_capture;
 mod iowhy_jsonl;
+mod iozone;
 mod jbd2;
+mod kbench;
 mod kernel_log;
 mod kernel_stack;
 mod latency_outliers;
@@ -78,6 +81,7 @@ mod mysql_log;
 mod netapp;
 mod nfsiostat;
 mod nmon;
+mod node_exporter;
 mod nvme_cli;
 mod nvme_lat_stats;
 mod nvme_ocp;
@@ -122,9 +126,11 @@ mod vdbench;
 mod vmstat;
 mod vmstat_disk;
 mod vxtrace;
+mod waiting_tasks;
 mod windows_event;
 mod workload_rounds;
 mod write_test;
+mod yabs;
 mod zookeeper_log;
 mod zpool_iostat;
 mod zpool_status;
@@ -137,6 +143,7 @@ pub const FORMATS: &[Format] = &[
     atop::FORMAT,
     atop_screen::FORMAT,
     badblocks::FORMAT,
+    bench_sh::FORMAT,
     biolatency::FORMAT,
     biosnoop::FORMAT,
     biotop::FORMAT,
@@ -195,7 +202,9 @@ pub const FORMATS: &[Format] = &[
     iotop::FORMAT,
     iowhy_capture::FORMAT,
     iowhy_jsonl::FORMAT,
+    iozone::FORMAT,
     jbd2::FORMAT,
+    kbench::FORMAT,
     kernel_log::FORMAT,
     kernel_stack::FORMAT,
     latency_outliers::FORMAT,
@@ -211,6 +220,7 @@ pub const FORMATS: &[Format] = &[
     netapp::FORMAT,
     nfsiostat::FORMAT,
     nmon::FORMAT,
+    node_exporter::FORMAT,
     nvme_cli::FORMAT,
     nvme_lat_stats::FORMAT,
     nvme_ocp::FORMAT,
@@ -255,9 +265,11 @@ pub const FORMATS: &[Format] = &[
     vmstat::FORMAT,
     vmstat_disk::FORMAT,
     vxtrace::FORMAT,
+    waiting_tasks::FORMAT,
     windows_event::FORMAT,
     workload_rounds::FORMAT,
     write_test::FORMAT,
+    yabs::FORMAT,
     zookeeper_log::FORMAT,
     zpool_iostat::FORMAT,
     zpool_status::FORMAT,

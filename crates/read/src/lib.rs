@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod counters;
+mod describe;
 mod drive;
 mod error;
 mod facts;
@@ -33,17 +34,20 @@ mod foreign;
 mod format;
 mod formats;
 mod histogram;
+mod index;
 mod scan;
 mod text;
 mod trace;
 
 pub use counters::device_numbers::{device_name, device_of_numbers};
 pub use counters::diskstats;
+pub use describe::user::{FormatsError, OWN_FORMATS, formats_of};
 pub use error::Error;
-pub use format::{Binary, BlockSize, Format, Reader, Sniff, Step};
+pub use format::{Binary, BlockSize, Body, Format, Formats, Reader, Sniff, Step};
 pub use formats::{FORMATS, blktrace, find, log_examples};
 pub use histogram::buckets::histogram_of;
 pub use histogram::literal_records::{LiteralRecord, LiteralRecords};
+pub use index::may_begin;
 pub use scan::{Scan, scan};
 pub use text::lines::LINE_LIMIT;
 pub use text::numbers::{bytes, decimal, fixed, integer};

@@ -73,7 +73,7 @@ fn a_cut_tail_is_told_and_costs_one_record() {
     assert_eq!(listing.source.skipped, 1);
     let note = &listing.source.notes[0];
     assert_eq!(note.text, format!("file 1, byte {}", length - RECORD));
-    assert!(note.reason.contains("28 bytes are left"), "{}", note.reason);
+    assert!(note.reason.contains("(28 bytes)"), "{}", note.reason);
     assert!(known.ios - listing.events.len() as u64 <= 1);
 }
 

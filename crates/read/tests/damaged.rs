@@ -129,6 +129,20 @@ fn a_table_about_disks_that_no_format_knows_is_said() {
 }
 
 #[test]
+fn a_file_that_only_times_steps_is_unread_and_prose_is_not() {
+    let unread = |text: &str| {
+        let mut recording = Recording::new();
+        assert!(scan("test", &mut text.as_bytes(), None, &mut recording).is_err());
+        recording.unread.iter().map(|one| one.lines).collect::<Vec<_>>()
+    };
+    assert_eq!(unread("step took 2411.220145ms\nstep took 1988.1 ms (1988.1ms)\n"), [(1, 2)]);
+    assert_eq!(unread("query 7: time=2.5s\n\nquery 8: time=0.1s\nquery 9: time=3s.\n"), [(1, 3)]);
+    for prose in ["one step took 2411.22ms\n", "took 2.5s\nand then no more\n", "a 10M b\nc 4G\n"] {
+        assert_eq!(unread(prose), [], "{prose}");
+    }
+}
+
+#[test]
 fn a_known_format_with_nothing_usable_says_what_is_missing() {
     let issues = "# tracer: nop\n\
         fio-1003  [001] d..1.   100.000001: block_rq_issue: 8,0 R 4096 () 2048 + 8 [fio]\n\

@@ -1,4 +1,4 @@
-//! Every sample is sniffed by all formats, read, compared with its golden, then cut and damaged: five
+//! Every sample is sniffed by all formats, read, compared with its golden, then cut and damaged: six
 //! tests for each, named after it.
 //!
 //! A sample is `samples/<format>/<tool-version>--<what>.txt` (`.bin` if it is binary), the format's
@@ -15,14 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iowhy_model::{Distribution, Event, Interval, Listing, Nanos, Random, Recording, Stage, Time};
-use iowhy_read::{FORMATS, Format, Sniff, find, scan};
+use iowhy_read::{FORMATS, Format, Sniff, find, may_begin, scan};
 use libtest_mimic::{Arguments, Trial};
 
 /// Most lines a format may ask for before it decides; the scanner's own limit.
 const HEAD_LIMIT: usize = 16;
+/// Times each line of a sample is changed.
+const CHANGED: usize = 12;
 /// Headings that a format's manual must have, in this order.
 const HEADINGS: [&str; 5] =
-    ["## Reads", "## Where it comes from", "## Versions", "## Traps", "## Cannot know"];
+    ["## Reads", "## How to capture", "## Versions", "## Caveats", "## Not in this output"];
 
 #[derive(Clone)]
 struct Sample {
@@ -80,8 +82,9 @@ fn samples() -> Vec<Sample> {
 type Check = fn(&Sample);
 
 /// What is tried on each sample.
-const TRIED: [(&str, Check); 5] = [
+const TRIED: [(&str, Check); 6] = [
     ("claimed", exactly_one_format_claims_each_listing),
+    ("offered", who_would_not_say_no_is_asked),
     ("golden", it_reads_as_its_golden_says),
     ("facts", every_fact_has_a_key_of_the_list),
     ("in_drops", it_reads_the_same_in_one_piece_and_in_drops),
@@ -111,7 +114,7 @@ fn main() -> ExitCode {
 fn claimants(lines: &[&str]) -> Vec<&'static str> {
     let claims = |format: &&Format| {
         for ahead in 1..=lines.len().min(HEAD_LIMIT) {
-            match (format.sniff)(&lines[..ahead]) {
+            match format.sniff(&lines[..ahead]) {
                 Sniff::Yes => return true,
                 Sniff::No => return false,
                 Sniff::More | Sniff::MoreAtOnce => {}
@@ -154,6 +157,52 @@ fn exactly_one_format_claims_each_listing(sample: &Sample) {
     // What stands around a listing is taken off by the scanner, not by its format.
     let wrapped = first.is_none() && sample.path.to_string_lossy().contains("quoted");
     assert!(wrapped || first == Some(sample.format.name), "{first:?}");
+}
+
+/// The index of needles hides no format from a line at which it may begin: not from one of a sample, and not from
+/// one that was cut, mistyped, or lacks a word.
+fn who_would_not_say_no_is_asked(sample: &Sample) {
+    let mut dice = sample.dice();
+    let text = String::from_utf8_lossy(&sample.bytes);
+    for line in text.lines() {
+        let changed: Vec<String> = (0..CHANGED).map(|_| changed(line, &mut dice)).collect();
+        for line in changed.iter().map(String::as_str).chain([line]) {
+            let asked: Vec<&str> = may_begin(line).map(|format| format.name).collect();
+            for format in FORMATS.iter().filter(|format| !asked.contains(&format.name)) {
+                assert_eq!(format.sniff(&[line]), Sniff::No, "{} of {line:?}", format.name);
+            }
+        }
+    }
+}
+
+/// A line after a change that a hand or a cable may make.
+fn changed(line: &str, dice: &mut Random) -> String {
+    let letters: Vec<char> = line.chars().collect();
+    let mut words: Vec<String> = line.split(' ').map(str::to_string).collect();
+    let (place, word) = (dice.place(letters.len().max(1)), dice.place(words.len()));
+    match dice.place(8) {
+        0 => letters.iter().take(place).collect(),
+        1 => letters.iter().skip(place).collect(),
+        2 | 3 => {
+            let typed = char::from(b' ' + dice.place(95) as u8);
+            let change = |(at, letter): (usize, &char)| if at == place { typed } else { *letter };
+            letters.iter().enumerate().map(change).collect()
+        }
+        4 => {
+            words.remove(word);
+            words.join(" ")
+        }
+        5 => {
+            let number = ["0", "1", "17.25", "-1", "nan", "4096", "1,000", "12:00:01"];
+            words[word] = number[dice.place(number.len())].to_string();
+            words.join(" ")
+        }
+        6 => line.replace(' ', "\t"),
+        _ => match dice.place(2) {
+            0 => line.to_uppercase(),
+            _ => line.to_lowercase(),
+        },
+    }
 }
 
 fn it_reads_as_its_golden_says(sample: &Sample) {

@@ -154,7 +154,7 @@ fn one_of_seventeen_every_listing_and_nothing_else() {
     let listings = listings(&recording);
     assert_eq!(
         places(&listings),
-        [("latency-outliers", 22, 52), ("hist-log", 74, 101), ("hist-log", 109, 131)]
+        [("latency-outliers", 22, 55), ("hist-log", 74, 101), ("hist-log", 109, 131)]
     );
     assert_eq!(recording.listings.len(), listings.len(), "something else was seen in the prose");
     assert!(listings.iter().all(|listing| listing.source.skipped == 0));

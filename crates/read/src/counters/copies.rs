@@ -44,6 +44,11 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
+    /// Whether no copy was taken yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.copies == 0 && self.current.is_empty()
+    }
+
     /// The time of the copy that comes, told ahead of it.
     pub(crate) fn begins_at(&mut self, now: Option<Clock>) {
         self.now = now;
@@ -83,7 +88,7 @@ impl Copies {
             interval.since_boot = true;
             sink.interval(interval);
         }
-        warn(sink, "", "one copy only: these are averages since boot, a difference needs two");
+        warn(sink, "", "only one copy: these are averages since boot; a difference needs two");
     }
 
     /// The current copy is complete: compares it with the one before.
@@ -108,11 +113,15 @@ impl Copies {
                     delta
                 }
                 Change::Reset => {
-                    warn(sink, &counters.name, "a counter fell: reset, no averages");
+                    warn(sink, &counters.name, "a counter decreased: reset, no averages");
                     continue;
                 }
                 Change::Replaced => {
-                    warn(sink, &counters.name, "all counters fell: another device, no averages");
+                    warn(
+                        sink,
+                        &counters.name,
+                        "all counters decreased: another device, no averages",
+                    );
                     continue;
                 }
             };

@@ -5,21 +5,6 @@ use iowhy_model::{Event, Layer, Nanos, Op, Sink, Time, typed};
 use crate::WallTime;
 use crate::facts::AddFact;
 
-/// Words from the begin of a line among which its time is looked for.
-const FIRST: usize = 8;
-
-/// When a line was written: `2023-08-15 02:02:40,008 WARN`, `[2026-02-12T21:51:51,711][WARN ]`.
-pub(crate) fn moment(line: &str) -> Option<WallTime> {
-    let text = line.replace(['[', ']', '"'], " ").replace(',', ".");
-    let words: Vec<&str> = text.split_whitespace().take(FIRST).collect();
-    let dated = |word: &str| word.contains(['-', '/']);
-    words.iter().zip(words.iter().skip(1)).find_map(|(word, next)| {
-        let pair = || WallTime::read(&format!("{word} {next}"));
-        let one = || WallTime::read(word).filter(|_| word.contains(':'));
-        dated(word).then(|| pair().or_else(one))?
-    })
-}
-
 /// What such a log has named so far.
 #[derive(Default)]
 pub(crate) struct SlowLog {
@@ -46,13 +31,24 @@ impl SlowLog {
             self.flushes += 1;
             self.longest_ns = self.longest_ns.max(ns);
         }
+        self.give((whose, op, what), Nanos(i64::try_from(ns).unwrap_or(i64::MAX)), now, sink);
+    }
+
+    /// The same without counting it.
+    pub(crate) fn give(
+        &mut self,
+        (whose, op, what): (&str, Op, &str),
+        took: Nanos,
+        now: Option<WallTime>,
+        sink: &mut dyn Sink,
+    ) {
         let mut event = Event::new(sink.device(whose), op, Layer::Application);
         event.comm = Some(sink.name(what));
         self.saw(now);
         let since = now.zip(self.first).and_then(|(now, first)| now.since(first));
         let end = Time::from_seconds(since.unwrap_or(0.0));
         event.completed = Some(end);
-        event.queued = i64::try_from(ns).ok().map(|ns| end - Nanos(ns));
+        event.queued = Some(end - took);
         sink.event(event);
     }
 

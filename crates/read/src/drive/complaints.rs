@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::typed::Family;
 use iowhy_model::{Message, MessageKind, Sink, typed};
 
 use crate::facts::AddFact;
@@ -18,10 +19,56 @@ pub(crate) fn kind_of(kinds: &Kinds, message: &str) -> Option<MessageKind> {
     kinds.iter().find(|(_, words)| fits(words)).map(|(kind, _)| *kind)
 }
 
-/// How often each kind was said of each device.
-#[derive(Default)]
-pub(crate) struct Complaints {
+/// Messages by kind and device.
+struct Counted {
+    /// What states one of them.
+    each: Family<Message>,
+    /// What states how many there were.
+    all: Family<u64>,
     counts: BTreeMap<(&'static str, String), u64>,
+}
+
+impl Counted {
+    fn of(each: Family<Message>, all: Family<u64>) -> Counted {
+        Counted { each, all, counts: BTreeMap::new() }
+    }
+
+    fn take(
+        &mut self,
+        kind: MessageKind,
+        name: &str,
+        message: Message,
+        place: &str,
+        sink: &mut dyn Sink,
+    ) {
+        let count = self.counts.entry((kind.name(), name.to_string())).or_default();
+        *count += 1;
+        if *count <= KEPT {
+            sink.add_fact_at(name, self.each.of(kind.name()), message, place);
+        }
+    }
+
+    fn close(&mut self, place: &str, sink: &mut dyn Sink) {
+        for ((kind, name), count) in std::mem::take(&mut self.counts) {
+            sink.add_fact_at(&name, self.all.of(kind), count, place);
+        }
+    }
+}
+
+/// What a log complains of.
+pub(crate) struct Complaints {
+    known: Counted,
+    /// Of no known kind, by the words in them.
+    by_words: Counted,
+}
+
+impl Default for Complaints {
+    fn default() -> Complaints {
+        Complaints {
+            known: Counted::of(typed::KERNEL_LOG, typed::KERNEL_LOG_COUNT),
+            by_words: Counted::of(typed::KERNEL_LOG_BY_WORDS, typed::KERNEL_LOG_BY_WORDS_COUNT),
+        }
+    }
 }
 
 impl Complaints {
@@ -34,19 +81,26 @@ impl Complaints {
         place: String,
         sink: &mut dyn Sink,
     ) {
-        let count = self.counts.entry((kind.name(), name.to_string())).or_default();
-        *count += 1;
-        if *count <= KEPT {
-            sink.add_fact_at(name, typed::KERNEL_LOG.of(kind.name()), message, &place);
-        }
+        self.known.take(kind, name, message, &place, sink);
+    }
+
+    /// Takes a message of no known kind whose words tell of trouble.
+    pub(crate) fn take_by_words(
+        &mut self,
+        kind: MessageKind,
+        name: &str,
+        message: Message,
+        place: String,
+        sink: &mut dyn Sink,
+    ) {
+        self.by_words.take(kind, name, message, &place, sink);
     }
 
     /// States how many there were of each kind, of how many lines, and the time of the last line as printed.
     pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
         let place = sink.source().place();
-        for ((kind, name), count) in std::mem::take(&mut self.counts) {
-            sink.add_fact_at(&name, typed::KERNEL_LOG_COUNT.of(kind), count, &place);
-        }
+        self.known.close(&place, sink);
+        self.by_words.close(&place, sink);
         sink.add_fact_at(None, typed::KERNEL_LOG_LINES, lines, &place);
         sink.add_fact_at(None, typed::KERNEL_LOG_END, end, &place);
     }

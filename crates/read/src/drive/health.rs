@@ -190,6 +190,11 @@ impl Drive {
         }
     }
 
+    /// The name that somebody gave it.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     pub(crate) fn model(&mut self, model: &str) {
         self.model = Some(model.trim().to_string()).filter(|model| !model.is_empty());
     }
@@ -221,6 +226,16 @@ impl Drive {
     /// Adds what was read of the drive.
     pub(crate) fn add(&mut self, fact: (FactKey, FactValue), read_from: &str) {
         self.facts.push(PendingFact { fact, read_from: read_from.to_string() });
+    }
+
+    /// Whether nothing was read of it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.facts.is_empty()
+    }
+
+    /// Takes back what was read of a key.
+    pub(crate) fn forget(&mut self, key: &FactKey) {
+        self.facts.retain(|known| known.fact.0 != *key);
     }
 
     /// Whether a value of a key was read.

@@ -61,6 +61,41 @@ pub(crate) fn waits_in(line: &str) -> Option<&'static str> {
     WAITS_IN.iter().find(|(known, _)| *known == name).map(|(_, today)| *today)
 }
 
+/// Functions that `ps` shows a task in (get_wchan of the kernel: the first outside of the scheduler), and what for: the
+/// answer of a disk, and a free place in its queue (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c).
+const STANDS_IN: [(&str, &str); 18] = [
+    ("io_schedule", "io_schedule"),
+    ("bit_wait_io", "io_schedule"),
+    ("folio_wait_bit_common", "io_schedule"),
+    ("wait_on_page_bit_common", "io_schedule"),
+    ("wait_on_page_bit", "io_schedule"),
+    ("__wait_on_buffer", "io_schedule"),
+    ("wait_on_buffer", "io_schedule"),
+    ("sleep_on_buffer", "io_schedule"),
+    ("sleep_on_page", "io_schedule"),
+    ("do_blockdev_direct_IO", "io_schedule"),
+    ("dio_await_one", "io_schedule"),
+    ("submit_bio_wait", "io_schedule"),
+    ("blk_execute_rq", "io_schedule"),
+    ("xfs_buf_iowait", "io_schedule"),
+    ("blk_mq_get_tag", "blk_mq_get_tag"),
+    ("rq_qos_wait", "blk_mq_get_tag"),
+    ("get_request_wait", "blk_mq_get_tag"),
+    ("get_request", "blk_mq_get_tag"),
+];
+
+/// What a task waits for that stands in this function.
+pub(crate) fn wait_of(function: &str) -> Option<&'static str> {
+    let mut known = WAITS_IN.iter().chain(&STANDS_IN);
+    known.find(|(known, _)| *known == function).map(|(_, today)| *today)
+}
+
+/// The kind of server whose answer a task waits for that stands in this function.
+pub(crate) fn server_awaited_in(function: &str) -> Option<&'static str> {
+    let mut known = AWAIT.iter();
+    known.find(|(known, _)| known.trim_end_matches("+0x") == function).map(|(_, server)| *server)
+}
+
 /// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim          state:D stack:    0 pid: 3552
 /// ...`, before Linux 5.14 `fstrim          D ffff8800b5ad3a48     0  3552   2091 0x00000004` (kernel/sched/core.c,
 /// sched_show_task). Of the older form only behind a time, since its words may stand anywhere.
@@ -72,6 +107,9 @@ pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
             && !name.starts_with(' ')
             && rest.trim_start().starts_with("stack:");
     }
+    if !is_timed {
+        return false;
+    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
@@ -79,11 +117,11 @@ pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
         [_, "D", place, stack, pid, parent, flags] => {
             let is_place = is_hex(place) && (*place == "0" || place.len() >= 8);
             let flags = flags.strip_prefix("0x").is_some_and(is_hex);
-            is_timed && is_place && flags && [stack, pid, parent].iter().all(|word| is_number(word))
+            is_place && flags && [stack, pid, parent].iter().all(|word| is_number(word))
         }
         [_, "D", stack, pid, parent, flags] => {
             let flags = flags.strip_prefix("0x").is_some_and(is_hex);
-            is_timed && flags && [stack, pid, parent].iter().all(|word| is_number(word))
+            flags && [stack, pid, parent].iter().all(|word| is_number(word))
         }
         _ => false,
     }

@@ -116,8 +116,8 @@ impl Latencies {
     pub(crate) fn state_clipped(&self, sink: &mut dyn Sink) {
         let Some((end, mean)) = self.clipped() else { return };
         let reason = format!(
-            "fio's table of percentiles ends at {}, below the mean of {}: how long the I/Os beyond it took is not \
-             known",
+            "fio's table of percentiles ends at {}, below the mean of {}: the latencies beyond it \
+             are not known",
             numbers::duration(end as f64),
             numbers::duration(mean)
         );

@@ -148,6 +148,19 @@ pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
     Some((name, jobs))
 }
 
+/// Standard deviation over mean, and samples, of `iops        : min= 2932, max= 3060, avg=2996.44, stdev=14.40, samples=119`.
+pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
+    let (name, rest) = line.split_once(':')?;
+    let of = |wanted: &str| {
+        let pairs = rest.split(',').filter_map(|pair| pair.split_once('='));
+        let mut found =
+            pairs.filter(|(name, _)| name.trim() == wanted).map(|(_, value)| value.trim());
+        found.next()
+    };
+    let mean = decimal(of("avg").filter(|_| name.trim() == "iops")?).filter(|mean| *mean > 0.0)?;
+    Some((decimal(of("stdev")?)? / mean, integer(of("samples")?)?))
+}
+
 /// `write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec`, or
 /// `read: IOPS=23.8k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec)`.
 pub(crate) fn direction(line: &str) -> Option<Direction> {
@@ -159,6 +172,10 @@ pub(crate) fn direction(line: &str) -> Option<Direction> {
         "mixed" => None,
         _ => return None,
     };
+    // fio writes it in small letters, whatever it does with the others.
+    if !rest.contains("msec") {
+        return None;
+    }
     let lower = rest.to_ascii_lowercase().replace("= ", "=");
     let (runtime, old) = match lower.split_once("runt=") {
         Some((_, rest)) => (rest, true),

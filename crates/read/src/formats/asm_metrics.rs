@@ -3,29 +3,28 @@
 //! ## Reads
 //! The snapshots of `asm_metrics.pl`: rows of up to five names (ASM instance, database instance,
 //! disk group, failure group, disk) and eight values. Each row of the finest level shown becomes an
-//! interval of the application; its device is what names it, joined by slashes: `DATA/DATA_0003`.
+//! interval of the application; its device is the names joined by slashes: `DATA/DATA_0003`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `asm_metrics.pl -show=dg,dsk -interval=5` of bdrouvot/asm_metrics, which polls
 //! `gv$asm_disk_iostat`.
 //!
 //! ## Versions
-//! The layout is that of 2013 and later: a time in front of every row, headings of three lines.
+//! The layout is that of 2013 and later: a time before every row, headings of three lines.
 //!
-//! ## Traps
-//! Names are told apart by the column they stand in. A row of a coarser level is the sum of those
-//! below it: only the finest level is kept, the rest would count twice. With `-display=avg` the
-//! rows are means since the script began: they are used only if no snapshot was shown.
-//! `ms/Read` is the mean over all instances that read; of few requests it says little. A row with
-//! `-ip` names the storage cell in place of the failure group.
+//! ## Caveats
+//! Names are identified by their column. A row of a coarser level is the sum of those below it:
+//! only the finest level is kept, so that nothing counts twice. With `-display=avg` the rows are
+//! means since the script began: they are used only if no snapshot was shown. `ms/Read` is the mean
+//! over all instances that read; for few requests it is not meaningful. A row with `-ip` names the
+//! storage cell in place of the failure group.
 //!
-//! ## Cannot know
-//! How latencies behind a mean are distributed, queue and device time apart, I/O that does not
-//! pass ASM. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The distribution behind a mean, queue and device time separately, I/O that bypasses ASM.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +32,11 @@ pub const FORMAT: Format = Format {
     summary: "asm_metrics.pl: Oracle ASM I/O rates and mean times",
     manual: iowhy_model::manual!("asm_metrics.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(AsmMetrics::default()),
+    body: Body::Custom {
+        needles: &["Collecting ", "INST"],
+        sniff,
+        reader: || Box::new(AsmMetrics::default()),
+    },
 };
 
 /// Values of a row: reads, kB, ms per read, bytes per read, and the same of writes.
@@ -153,7 +155,7 @@ impl Reader for AsmMetrics {
         else {
             // A row, and a time that is none.
             return match row(line, &self.columns) {
-                Some(_) => Step::Skipped("the row begins with no time".to_string()),
+                Some(_) => Step::Skipped("the row does not begin with a time".to_string()),
                 None => Step::Passed,
             };
         };
@@ -216,12 +218,14 @@ mod tests {
 
     #[test]
     fn names_are_told_by_their_column() {
-        let head = "13:48:54   INST     DBINST        DG            FG           DSK            Reads/s   \
-                    Read/s    ms/Read   Read      Writes/s   Write/s   ms/Write   Write  ";
+        let head = "13:48:54   INST     DBINST        DG            FG           DSK            \
+                    Reads/s   Read/s    ms/Read   Read      Writes/s   Write/s   ms/Write   Write  \
+                    ";
         let columns = heading(head).unwrap();
         assert_eq!(columns, [11, 20, 34, 48, 61]);
-        let line = "13:48:54   +ASM1                  DATA                                       6731      \
-                    54224     1.4       8249      42         579       3.0        14117  ";
+        let line = "13:48:54   +ASM1                  DATA                                       \
+                    6731      54224     1.4       8249      42         579       3.0        14117  \
+                    ";
         let row = row(line, &columns).unwrap();
         assert_eq!((row.device(), row.level()), ("+ASM1/DATA".to_string(), Some(2)));
         assert_eq!(row.values[2], 1.4);

@@ -2,28 +2,27 @@
 //!
 //! ## Reads
 //! The lines `DSK`, `MDD` and `LVM` of atop's parseable output, live or from a raw file, with the
-//! separators `SEP` and `RESET` around each sample. Lines of other labels are passed over.
+//! separators `SEP` and `RESET` around each sample. Lines of other labels are ignored.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `atop -P DSK 10`, `atop -P DSK,LVM,MDD -r FILE`, `atop -P ALL`.
 //!
 //! ## Versions
 //! Six values to 2.3 (name, busy milliseconds, reads, sectors read, writes, sectors written);
 //! ten from 2.4 (discards, their sectors, requests in flight, queue while busy).
 //!
-//! ## Traps
-//! Values are counts over the interval and are divided by its length. Behind `RESET` the first
-//! sample counts since boot. The queue is the mean while the disk was busy; it is multiplied by
-//! the busy share here, so that it means what aqu-sz means. atop's own `avio` is busy time
-//! divided by requests and no latency. Sectors are 512 bytes. The host's name may not hold blanks.
+//! ## Caveats
+//! Values are counts over the interval and are divided by its length. After `RESET` the first
+//! sample is since boot. The queue is the mean while the disk was busy; it is multiplied by the
+//! busy share here to match aqu-sz. atop's own `avio` is busy time divided by requests, not a
+//! latency. Sectors are 512 bytes. The host's name may not contain spaces.
 //!
-//! ## Cannot know
-//! How long requests waited: atop prints no await. How latencies are distributed. Whether whole
-//! lines are missing: they bear no numbers.
+//! ## Not in this output
+//! How long requests waited: atop prints no await. The latency distribution.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,8 +30,11 @@ pub const FORMAT: Format = Format {
     summary: "atop -P DSK, parseable lines of disks, volumes and arrays",
     manual: iowhy_model::manual!("atop.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Atop::default()),
+    body: Body::Custom {
+        needles: &["DSK", "MDD", "LVM", "RESET", "SEP"],
+        sniff,
+        reader: || Box::new(Atop::default()),
+    },
 };
 
 /// Bytes of a sector, whatever the disk's block size (atop reads /proc/diskstats).
@@ -154,26 +156,5 @@ impl Reader for Atop {
         }
         sink.interval(interval);
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn counts_become_rates_and_the_queue_is_of_all_time() {
-        let recording = read(
-            "SEP\nDSK vm 1795258633 2026/11/21 10:57:13 2 sda 200 124 10624 400 7400 -1 0 3 10.00\n\
-             DSK vm 1795258635 2026/11/21 10:57:15 2 sda 200 x 10624\nSEP\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.skipped, 1);
-        let [one] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        assert_eq!(one.of(Op::Read).unwrap().ios_per_s, 62.0);
-        assert_eq!(one.of(Op::Write).unwrap().bytes_per_s, Some(7400.0 * 256.0));
-        assert_eq!((one.busy, one.queue_len, one.in_flight), (Some(0.1), Some(1.0), Some(3)));
-        assert!(one.of(Op::Discard).is_none() && !one.since_boot);
     }
 }

@@ -1,44 +1,46 @@
-//! atop's screen: busy share, requests and throughput of each disk, and the processors.
+//! atop's screen: busy share, requests and throughput of each disk, and the CPUs.
 //!
 //! ## Reads
-//! The lines `DSK`, `LVM` and `MDD` of the screen, below `ATOP - host ... 10s elapsed`: requests, KiB per
-//! request, queue and busy share. `CPU` becomes the facts `cpu.*`, as shares of all processors that `CPL`
-//! counts. Lines of memory, network and processes are passed over.
+//! The lines `DSK`, `LVM` and `MDD` of the screen, below `ATOP - host ... 10s elapsed`: requests,
+//! KiB per request, queue and busy share. `CPU` becomes the facts `cpu.*`, as shares of all CPUs
+//! that `CPL` counts. Lines of memory, network and processes are ignored.
 //!
-//! ## Where it comes from
-//! `atop -d 10`, `atop -r FILE`, `pcp atop`, a screen that was copied.
+//! ## How to capture
+//! `atop -d 10`, `atop -r FILE`, `pcp atop`, a copied screen.
 //!
 //! ## Versions
 //! atop 1.27 to 2.11; the width of the terminal decides which values are shown. Cells are found by their
 //! names.
 //!
-//! ## Traps
-//! `avio` is busy time divided by requests: no latency. Counts are of the whole interval and are divided by
-//! its length, which stands in the first line only. The first screen counts since boot, which is said below
-//! its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the busy share, so
-//! that it means what aqu-sz means. Shares of `CPU` are of one processor: 392 % idle are four. Large counts
-//! are printed as `33718e3`. Names of volumes are cut in front.
+//! ## Caveats
+//! `avio` is busy time divided by requests, not a latency. Counts cover the whole interval and are
+//! divided by its length, which is only in the first line. The first screen is since boot, as noted
+//! below its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the
+//! busy share to match aqu-sz. Shares of `CPU` are of one CPU: 392 % idle means four CPUs. Large
+//! counts are printed as `33718e3`. Names of volumes are truncated at the start.
 //!
-//! ## Cannot know
-//! How long requests waited: atop prints no await. How latencies are distributed. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! How long requests waited: atop prints no await. The latency distribution.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink};
 
 use crate::counters::processor::{Processor, shares};
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "atop-screen",
-    summary: "atop's screen: disks, volumes, arrays and processors",
+    summary: "atop's screen: disks, volumes, arrays and CPUs",
     manual: iowhy_model::manual!("atop_screen.rs"),
     level: Level::A,
-    sniff: |lines| {
-        let begins = |line: &&str| Title::of(line).is_some() || Disk::of(line).is_some();
-        Sniff::from(lines.first().is_some_and(begins))
+    body: Body::Custom {
+        needles: &["ATOP", "DSK", "LVM", "MDD"],
+        sniff: |lines| {
+            let begins = |line: &&str| Title::of(line).is_some() || Disk::of(line).is_some();
+            Sniff::from(lines.first().is_some_and(begins))
+        },
+        reader: || Box::new(AtopScreen::default()),
     },
-    reader: || Box::new(AtopScreen::default()),
 };
 
 const KIB: f64 = 1024.0;
@@ -213,7 +215,7 @@ impl Reader for AtopScreen {
         match label {
             "DSK" | "LVM" | "MDD" => match Disk::of(line) {
                 Some(disk) => self.disks.push(disk),
-                None => return Step::Skipped("a line of a disk lacks its values".to_string()),
+                None => return Step::Skipped("a line of a disk has no values".to_string()),
             },
             "CPU" => {
                 let names = [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa")];
@@ -269,32 +271,6 @@ impl AtopScreen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn a_screen_since_boot_and_one_of_ten_seconds() {
-        let recording = read(
-            "ATOP - vm      2026/11/22  22:45:09      ----------      6h58m6s elapsed\n\
-             CPU | sys      21% | user    141% | irq       0% | idle     34% | wait      3% |\n\
-             CPL | numcpu     2 | avg1   12.03 | avg5   11.30 | csw 97199053 | intr 34378e3 |\n\
-             DSK |          vda | busy      4% | read 33718e3 | write 5198e3 | avio 26.3 µs |\n\
-             *** System and Process Activity since Boot ***    Unrestricted view (privileged)\n\
-             ATOP - vm      2026/11/22  22:45:19      ----------      10s elapsed\n\
-             CPU | sys      20% | user     40% | irq       0% | idle     60% | wait     80% |\n\
-             DSK |          vda | busy     96% | read     900 | write    100 | KiB/r      8 | avq   5.00 | avio 9.60 ms |\n\
-             DSK |          vdb | busy     96% | re\n",
-        );
-        let listing = &recording.listings[0];
-        let [boot, now] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        assert!(boot.since_boot && !now.since_boot);
-        assert_eq!(boot.svctm_ns.map(f64::round), Some(26_300.0));
-        let reads = now.of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.bytes_per_s), (90.0, Some(737_280.0)));
-        assert_eq!((now.busy, now.queue_len), (Some(0.96), Some(4.8)));
-        assert_eq!(listing.source.skipped, 1);
-        let wait = listing.facts.iter().find(|fact| fact.key.to_string() == "cpu.iowait.mean");
-        assert_eq!(wait.unwrap().value.to_string(), "40 %");
-    }
 
     #[test]
     fn spans_and_numbers() {

@@ -6,7 +6,7 @@
 //! becomes a distribution of its disk and flags. So do the Python dictionaries of -j. The text may
 //! be re-flowed, down to several histograms on one line.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `biolatency-bpfcc` and `biolatency` (packages bpfcc-tools, libbpf-tools). Capture with
 //! `biolatency -D -T 1 60`, one histogram per disk and second.
 //!
@@ -15,20 +15,20 @@
 //! libbpf-tools writes the name without quotes and allows -D and -F together. bcc's -e adds the
 //! total.
 //!
-//! ## Traps
-//! A row `256 -> 511` holds 256 up to, not including, 512 us; `0 -> 1` holds everything below 2.
-//! With -m, values were rounded down to whole milliseconds first. Counts are of one interval, not
-//! since the start. The time of -T is the end of its interval, so the first one has no known
-//! beginning. The average of -e is rounded, so its total is used, unless it is in milliseconds
-//! (each I/O rounded down) or sums up several histograms. Other bcc tools print the same
-//! tables: rows headed by anything but a disk or flags are skipped. A banner or command of another tool has
-//! the same effect, and where neither banner, command, disk nor flags say that it is block I/O, no disk is judged by it. Of -j, the date is left out.
+//! ## Caveats
+//! A row `256 -> 511` counts latencies from 256 up to, not including, 512 us; `0 -> 1` counts
+//! everything below 2. With -m, values were rounded down to whole milliseconds first. Counts are of
+//! one interval, not since the start. The time of -T is the end of its interval, so the start of
+//! the first one is not known. The average of -e is rounded, so its total is used, unless it is in
+//! milliseconds (each I/O rounded down) or sums up several histograms. Other bcc tools print the
+//! same tables: rows headed by anything but a disk or flags are skipped. The same applies after a
+//! banner or command of another tool; if neither banner, command, disk nor flags show that it is
+//! block I/O, it is not used to judge a disk. The date of -j is ignored.
 //!
-//! ## Cannot know
-//! Whether -Q was given: iowhy takes the latency for issue to completion. The disk without -D,
-//! the operation without -F, the moment without -T. How long it counted where neither times nor the
-//! command with its interval stand above the tables. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! Whether -Q was given: iowhy assumes latencies from issue to completion. The disk without -D, the
+//! operation without -F, the time without -T. The duration, if there are neither times nor the
+//! command with its interval.
 
 mod dictionary;
 
@@ -37,7 +37,7 @@ use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
-use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
+use crate::{Body, Format, Reader, Sniff, Step, histogram_of, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -45,8 +45,11 @@ pub const FORMAT: Format = Format {
     summary: "block I/O latency histograms from bcc or libbpf-tools",
     manual: iowhy_model::manual!("biolatency.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Biolatency::default()),
+    body: Body::Custom {
+        needles: &["{'ts': '", "Tracing ", "distribution", "=", "^C", "^number"],
+        sniff,
+        reader: || Box::new(Biolatency::default()),
+    },
 };
 
 const US: u64 = 1_000;
@@ -130,7 +133,7 @@ impl<'a> Item<'a> {
     }
 
     fn row(text: &'a str) -> Option<(Item<'a>, &'a str)> {
-        if !text.contains("->") {
+        if !text.contains('>') {
             return None;
         }
         let ([low, "->", high, ":", count], rest) = words(text)? else { return None };
@@ -243,7 +246,7 @@ impl Reader for Biolatency {
             }
             (0, _) => Step::Passed,
             (_, "") => Step::Took,
-            (_, _) => Step::Skipped("the end of the line could not be read".to_string()),
+            (_, _) => Step::Skipped("the end of the line is unreadable".to_string()),
         }
     }
 
@@ -336,7 +339,8 @@ impl Biolatency {
                 };
                 if low.saturating_mul(table.unit) > LONGEST_NS {
                     sink.source().impossible += u64::from(count > 0);
-                    let reason = "no driver waits so long: the latencies of this row cannot be";
+                    let reason =
+                        "longer than any driver timeout: the latencies of this row are impossible";
                     return if count > 0 { Err(reason.to_string()) } else { Ok(()) };
                 }
                 let end = high.saturating_add(1).saturating_mul(table.unit);

@@ -1,17 +1,16 @@
 //! biosnoop: one line per completed block I/O, from bcc, libbpf-tools or bpftrace.
 //!
 //! ## Reads
-//! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`,
-//! then `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME,
-//! was issued LAT earlier, and was queued QUE before that. The line with which `iowhy snoop` tells
-//! that the I/O below it failed is read too, and so is its last column FILE. Lines cut out (`[...]`) do no harm.
-//! Rows whose heading was cut off (`fgrep sdb`) are read where their columns can be nothing else, and a note
-//! says so.
+//! The screen of `biosnoop`, with any of its columns: `TIME(s) COMM PID DISK T SECTOR BYTES`, then
+//! `P` (-P), `QUE(ms)` (-Q) and `LAT(ms)`. Each line becomes an event: it completed at TIME, was
+//! issued LAT earlier, and was queued QUE before that. The line of `iowhy snoop` that the I/O below
+//! it failed is read, too, as is its last column FILE. Lines cut out (`[...]`) are accepted. Rows
+//! without their heading (`fgrep sdb`) are read if their columns are unambiguous, with a note.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `biosnoop-bpfcc` and `biosnoop` (packages bpfcc-tools, libbpf-tools), and `biosnoop.bt` of
-//! bpftrace. The best capture for iowhy is `biosnoop -Q`, since it alone tells time in the queue
-//! from time on the device.
+//! bpftrace. The best capture for iowhy is `biosnoop -Q`, because only it separates queue time from
+//! device time.
 //!
 //! ## Versions
 //! bcc before 2019 prints TIME with nine decimals, later six. libbpf-tools prints latencies with
@@ -19,32 +18,32 @@
 //! `TIMESTAMP`. bpftrace prints whole milliseconds under `TIME(ms) COMM PID LAT(ms)`, later with
 //! `DISK`, and now with the device's numbers under `DISK ID`.
 //!
-//! ## Traps
-//! TIME is when the I/O completed, counted from the first completion. LAT leaves QUE out. A
-//! process name may hold blanks, so columns are matched from both ends. BYTES of seven digits
-//! runs into a number of seven characters behind it (`13107201234.56`); it is split again. bcc
-//! prints `R` for everything that is no plain write: a read of 0 bytes is therefore kept as
-//! `other`, and a write of 0 bytes as a flush, which is all it can carry. A discard with bytes
-//! still looks like a read. SECTOR -1 or 18446744073709551615, PID 0 with COMM `?`, and QUE -1
-//! all mean that the tool did not see it; QUE 0.00 on every line may mean that the disk has no
-//! scheduler. Times of day that fall by hours went past midnight.
+//! ## Caveats
+//! TIME is when the I/O completed, counted from the first completion. LAT leaves QUE out. A process
+//! name may contain spaces, so columns are matched from both ends. BYTES of seven digits runs into
+//! a following number of seven characters (`13107201234.56`); it is split again. bcc prints `R` for
+//! everything except plain writes: a read of 0 bytes is therefore kept as `other`, and a write of 0
+//! bytes as a flush. A discard with bytes still looks like a read. SECTOR -1 or
+//! 18446744073709551615, PID 0 with COMM `?`, and QUE -1 all mean that the tool did not see it; QUE
+//! 0.00 on every line may mean that the disk has no scheduler. Times of day that decrease by hours
+//! passed midnight.
 //!
-//! ## Cannot know
-//! Without -Q, time in the scheduler's queue: iostat's await includes it, LAT does not. The
-//! process is the one on the CPU when the I/O was queued, for buffered writes the flusher.
-//! bpftrace gives no operation (kept as `other`), sector or size, and latencies to 1 ms. How many
-//! events the tool dropped, unless its complaints on stderr were captured too. Whether whole lines
-//! are missing: they bear no numbers.
+//! ## Not in this output
+//! Without -Q, time in the scheduler's queue: iostat's await includes it, LAT does not. The process
+//! is the one on the CPU when the I/O was queued, for buffered writes the flusher. bpftrace gives
+//! no operation (kept as `other`), sector or size, and latencies to 1 ms. The number of events
+//! dropped by the tool, unless its messages on stderr were also captured.
 
 use iowhy_model::{
-    DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sink, Time, is_kernel_name,
+    DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sampling, Sink, Time,
+    is_kernel_name,
 };
 
 use crate::histogram::powers::note;
 use crate::scan::another_run;
 use crate::text::recent::RecentNames;
 use crate::text::words::Words;
-use crate::{BlockSize, Format, Reader, Sniff, Step, device_name, fixed, integer};
+use crate::{BlockSize, Body, Format, Reader, Sniff, Step, device_name, fixed, integer};
 
 mod usual;
 
@@ -54,8 +53,11 @@ pub const FORMAT: Format = Format {
     summary: "one line per block I/O from bcc, libbpf-tools or bpftrace",
     manual: iowhy_model::manual!("biosnoop.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(Biosnoop::default()),
+    body: Body::Custom {
+        needles: &["LAT(ms)", "^row"],
+        sniff,
+        reader: || Box::new(Biosnoop::default()),
+    },
 };
 
 /// Width of the BYTES column (`%-7s`), behind which no blank follows in bcc's biosnoop.
@@ -64,6 +66,8 @@ const BYTES_WIDTH: usize = 7;
 const SECTOR_BYTES: u64 = 512;
 /// How `iowhy snoop` tells the error of the I/O in the line below.
 const FAILED: &str = "# the I/O below failed: errno ";
+/// How it tells that its rows are all I/Os there were.
+const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// The heading of the file behind the latency.
 const FILE_HEADING: &str = "LAT(ms)  FILE";
 /// A clock that falls by more than this went past midnight.
@@ -302,7 +306,7 @@ impl Biosnoop {
         sink.source().infer(Inference::Columns);
         let queue = if self.columns.queue { " QUE(ms)" } else { "" };
         sink.note(note(&format!(
-            "the heading is missing: told by their number and by what fits together, the columns are \
+            "the heading is missing: the columns, inferred from their number and values, are \
              TIME(s) COMM PID DISK T SECTOR BYTES{queue} LAT(ms)"
         )));
     }
@@ -319,12 +323,16 @@ impl Biosnoop {
             if self.headed && same {
                 sink.source().infer(Inference::Order);
                 sink.note(note(
-                    "rows of several runs stand among one another, in no order: their times do not fit together",
+                    "rows of several runs are mixed in no order: their times do not match",
                 ));
             }
             self.columns = columns;
             self.headed = true;
             sink.source().sees_queue = columns.queue;
+            return Step::Took;
+        }
+        if line == UNFILTERED {
+            (sink.source().sampling, sink.source().level) = (Sampling::Traced, Level::D);
             return Step::Took;
         }
         if let Some(told) = line.strip_prefix(FAILED) {
@@ -340,7 +348,7 @@ impl Biosnoop {
                 Step::Took
             }
             _ if self.begun && self.columns.is_row_but_for_time(line) => {
-                Step::Skipped("TIME is no time".to_string())
+                Step::Skipped("TIME is not a time".to_string())
             }
             _ => Step::Passed,
         }
@@ -350,22 +358,22 @@ impl Biosnoop {
         let (line, file) = self.columns.file(line);
         let row =
             if self.columns.short { self.columns.short_row(line) } else { self.columns.row(line) };
-        let row = row.ok_or("the columns do not fit the heading")?;
-        let completed = self.time(row.time).ok_or("TIME is no time")?;
-        let latency = fixed(row.latency, 6).filter(|ns| *ns >= 0).ok_or("LAT is no latency")?;
+        let row = row.ok_or("the columns do not match the heading")?;
+        let completed = self.time(row.time).ok_or("TIME is not a time")?;
+        let latency = fixed(row.latency, 6).filter(|ns| *ns >= 0).ok_or("LAT is not a latency")?;
         let bytes = match row.bytes {
             "" | "-" => None,
             text => Some(integer(text).and_then(|n| u32::try_from(n).ok()).ok_or("bad BYTES")?),
         };
         let (op, flags) = match row.kind {
             "" => (Op::Other, Flags::default()),
-            kind => operation(kind, bytes).ok_or("T is no operation")?,
+            kind => operation(kind, bytes).ok_or("T is not an operation")?,
         };
         let device = if self.columns.numbers {
             let numbers = row.disk.split_once(' ');
             let numbers = numbers
                 .and_then(|(major, minor)| major.parse().ok().zip(minor.trim().parse().ok()));
-            let (major, minor) = numbers.ok_or("DISK ID is no pair of numbers")?;
+            let (major, minor) = numbers.ok_or("DISK ID is not a pair of numbers")?;
             self.disk.get(row.disk, |_| sink.device(&device_name(major, minor)))
         } else {
             self.disk.get(row.disk, |name| sink.device(known(name)))

@@ -1,31 +1,30 @@
 //! bcc's biotop: block I/O of each process and disk, with its mean latency.
 //!
 //! ## Reads
-//! The rows `PID COMM D MAJ MIN DISK I/O Kbytes AVGms`, screen after screen. What the processes did on
-//! a disk in one screen becomes one interval, with the mean latency of reads and of writes; the
-//! processes that moved most become facts (`process.reads`, `process.writes`).
+//! The rows `PID COMM D MAJ MIN DISK I/O Kbytes AVGms`, screen after screen. The I/O of all
+//! processes on a disk in one screen becomes one interval, with the mean latency of reads and of
+//! writes; the processes with the most bytes become facts (`process.reads`, `process.writes`).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `biotop -C 5 3` of bcc and libbpf-tools.
 //!
 //! ## Versions
 //! bcc since 2016; newer screens say `PID` of the process that queued the request.
 //!
-//! ## Traps
-//! Only the first twenty rows are listed unless `-r` was given: on a busy machine the sums are a part.
-//! The latency runs from the start of the request to its end, queue included. Without the line
-//! `Output every 5 secs` the length of a screen is taken for one second, biotop's default.
+//! ## Caveats
+//! Only the first twenty rows are listed unless `-r` was given: on a busy machine the sums are
+//! incomplete. The latency runs from the start of the request to its end, queue included. Without
+//! the line `Output every 5 secs` a screen is assumed to cover one second, biotop's default.
 //!
-//! ## Cannot know
-//! How latencies are distributed, queue and device time apart. Whether whole lines are missing: they
-//! bear no numbers.
+//! ## Not in this output
+//! The latency distribution, queue and device time separately.
 
 use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
 use crate::counters::processes::Processes;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +32,11 @@ pub const FORMAT: Format = Format {
     summary: "biotop: block I/O of processes and disks, mean latency (bcc)",
     manual: iowhy_model::manual!("biotop.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Biotop::default()),
+    body: Body::Custom {
+        needles: &["AVGms", "Tracing... Output every ", "loadavg:"],
+        sniff,
+        reader: || Box::new(Biotop::default()),
+    },
 };
 
 /// Lines between the banner and the heading.
@@ -126,7 +128,7 @@ impl Biotop {
         };
         let sound = integer(major).is_some() && integer(minor).is_some();
         let ((Some(ios), Some(kib), Some(ms)), Some(way), true) = (numbers, way, sound) else {
-            return Step::Skipped("the columns do not fit the heading".to_string());
+            return Step::Skipped("the columns do not match the heading".to_string());
         };
         let Some(work) = self.disks.entry((*disk).to_string()).or_default().get_mut(way) else {
             return Step::Passed;
@@ -167,32 +169,5 @@ impl Biotop {
             sink.interval(interval);
         }
         self.screens += 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn rows_of_a_disk_add_up() {
-        let recording = read(
-            "Tracing... Output every 5 secs. Hit Ctrl-C to end\n\n\
-             08:09:44 loadavg: 0.42 0.44 0.39 2/282 22115\n\n\
-             PID    COMM             D MAJ MIN DISK       I/O  Kbytes  AVGms\n\
-             22069  my reader        R 202 1   xvda1      300    1200   2.00\n\
-             22070  dd               R 202 1   xvda1      100    3920   6.00\n\
-             326    jbd2/xvda1-8     W 202 1   xvda1        5     160   4.00\n\
-             327    jbd2/xvda1-8     W 202 1   xvda1\n",
-        );
-        let listing = &recording.listings[0];
-        let row = &listing.intervals[0];
-        let reads = row.of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns), (80.0, Some(3e6)));
-        assert_eq!(reads.bytes_per_s, Some(1024.0 * 1024.0));
-        assert_eq!(row.of(Op::Write).unwrap().ios_per_s, 1.0);
-        assert_eq!(listing.facts[0].value.to_string(), "784.0 KiB/s dd (22070)");
-        assert_eq!(listing.source.skipped, 1);
     }
 }

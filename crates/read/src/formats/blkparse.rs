@@ -3,45 +3,43 @@
 //! ## Reads
 //! What `blkparse` prints: `8,16 3 3 0.000000000 1003 Q WS 29826448 + 32 [fio]`, that is device,
 //! CPU, number, time, process, step, kind, sector and length. Steps of one request become one
-//! event, as in `blktrace`. Lines of other formats (`-f`) are understood if they hold a time with
-//! nine decimals, the step right before the kind, and then the sector and `+` length; commas may
-//! stand between the fields.
+//! event, as in `blktrace`. Lines of other formats (`-f`) are understood if they contain a time
+//! with nine decimals, the step directly before the kind, and then the sector and `+` length;
+//! fields may be separated by commas.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `blkparse -i sdb`, or `blktrace -d /dev/sdb -o - | blkparse -i -`, both of package blktrace.
-//! Public collections of traces (SNIA IOTTA) hold this text. The binary files say more, and iowhy
-//! reads them faster.
+//! Public collections of traces (SNIA IOTTA) use this text. The binary files contain more, and
+//! iowhy reads them faster.
 //!
 //! ## Versions
-//! The default line has not changed since 2006. `-t` adds a time in parentheses, which is passed
-//! over.
+//! The default line has not changed since 2006. `-t` adds a time in parentheses, which is ignored.
 //!
-//! ## Traps
+//! ## Caveats
 //! A line without sector is an empty flush; it counts as sector 0. Without a device (`-f`) all
 //! lines belong to one device without name. A `-f` format that prints bytes (`%N`) instead of
-//! sectors is taken for sectors. The totals at the end are not read, except `Skips`, which counts
-//! records blkparse missed.
+//! sectors is read as sectors. The totals at the end are not read, except `Skips`, which counts
+//! records missed by blkparse.
 //!
-//! ## Cannot know
-//! What blkparse left out without a word: cut tails, files behind a damaged record, version 2
-//! files. Names of devices whose numbers are handed out at boot: they stay `253:0`. Whether whole
-//! lines are missing: its numbers have gaps where it was told to filter, too.
+//! ## Not in this output
+//! Data that blkparse omits silently: truncated ends, files after a damaged record, version 2
+//! files. Names of devices with dynamic numbers: they stay `253:0`. Missing lines: its sequence
+//! numbers also have gaps when it filters.
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
 use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
-use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
     name: "blkparse",
-    summary: "traces of the block layer as blkparse prints them",
+    summary: "block layer traces printed by blkparse",
     manual: iowhy_model::manual!("blkparse.rs"),
     level: Level::D,
-    sniff,
-    reader: || Box::new(Blkparse::default()),
+    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Blkparse::default()) },
 };
 
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).
@@ -118,7 +116,7 @@ impl Blkparse {
             true => Step::Took,
             // `8,0 3 11 0.5 697 G W 223490 + 8 [x]`, one of them none.
             false if by_number && text.split_whitespace().count() >= STEP_WORDS => {
-                Step::Skipped("a field of the step is none".to_string())
+                Step::Skipped("a field of the step is invalid".to_string())
             }
             false => Step::Passed,
         }
@@ -282,68 +280,5 @@ mod tests {
         assert_eq!(words("8,16\t3, 4 8,x 5"), ["8,16", "3", "4", "8", "x", "5"]);
         assert_eq!(words("8,16,3 a,b"), ["8", "16,3", "a", "b"]);
         assert_eq!(words(",,,"), [""; 0]);
-    }
-    use iowhy_model::{Listing, Recording, Stage};
-
-    fn read(text: &str) -> (Recording, Listing) {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        let listing = recording.listings[0].clone();
-        (recording, listing)
-    }
-
-    #[test]
-    fn a_merge_a_requeue_and_two_parts_are_one_request() {
-        let (recording, listing) = read(
-            "  8,16   3        1     0.000000000  1003  Q  WS 1000 + 8 [fio one]\n\
-             8,16   3        2     0.000001000  1003  G  WS 1000 + 8 [fio one]\n\
-             8,16   3        3     0.000002000  1003  Q  WS 1008 + 8 [fio one]\n\
-             8,16   3        4     0.000003000  1003  M  WS 1008 + 8 [fio one]\n\
-             8,16   3        5     0.000004000  1003  Q  WS 992 + 8 [fio one]\n\
-             8,16   3        6     0.000005000  1003  F  WS 992 + 8 [fio one]\n\
-             8,16   3        7     0.000006000  1003  I  WS 992 + 24 [fio one]\n\
-             8,16   3        8     0.000007000  1003  D  WS 992 + 24 [fio one]\n\
-             8,16   3        9     0.000008000     0  R  WS 992 + 24 [0]\n\
-             8,16   3       10     0.000009000     7  D  WS 992 + 24 [kblockd]\n\
-             8,16   1        1     0.000100000     0  C  WS 992 + 16 [0]\n\
-             8,16   1        2     0.000110000     0  C  WS 1008 + 8 [-5]\n",
-        );
-        let [one] = &listing.events[..] else { panic!("{} events", listing.events.len()) };
-        assert_eq!(one.latency(Stage::Queue), Some(Nanos(9_000)));
-        assert_eq!(one.latency(Stage::Device), Some(Nanos(101_000)));
-        assert_eq!((one.sector, one.bytes, one.error), (Some(992), Some(24 * 512), Some(5)));
-        assert_eq!((one.pid, one.depth), (Some(1003), Some(1)));
-        assert_eq!(recording.text(one.comm.unwrap()), "fio one");
-        assert_eq!(recording.device_of(one.device).name, "sdb");
-    }
-
-    #[test]
-    fn a_split_bio_is_two_requests_of_one_start() {
-        let (_, listing) = read(
-            "8,0 0 1 0.000000000 9 Q R 100 + 16 [cat]\n8,0 0 2 0.000001000 9 X R 100 / 108 [cat]\n\
-             8,0 0 3 0.000002000 9 D R 100 + 8 [cat]\n8,0 0 4 0.000003000 9 D R 108 + 8 [cat]\n\
-             8,0 0 5 0.000004000 0 C R 108 + 8 [0]\n8,0 0 6 0.000005000 0 C R 100 + 8 [0]\n",
-        );
-        let waits: Vec<_> = listing.events.iter().map(|e| e.latency(Stage::Total)).collect();
-        assert_eq!(waits, [Some(Nanos(4_000)), Some(Nanos(5_000))]);
-        assert_eq!(listing.events[0].bytes, Some(8 * 512));
-    }
-
-    #[test]
-    fn other_orders_and_commas_and_totals() {
-        let (_, listing) = read(
-            "0.000000000, 77, my job, Q, RA, 4096, 8\n0.000050000, 0, swapper, C, RA, 4096, 8\n\
-             CPU0 (8,16):\n Reads Queued:           1,        4KiB\n\
-             Events (8,16): 2 entries\nSkips: 1 forward (3 -   0.1%)\n",
-        );
-        let [one] = &listing.events[..] else { panic!("one event") };
-        assert_eq!((one.pid, one.latency(Stage::Total)), (Some(77), Some(Nanos(50_000))));
-        assert_eq!((listing.source.lost(), listing.source.skipped), (3, 0));
-        let flush = read(
-            "8,0 0 1 0.000000000 9 Q FWS [jbd2]\n8,0 0 2 0.000001000 9 D FN [jbd2]\n\
-             8,0 0 3 0.000900000 0 C FN 0 [0]\n8,0 0 4 0.000900100 0 C WS 0 [0]\n",
-        );
-        assert_eq!(flush.1.events.len(), 1);
-        assert_eq!(flush.1.events[0].op, Op::Flush);
     }
 }

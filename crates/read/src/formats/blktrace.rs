@@ -3,11 +3,11 @@
 //! ## Reads
 //! What `blktrace` writes: the files `DEVICE.blktrace.0`, `.1` and so on, one per CPU, or all in
 //! one stream (`blktrace -o -`, `blkparse -d`). Versions 1 and 2 of the records and both byte
-//! orders are told apart record by record. Queue (Q), get request (G), insert (I), issue (D) and
+//! orders are detected record by record. Queue (Q), get request (G), insert (I), issue (D) and
 //! complete (C) of one request become one event with its time in the queue and on the device;
 //! merges, splits, requeues and partial completions are followed.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `blktrace -d /dev/sdb` as root, kernel built with `CONFIG_BLK_DEV_IO_TRACE`. Name all files of
 //! one trace together, `iowhy why sdb.blktrace.*`: they are read as one.
 //!
@@ -15,17 +15,17 @@
 //! Version 1 has records of 48 bytes and has been written since 2006; version 2, of 2025, has
 //! 64 bytes and knows zones and write-zeroes.
 //!
-//! ## Traps
-//! Time counts from the first record. A request's process is the one that queued it, for
-//! buffered writes the flusher. Damage is passed over up to the next sound record, counted as
-//! skipped, and told with its place; missing sequence numbers are counted as lost. A completion
-//! whose request began before the trace gives an event without latency. The flush machinery
-//! completes an empty flush twice; it counts once.
+//! ## Caveats
+//! Time counts from the first record. A request's process is the one that queued it, for buffered
+//! writes the flusher. Damage is skipped up to the next intact record, counted as skipped, and
+//! reported with its position; missing sequence numbers are counted as lost. A completion whose
+//! request began before the trace gives an event without latency. The kernel completes an empty
+//! flush twice; it counts once.
 //!
-//! ## Cannot know
-//! Records the kernel dropped because its buffers were full: they take no number, and only
-//! blktrace itself tells of them when it stops. Names of devices whose numbers are handed out at
-//! boot: they stay `253:0`. A request of which no record but C was kept, and which moved no data.
+//! ## Not in this output
+//! Records dropped by the kernel because its buffers were full: they have no sequence number, and
+//! only blktrace itself reports them when it stops. Names of devices with dynamic numbers: they
+//! stay `253:0`. A request without data of which only record C was kept.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -36,7 +36,7 @@ use crate::scan::missing;
 use crate::trace::order::{Aside, OrderedRecords};
 use crate::trace::pairing::{Action, Pairing, Point};
 use crate::trace::records::{Record, Records};
-use crate::{Binary, Error, Format, Reader, Scan, Sniff, Step, device_name};
+use crate::{Binary, Body, Error, Format, Reader, Scan, Sniff, Step, device_name};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -44,8 +44,11 @@ pub const FORMAT: Format = Format {
     summary: "binary traces of the block layer, one file per CPU or merged",
     manual: iowhy_model::manual!("blktrace.rs"),
     level: Level::D,
-    sniff,
-    reader: || Box::new(Blktrace),
+    body: Body::Custom {
+        needles: &["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"],
+        sniff,
+        reader: || Box::new(Blktrace),
+    },
 };
 
 /// Bits of a device number that are the minor (the kernel's own `MINORBITS`).
@@ -209,11 +212,11 @@ impl<'a> Trace<'a> {
             sink.note(Note { line: 0, text: String::new(), reason });
         };
         if missing * 100 > self.taken + missing {
-            let reason = "more than 1 % of the trace is missing: distrust its percentiles";
+            let reason = "more than 1 % of the trace is missing: its percentiles are unreliable";
             note(self.sink, reason.to_string());
         }
         if late > 0 {
-            note(self.sink, format!("{late} records came too late to be put in order"));
+            note(self.sink, format!("{late} records came too late to be sorted"));
         }
     }
 }
@@ -231,8 +234,8 @@ impl Aside for Trace<'_> {
     fn damage(&mut self, part: usize, at: u64, bytes: u64, end: bool) {
         let file = if self.several { format!("file {}, ", part + 1) } else { String::new() };
         let reason = match end {
-            true => format!("the file ends inside a record, of which {bytes} bytes are left"),
-            false => format!("{bytes} bytes are no trace records and were passed over"),
+            true => format!("the file ends inside a record ({bytes} bytes)"),
+            false => format!("{bytes} bytes are not trace records and were ignored"),
         };
         self.sink.skip(Note { line: 0, text: format!("{file}byte {at}"), reason });
     }

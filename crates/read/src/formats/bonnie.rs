@@ -1,31 +1,36 @@
-//! bonnie++: how quickly a file was written and read, and the longest wait for it.
+//! bonnie++: throughput of writing and reading a file, and the longest wait.
 //!
 //! ## Reads
-//! The table under `Version  ------Sequential Output------`: of its blocks (not of its characters) what was written and
-//! read per second, and from the row `Latency` the longest single call of each. They become reads and writes of a program
-//! with their mean and maximum.
+//! The table under `Version  ------Sequential Output------`: for blocks (not for characters) the
+//! write and read throughput, and from the row `Latency` the longest call of each. They become
+//! reads and writes of a program with their mean and maximum.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `bonnie++ -d /mnt/test -s 16g -n 0 -u nobody`.
 //!
 //! ## Versions
-//! 1.96 to 2.00 (`Name:Size etc`, `Machine  Size`). Its CSV (`-q`) is told by `bon_csv2txt`.
+//! 1.03 to 2.00 (`Name:Size etc`, `Machine  Size`). Before 1.96 there is no row `Latency`, only
+//! rates. `bon_csv2txt` converts its CSV (`-q`).
 //!
-//! ## Traps
-//! A file smaller than the memory is read from the page cache: 2 GB/s is no disk. `+++++` is too quick to be told.
-//! Numbers carry a unit (`184m` is MB per second), else they are KiB. A block is 8 KiB unless the size is printed as
-//! `16G:4k`.
+//! ## Caveats
+//! A file smaller than the memory is read from the page cache: 2 GB/s is not a disk. `+++++` means
+//! too fast to measure. Numbers may have a unit (`184m` is MB per second), else they are KiB. A
+//! block is 8 KiB unless the size is printed as `16G:4k`.
 //!
-//! ## Cannot know
-//! Which disk it was, whether the page cache answered, how latencies are distributed. Seeks: three to five programs do
-//! them at once, and which waited is not told. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The disk, whether the page cache served the I/O, the latency distribution. Seeks: three to five
+//! processes do them at once, and it is not known which one waited.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
+use crate::counters::stated::rates;
+use crate::describe::labels::{Labels, Report, begins, perhaps, says};
+use crate::describe::pattern::Found;
+use crate::describe::table::KIB;
 use crate::facts::AddFact;
 use crate::text::numbers::time_ns;
-use crate::{Format, Reader, Sniff, Step, bytes, decimal};
+use crate::{Body, Format, bytes, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,23 +38,49 @@ pub const FORMAT: Format = Format {
     summary: "bonnie++: blocks written and read per second, and the longest wait",
     manual: iowhy_model::manual!("bonnie.rs"),
     level: Level::B,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| is_heading(line))),
-    reader: || Box::<Bonnie>::default(),
+    body: Body::Labels(&LABELS),
+};
+
+/// The second table is of files that are made and removed.
+const FILES: &str = "files";
+
+static LABELS: Labels = Labels {
+    nameless: "bonnie++",
+    lines: &[
+        begins("^Version{*}--Sequential Output--", |_, _, _| Some(())).opens_record().like(&[
+            "Version 1.03e       ------Sequential Output------ --Sequential Input- --Random-",
+        ]),
+        says("-Sequential Create-", |_, report, sink| {
+            rates_alone(report, sink);
+            report.enter(FILES)
+        })
+        .like(&["------Sequential Create------ --------Random Create--------"]),
+        says("^Latency {longest:text}$", latencies).like(&[
+            "Latency             97109us     36ms    7369us   30153us    9002us    4435us",
+        ]),
+        says("^{:text}", row)
+            .when(|found| {
+                let is_title =
+                    ["/sec %CP", "-Per Chr-"].iter().any(|words| found.line().contains(words));
+                !is_title && found.line().split_whitespace().count() >= WORDS
+            })
+            .like(&[
+                "store1           8G 60112  91 81920  11 40144   7 66210  88 102400   6 201.3   0",
+            ]),
+        perhaps("^{:text}", |_, report, _| (report.part == FILES).then_some(()))
+            .like(&["16  7120  88 +++++ +++ 9000   9  7001  92 +++++ +++ 8800   8"]),
+    ],
+    own: &["-Per Chr-", "-Create--", "/sec %CP"],
+    end: Some(rates_alone),
+    ..Labels::NEW
 };
 
 /// What bonnie++ reads and writes at once unless told otherwise, bytes.
 const BLOCK: f64 = 8192.0;
-const KIB: f64 = 1024.0;
-/// What the run is called in reports.
-const NAME: &str = "bonnie++";
 /// Words of a row: the name and six phases with a rate and a share of the processor each.
 const WORDS: usize = 13;
-/// Blocks that are written, and blocks that are read: their place among the phases.
-const PHASES: [(Op, usize); 2] = [(Op::Write, 1), (Op::Read, 4)];
-
-fn is_heading(line: &str) -> bool {
-    line.starts_with("Version") && line.contains("--Sequential Output--")
-}
+/// Blocks that are written, and blocks that are read: their place among the phases, and how their rate is kept.
+const PHASES: [(Op, usize, &str); 2] = [(Op::Write, 1, "written"), (Op::Read, 4, "read")];
 
 /// A rate in bytes per second: `184m`, `647k`, `188807` (KiB).
 fn rate(word: &str) -> Option<f64> {
@@ -60,117 +91,70 @@ fn rate(word: &str) -> Option<f64> {
     .filter(|rate| *rate > 0.0)
 }
 
-/// Takes a line in which each of these is a number, or too quick to be told (`+++++`).
-fn sound<'w>(mut words: impl Iterator<Item = &'w str>, number: fn(&str) -> bool) -> Step {
-    let odd = |word: &&str| !number(word) && word.bytes().any(|byte| byte != b'+');
-    match words.find(odd) {
-        Some(word) => Step::Skipped(format!("`{word}` is not a number")),
-        None => Step::Took,
+/// Whether a value is one, or too quick to be told (`+++++`).
+fn is_sound(word: Option<&&str>, is_value: fn(&str) -> bool) -> bool {
+    word.is_none_or(|word| is_value(word) || word.bytes().all(|byte| byte == b'+'))
+}
+
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    if report.part == FILES {
+        return Some(());
+    }
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    let (_, row) = words.split_at_checked(words.len().checked_sub(WORDS)?)?;
+    let (size, phases) = row.split_first()?;
+    let (size, block) = size.split_once(':').unwrap_or((size, ""));
+    let Some(size) = bytes(&size.to_ascii_uppercase()) else {
+        return report.fails("the size of the file is not a number");
+    };
+    let block = bytes(&block.to_ascii_uppercase()).filter(|block| *block > 0.0);
+    report.keep("size", size);
+    report.keep("block", block.unwrap_or(BLOCK));
+    for (_, place, kept) in PHASES {
+        report.forget(kept);
+        phases.get(place * 2).and_then(|word| rate(word)).and_then(|rate| report.keep(kept, rate));
+    }
+    let is_whole = |(_, place, _): &(Op, usize, &str)| {
+        is_sound(phases.get(place * 2), |word| rate(word).is_some())
+    };
+    if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a rate is not a number") }
+}
+
+/// Rates below which no latency stands, as before version 1.96: blocks of one program, one after the other.
+fn rates_alone(report: &mut Report, sink: &mut dyn Sink) {
+    for (op, _, kept) in PHASES {
+        let Some(per_s) = report.take(kept) else { continue };
+        let block = report.kept("block").unwrap_or(BLOCK);
+        if let Some(known) = rates(Some(per_s / block), Some(per_s), None) {
+            report.average(Some(op), known, None, sink);
+        }
+        let device = report.device(sink);
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
     }
 }
 
-#[derive(Default)]
-struct Bonnie {
-    /// Rates of the phases, and bytes of the file and of a block.
-    rates: Vec<Option<f64>>,
-    size: Option<f64>,
-    block: f64,
-    /// The second table is of files that are made and removed.
-    files: bool,
-}
-
-impl Reader for Bonnie {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if is_heading(line) {
-            *self = Bonnie::default();
-            return Step::Took;
-        }
-        if line.contains("-Sequential Create-") {
-            self.files = true;
-            return Step::Took;
-        }
-        match words[..] {
-            [] => Step::Took,
-            _ if line.contains("-Per Chr-")
-                || line.contains("-Create--")
-                || line.contains("/sec %CP") =>
-            {
-                Step::Took
-            }
-            ["Latency", ..] if self.files => Step::Took,
-            ["Latency", ref longest @ ..] => {
-                self.pour(longest, sink);
-                let places = PHASES.iter().filter_map(|(_, place)| longest.get(*place));
-                sound(places.copied(), |word| time_ns(word).is_some())
-            }
-            _ if self.files => Step::Took,
-            [.., _] if words.len() >= WORDS => {
-                let phases = &words[words.len() - WORDS + 1..];
-                let size = words[words.len() - WORDS];
-                let (size, block) = match size.split_once(':') {
-                    Some((size, block)) => (size, bytes(&block.to_ascii_uppercase())),
-                    None => (size, None),
-                };
-                self.size = bytes(&size.to_ascii_uppercase());
-                self.block = block.filter(|block| *block > 0.0).unwrap_or(BLOCK);
-                self.rates = phases.chunks(2).map(|phase| rate(phase[0])).collect();
-                if self.size.is_none() {
-                    return Step::Skipped("the size of the file is not a number".to_string());
-                }
-                let places = PHASES.iter().filter_map(|(_, place)| phases.get(place * 2));
-                sound(places.copied(), |word| rate(word).is_some())
-            }
-            _ => Step::Passed,
-        }
+fn latencies(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    if report.part == FILES {
+        return Some(());
     }
-}
-
-impl Bonnie {
-    fn pour(&mut self, longest: &[&str], sink: &mut dyn Sink) {
-        let Some(size) = self.size else { return };
-        for (op, place) in PHASES {
-            let known = self.rates.get(place).copied().flatten();
-            let longest = longest.get(place).and_then(|word| time_ns(word));
-            let (Some(per_s), Some(longest)) = (known, longest) else { continue };
-            let calls = (size / self.block).max(1.0);
-            let mean_ns = self.block / per_s * 1e9;
-            let mut histogram = Histogram::from_summary(calls as u64, mean_ns, 0, longest as u64);
-            // Nobody said what the shortest took.
-            histogram.min_ns = None;
-            let device = sink.device(NAME);
-            let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
-            (one.op, one.bytes) = (Some(op), Some(self.block as u32));
-            sink.distribution(one);
-            sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
-            sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
-        }
+    let longest: Vec<&str> = found.text("longest")?.split_whitespace().collect();
+    let (size, block) = (report.kept("size"), report.kept("block").unwrap_or(BLOCK));
+    for (op, place, kept) in PHASES {
+        let ns = longest.get(place).and_then(|word| time_ns(word));
+        let Some(((per_s, longest), size)) = report.take(kept).zip(ns).zip(size) else { continue };
+        let (calls, mean) = ((size / block).max(1.0), block / per_s * 1e9);
+        let mut histogram = Histogram::from_summary(calls as u64, mean, 0, longest as u64);
+        // Nobody said what the shortest took.
+        histogram.min_ns = None;
+        let device = report.device(sink);
+        let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
+        (one.op, one.bytes) = (Some(op), Some(block as u32));
+        sink.distribution(one);
+        sink.add_fact(device, typed::RUN_THROUGHPUT, BytesPerSecond(per_s.round()));
+        sink.add_fact(device, typed::RUN_CACHED, PageCache::Unknown);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn blocks_have_a_mean_and_a_longest() {
-        let recording = read(
-            "Version 2.00a       ------Sequential Output------ --Sequential Input- --Random-\n\
-             \x20                   -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n\
-             Name:Size etc        /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP\n\
-             host          1G:4k  647k  54  128m  25  408m  33 1295k  69  2.0g  56 +++++ +++\n\
-             Latency             97109us     36ms    7369us   30153us    9002us    4435us\n",
-        );
-        let [writes, reads] = &recording.listings[0].distributions[..] else {
-            panic!("{recording:?}")
-        };
-        assert_eq!((writes.op, reads.op), (Some(Op::Write), Some(Op::Read)));
-        assert_eq!(
-            (writes.histogram.count(), writes.histogram.max_ns),
-            (262_144, Some(36_000_000))
-        );
-        // 4 KiB at 128 MiB per second.
-        assert_eq!(writes.histogram.mean_ns().map(|(ns, _)| ns.round()), Some(30_518.0));
-    }
+    let is_whole = |(_, place, _): &(Op, usize, &str)| {
+        is_sound(longest.get(*place), |word| time_ns(word).is_some())
+    };
+    if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a latency is not a number") }
 }

@@ -4,14 +4,14 @@
 //! `@usecs:` or `@usecs[sdb]:` and the rows below it: `[256, 512) 2 |@@|`, `[1] 3 |@|`,
 //! `[2M, ...) 1 |@|`. Each map becomes a distribution.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `biolatency.bt` of bpftrace, and any script whose histogram has a unit of time in its name.
 //! Capture with `bpftrace biolatency.bt`, and name your own maps `@usecs[...]` or `@nsecs[...]`.
 //!
 //! ## Versions
 //! Early versions began with a row `[0, 1]` with both ends in it; later ones with `[0]`, `[1]`.
 //!
-//! ## Traps
+//! ## Caveats
 //! K, M, G, T are powers of 1024, in time as in bytes: `[1K, 2K)` of `@usecs` is 1024 to 2048 us.
 //! The unit is the map's name: `usecs`, `us`, `nsecs`, `ns`, `msecs`, `ms`, alone or as an ending
 //! such as `@lat_us`. bpftrace counts bytes and stack depths with the same tables, so a map
@@ -20,19 +20,18 @@
 //! (`WS`) gives the operation; the whole key is kept as the label if neither. Rows below 0 are
 //! clocks that jumped and are counted as lost.
 //!
-//! ## Cannot know
-//! What a map is of whose key names neither disk nor flags, where no banner above says block I/O: no disk is
-//! judged by it. When and for how long it counted. Whether the script cleared the map between two prints: iowhy
-//! takes it that it did, as the scripts that come with bpftrace do. Whether latency was taken
-//! from the issue or from the queue: the former is assumed, as in `biolatency.bt`. Whether whole
-//! lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The subject of a map whose key is neither disk nor flags, without a banner for block I/O: it is
+//! not used to judge a disk. The time and duration of counting. Whether the script cleared the map
+//! between two prints: iowhy assumes that it did, like the scripts in the bpftrace package. Whether
+//! latency starts at the issue or in the queue: issue is assumed, as in `biolatency.bt`.
 
 use iowhy_model::{Level, Sink};
 
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -40,8 +39,7 @@ pub const FORMAT: Format = Format {
     summary: "latency histograms of a bpftrace map",
     manual: iowhy_model::manual!("bpftrace.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Bpftrace::default()),
+    body: Body::Custom { needles: &["@"], sniff, reader: || Box::new(Bpftrace::default()) },
 };
 
 fn sniff(head: &[&str]) -> Sniff {

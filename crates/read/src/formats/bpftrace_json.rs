@@ -1,26 +1,27 @@
-//! bpftrace's JSON (`bpftrace -f json`): histograms of latency maps, with the times printed beside.
+//! bpftrace's JSON (`bpftrace -f json`): histograms of latency maps, with printed times.
 //!
 //! ## Reads
-//! The lines of type `hist` and `lhist`, one JSON document each: every key of a map whose name
-//! has a unit of time becomes a distribution. Lines of type `time` say when; `lost_events` are
-//! counted as lost; other types are passed over.
+//! The lines of type `hist` and `lhist`, one JSON document each: every key of a map whose name has
+//! a unit of time becomes a distribution. Lines of type `time` set the time; `lost_events` are
+//! counted as lost; other types are ignored.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `bpftrace -f json biolatency.bt`, and any script whose histogram has a unit in its name.
 //!
 //! ## Versions
 //! Read with output of 0.17. Device numbers are keys in the kernel's form, `7340032` for 7:0.
 //!
-//! ## Traps
-//! `max` is inclusive: `"min": 256, "max": 511` holds 256 up to, not including, 512. A row without
-//! `max` is open, one without `min` lies below the others. Buckets are whole units. Warnings go to
-//! the same stream in some versions and are passed over. A map without a unit of time, such as
-//! `@size`, is skipped and says so. `print(@usecs)` at an interval gives counts since the map was
-//! last cleared: as with the plain output iowhy takes it that the script cleared it.
+//! ## Caveats
+//! `max` is inclusive: `"min": 256, "max": 511` counts latencies from 256 up to, not
+//! including, 512. A row without `max` is open, one without `min` is below the others. Buckets are
+//! whole units. Warnings go to the same stream in some versions and are ignored. A map without a
+//! unit of time, such as `@size`, is skipped and says so. `print(@usecs)` at an interval gives
+//! counts since the map was last cleared: as with the plain output iowhy assumes that the script
+//! cleared it.
 //!
-//! ## Cannot know
-//! When it counted, unless the script prints the time as `%H:%M:%S` before its maps. Whether
-//! latency was taken from the issue or from the queue: the former is assumed.
+//! ## Not in this output
+//! The time, unless the script prints it as `%H:%M:%S` before its maps. Whether latency starts at
+//! the issue or in the queue: issue is assumed.
 
 use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
@@ -28,7 +29,7 @@ use serde_json::{Map, Value};
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
-use crate::{Format, Reader, Sniff, Step, WallTime};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +37,11 @@ pub const FORMAT: Format = Format {
     summary: "bpftrace -f json, latency histograms of maps",
     manual: iowhy_model::manual!("bpftrace_json.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(BpftraceJson::default()),
+    body: Body::Custom {
+        needles: &["{\"type\""],
+        sniff,
+        reader: || Box::new(BpftraceJson::default()),
+    },
 };
 
 /// Types of lines that bpftrace prints ahead of or between its maps (src/output.cpp).
@@ -73,7 +77,7 @@ impl Reader for BpftraceJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some((kind, value)) = typed(line) else {
             return match line.trim_start().starts_with("{\"type\"") {
-                true => Step::Skipped("the line is no complete JSON of bpftrace".to_string()),
+                true => Step::Skipped("the line is not complete JSON of bpftrace".to_string()),
                 false => Step::Passed,
             };
         };
@@ -149,29 +153,4 @@ fn row(value: &Value) -> Option<MapRow> {
     let low = low.and_then(|low| u64::try_from(low).ok());
     let high = high.map(|high| u64::try_from(high).map_or(0, |high| high + 1));
     Some(MapRow { low, high, count })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn keys_times_and_damage() {
-        let recording = read(
-            "{\"type\": \"attached_probes\", \"data\": {\"probes\": 5}}\n\
-             {\"type\": \"time\", \"data\": \"23:59:59\\n\"}\n\
-             {\"type\": \"time\", \"data\": \"00:00:01\\n\"}\n\
-             {\"type\": \"hist\", \"data\": {\"@usecs\": {\"8388624\": [{\"min\": 256, \"max\": 511, \"count\": 2}, {\"min\": 512, \"count\": 1}]}}}\n\
-             {\"type\": \"lost_events\", \"data\": {\"events\": 7}}\n\
-             {\"type\": \"hist\", \"data\": {\"@usecs\": [{\"min\": 2",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!((listing.source.skipped, listing.source.lost()), (1, 7));
-        let one = &listing.distributions[0];
-        assert_eq!(recording.device_of(one.device).name, "sdb");
-        assert_eq!(one.length, Some(Nanos::from_seconds(2.0)));
-        let rows: Vec<_> = one.histogram.filled().collect();
-        assert_eq!(rows, [(256_000, 512_000, 2), (512_000, u64::MAX, 1)]);
-    }
 }

@@ -1,28 +1,27 @@
-//! btt: where requests of a blktrace spent their time, as minimum, mean and maximum of each stage.
+//! btt: time of requests in each stage of a blktrace, as minimum, mean and maximum.
 //!
 //! ## Reads
 //! The table below `==================== All Devices ====================`: rows `Q2G`, `I2D`, `D2C`,
 //! `Q2C` with `MIN AVG MAX N` in seconds. Each becomes one bucket with its exact sum.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `btt -i trace.bin` after `blkparse -d trace.bin`.
 //!
 //! ## Versions
-//! All versions of blktrace's btt; the tables behind (overhead, merges, seeks) are read over.
+//! All versions of blktrace's btt; the tables after it (overhead, merges, seeks) are ignored.
 //!
-//! ## Traps
-//! D2C is the device's part, Q2C the whole. Q2G is the wait for a free request (a full queue, or a
-//! flush ahead), I2D the time in the scheduler. The table is over all devices of the trace. Q2Q is
-//! the distance of arrivals, no latency: it becomes the fact `arrivals.apart`.
+//! ## Caveats
+//! D2C is device time, Q2C the total. Q2G is the wait for a free request (a full queue, or a flush
+//! ahead), I2D the time in the scheduler. The table is over all devices of the trace. Q2Q is the
+//! time between arrivals, not a latency: it becomes the fact `arrivals.apart`.
 //!
-//! ## Cannot know
-//! Which device, reads and writes apart, how latencies are distributed: the trace itself tells.
-//! Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The device, reads and writes separately, the latency distribution: use the trace itself.
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Sink, Stage, typed};
 
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -30,8 +29,11 @@ pub const FORMAT: Format = Format {
     summary: "btt: minimum, mean and maximum of each stage of a blktrace",
     manual: iowhy_model::manual!("btt.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Btt::default()),
+    body: Body::Custom {
+        needles: &["All Devices", "AVG"],
+        sniff,
+        reader: || Box::new(Btt::default()),
+    },
 };
 
 /// Lines between the title and the heading.
@@ -86,7 +88,7 @@ impl Reader for Btt {
         let ns = |word: &str| fixed(word, 9).and_then(|ns| u64::try_from(ns).ok());
         let numbers = ns(min).zip(ns(max)).zip(decimal(mean)).zip(integer(count));
         let Some((((min, max), mean), count)) = numbers.filter(|(_, count)| *count > 0) else {
-            return Step::Skipped("the times of the row are no numbers".to_string());
+            return Step::Skipped("the times of the row are not numbers".to_string());
         };
         let stage = match stage {
             "Q2G" => Stage::Before,
@@ -111,30 +113,4 @@ impl Reader for Btt {
 fn is_stage(word: &str) -> bool {
     let bytes = word.as_bytes();
     bytes.len() == 3 && bytes[1] == b'2' && bytes[0].is_ascii_uppercase()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn stages_are_told_apart() {
-        let recording = read(
-            "==================== All Devices ====================\n\n            \
-             ALL           MIN           AVG           MAX           N\n\
-             --------------- ------------- ------------- ------------- -----------\n\n\
-             Q2Q               0.000000375   0.006123825   0.118600662         966\n\
-             Q2G               0.000000208   0.002571336   0.119936520        1135\n\
-             D2C               0.000202789   0.000509097   0.000925404         840\n\
-             D2C               0.000202789\n\n\
-             ==================== Device Overhead ====================\n",
-        );
-        let listing = &recording.listings[0];
-        let stages: Vec<Stage> = listing.distributions.iter().map(|one| one.stage).collect();
-        assert_eq!(stages, [Stage::Before, Stage::Device]);
-        let device = &listing.distributions[1].histogram;
-        assert_eq!((device.count(), device.max_ns), (840, Some(925_404)));
-        assert_eq!(listing.source.skipped, 1);
-    }
 }

@@ -1,28 +1,32 @@
-//! Ceph's logs: operations of an OSD's store that took long, requests that are blocked.
+//! Ceph's logs: slow operations of an OSD's store, blocked requests.
 //!
 //! ## Reads
-//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log, `slow request 30.1
-//! seconds old` of the same or of the cluster's, and the health messages `3 slow ops, oldest one blocked for 65
-//! sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus `24 ops are blocked > 32.768 sec on osd.15`. Each
-//! operation of the store becomes an event of `osd.N`; blocked requests become facts: how many at most, and for how long;
-//! so does the number of errors that a scrub found (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and that of OSDs
-//! whose store noted slow operations (`osd.2  observed slow operation indications in BlueStore`).
+//! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log,
+//! `slow request 30.1 seconds old` of the same or of the cluster's, and the health messages
+//! `3 slow ops, oldest one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own
+//! `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus
+//! `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of
+//! `osd.N`; blocked requests become facts (maximum number and duration), as do the number of errors
+//! found by a scrub (`OSD_SCRUB_ERRORS 1 scrub errors` of `ceph health detail`), and the number of
+//! OSDs whose store reported slow operations
+//! (`osd.2  observed slow operation indications in BlueStore`).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.
 //!
 //! ## Versions
-//! Luminous to Squid. Up to Mimic the time is `lat = 5.8` or `latency = 5.8`, without `s`; `log_latency_fn`
-//! adds what it was about. Since Nautilus it is slow operations instead of slow requests.
+//! Luminous to Squid. Up to Mimic the time is `lat = 5.8` or `latency = 5.8`, without `s`;
+//! `log_latency_fn` adds details. Since Nautilus it is slow operations instead of slow requests.
 //!
-//! ## Traps
-//! Only what took longer than a limit is logged (5 s for the store, 30 s for a request): the mean of what is
-//! logged is no mean, and the fact `trace.threshold` says so. A commit waits for the write-ahead log, its flush, and
-//! whatever else is queued on that device: the log says that the store waited, not for whom.
+//! ## Caveats
+//! Only operations slower than a limit are logged (5 s for the store, 30 s for a request): the mean
+//! of logged operations is not a mean of all, which the fact `trace.threshold` records. A commit
+//! waits for the write-ahead log, its flush, and other I/O queued on that device: the log shows
+//! that the store waited, not for what.
 //!
-//! ## Cannot know
-//! How many operations were quick; the device behind an OSD (`ceph device ls` tells); where a blocked request
-//! waits: on its own disk, on another OSD, for the network. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The number of fast operations; the device of an OSD (see `ceph device ls`); whether a blocked
+//! request waits for its own disk, another OSD or the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +34,7 @@ use iowhy_model::{Level, Nanos, Op, Sink, typed};
 
 use crate::counters::slow_log::SlowLog;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -38,8 +42,11 @@ pub const FORMAT: Format = Format {
     summary: "Ceph's logs: slow operations of an OSD's store, blocked requests",
     manual: iowhy_model::manual!("ceph_log.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(CephLog::default()),
+    body: Body::Custom {
+        needles: &[" blocked > ", " scrub errors", "slow "],
+        sniff,
+        reader: || Box::new(CephLog::default()),
+    },
 };
 
 /// The time in front is the line's own, so nothing stands before it.
@@ -215,7 +222,7 @@ impl Reader for CephLog {
                 return Step::Took;
             }
             None if line.contains("slow operation observed for ") => {
-                return Step::Skipped("the line does not say how long it took".to_string());
+                return Step::Skipped("the line has no duration".to_string());
             }
             None => return Step::Passed,
         };
@@ -267,18 +274,19 @@ mod tests {
         let store = |osd, what, ns| Some(Entry::Store { osd, what, ns });
         for (line, known) in [
             (
-                "2022-09-29T12:00:24.898+0000 7f4210aa8700  0 bluestore(/var/lib/ceph/osd/ceph-81) log_latency slow \
-                 operation observed for submit_transact, latency = 5.774038477s",
+                "2022-09-29T12:00:24.898+0000 7f4210aa8700  0 bluestore(/var/lib/ceph/osd/ceph-81) \
+                 log_latency slow operation observed for submit_transact, latency = 5.774038477s",
                 store(Some(81), "submit_transact", 5_774_038_477),
             ),
             (
-                "2018-06-01 10:00:00.1 7f42 0 bluestore(/var/lib/ceph/osd/ceph-3) log_latency_fn slow operation \
-                 observed for _txc_committed_kv, latency = 6.25, txc = 0x5632d3c90000",
+                "2018-06-01 10:00:00.1 7f42 0 bluestore(/var/lib/ceph/osd/ceph-3) log_latency_fn \
+                 slow operation observed for _txc_committed_kv, latency = 6.25, txc = \
+                 0x5632d3c90000",
                 store(Some(3), "_txc_committed_kv", 6_250_000_000),
             ),
             (
-                "mon.a (mon.0) 97 : cluster [WRN] Health check update: 3 slow ops, oldest one blocked for 65 sec, \
-                 daemons [osd.12,osd.22,osd.6] have slow ops. (SLOW_OPS)",
+                "mon.a (mon.0) 97 : cluster [WRN] Health check update: 3 slow ops, oldest one \
+                 blocked for 65 sec, daemons [osd.12,osd.22,osd.6] have slow ops. (SLOW_OPS)",
                 Some(Entry::Blocked { osds: vec![12, 22, 6], count: 3, oldest_s: Some(65) }),
             ),
             (

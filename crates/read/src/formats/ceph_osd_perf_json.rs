@@ -1,23 +1,24 @@
 //! ceph osd perf in JSON: the mean commit and apply latency of each OSD.
 //!
 //! ## Reads
-//! `osd_perf_infos` of `ceph osd perf -f json` or `json-pretty`, also cut. Each OSD becomes the mean latency of
-//! writes of `osd.N`, as Ceph sees them, and the fact `ceph.commit`, exactly as of the printed table.
+//! `osd_perf_infos` of `ceph osd perf -f json` or `json-pretty`, also truncated. Each OSD becomes
+//! the mean latency of writes of `osd.N`, as Ceph sees them, and the fact `ceph.commit`, exactly as
+//! of the printed table.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `ceph osd perf -f json-pretty`; support archives of Ceph and rook.
 //!
 //! ## Versions
 //! Since Nautilus the list is inside `osdstats` and latencies are in nanoseconds, too; before, in milliseconds only.
 //! Where both are present, nanoseconds are used.
 //!
-//! ## Traps
-//! A value is a mean over the last few seconds that the OSD reported; 0 is an OSD at rest or below a millisecond. It is
-//! the latency of the OSD's store: its device, its flushes and its own threads together. OSDs of different classes
-//! (HDD, SSD) are no peers.
+//! ## Caveats
+//! A value is a mean over the last few seconds that the OSD reported; 0 means idle or below a
+//! millisecond. It is the latency of the OSD's store: its device, its flushes and its own threads
+//! together. OSDs of different classes (HDD, SSD) are not peers.
 //!
-//! ## Cannot know
-//! Rates, reads, which device an OSD has (`ceph device ls`), what the device itself did.
+//! ## Not in this output
+//! Rates, reads, the device of an OSD (see `ceph device ls`), the latency of the device itself.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Sink, typed};
 use serde_json::Value;
@@ -25,7 +26,7 @@ use serde_json::Value;
 use crate::facts::AddFact;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Format, Reader, Step};
+use crate::{Body, Format, Reader, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +34,11 @@ pub const FORMAT: Format = Format {
     summary: "ceph osd perf -f json: mean commit latency of each OSD",
     manual: iowhy_model::manual!("ceph_osd_perf_json.rs"),
     level: Level::A,
-    sniff: |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
-    reader: || Box::new(CephOsdPerfJson::default()),
+    body: Body::Custom {
+        needles: &["^document"],
+        sniff: |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
+        reader: || Box::new(CephOsdPerfJson::default()),
+    },
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -68,9 +72,9 @@ impl Reader for CephOsdPerfJson {
         if let Some(osd) = self.document.cut_element()
             && take(&osd, sink).is_err()
         {
-            sink.skip(note("the document is cut within an OSD, which is left out"));
+            sink.skip(note("the document is truncated within an OSD, which is ignored"));
         } else if self.document.is_torn() {
-            sink.skip(note("the document is cut"));
+            sink.skip(note("the document is truncated"));
         }
     }
 }
@@ -80,7 +84,7 @@ fn take(osd: &Value, sink: &mut dyn Sink) -> Result<(), String> {
     let id = osd.get("id").and_then(Value::as_u64).ok_or("an OSD without a number")?;
     let of = |key| osd.get("perf_stats")?.get(key)?.as_f64().filter(|value| *value >= 0.0);
     let ms = || Some(of("commit_latency_ms")? * NS_PER_MS);
-    let commit_ns = of("commit_latency_ns").or_else(ms).ok_or("the latencies are no numbers")?;
+    let commit_ns = of("commit_latency_ns").or_else(ms).ok_or("the latencies are not numbers")?;
     let device = sink.device(&format!("osd.{id}"));
     let mut interval = Interval::new(device, Layer::Application);
     interval.await_ns = Some(commit_ns).filter(|ns| *ns > 0.0);

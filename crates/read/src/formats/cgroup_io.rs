@@ -1,38 +1,37 @@
-//! I/O of control groups: what a group did and what it may do, from `io.stat` and `io.max`.
+//! I/O of control groups: statistics and limits, from `io.stat` and `io.max`.
 //!
 //! ## Reads
-//! Lines `8:16 rbytes=1459200 wbytes=314773504 rios=192 ...` of `io.stat`, `8:16 rbps=2097152
-//! wbps=max riops=max wiops=120` of `io.max`, `8:16 target=75000` of `io.latency`, and, where
-//! `grep` put the file's name in front, the throttle files of version 1. Of version 1 also the counts `8:16 Read 58971`
-//! of `blkio.io_serviced` and `blkio.io_service_bytes` (with `throttle.` or without), where the name of the file stands
-//! in front or in the command above. They become facts of the
-//! device: `cgroup.io.stat.rios`, `cgroup.io.max.wiops`, `cgroup.io.latency.target`; limits that
-//! are `max`, none at all, are left out. Where the fact was read names the group, if a path was
-//! printed.
+//! Lines `8:16 rbytes=1459200 wbytes=314773504 rios=192 ...` of `io.stat`,
+//! `8:16 rbps=2097152 wbps=max riops=max wiops=120` of `io.max`, `8:16 target=75000` of
+//! `io.latency`, and, with file names printed by `grep`, the throttle files of version 1. For
+//! version 1 also the counts `8:16 Read 58971` of `blkio.io_serviced` and `blkio.io_service_bytes`
+//! (with `throttle.` or without), if the file name precedes them or is in the command above. They
+//! become facts of the device: `cgroup.io.stat.rios`, `cgroup.io.max.wiops`,
+//! `cgroup.io.latency.target`; limits of `max` (no limit) are omitted. The location of a fact
+//! contains the group, if a path was printed.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `cat /sys/fs/cgroup/system.slice/db.service/io.max`, `grep -r . /sys/fs/cgroup --include=io.max`.
 //!
 //! ## Versions
-//! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read as they
-//! come. Version 1: `blkio.throttle.write_iops_device` and its kin, also as the shell line that sets it,
-//! `echo "8:32 1048576" > .../blkio.throttle.read_bps_device`.
+//! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read unchanged.
+//! Version 1: `blkio.throttle.write_iops_device` and related files, also as the shell command that
+//! sets it, `echo "8:32 1048576" > .../blkio.throttle.read_bps_device`.
 //!
-//! ## Traps
-//! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit anywhere
-//! above the group holds as well. Counts of `io.stat` run since the group was made. Waiting for a
-//! limit happens above the block layer: iostat does not see it. Buffered writes are charged to
-//! their group only on some file systems. `blkio.io_service_time` and `io_wait_time` are sums since the group was made,
-//! over an unknown time: read over.
+//! ## Caveats
+//! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit of any
+//! parent group applies as well. Counts of `io.stat` are since the creation of the group. Waiting
+//! for a limit happens above the block layer: iostat does not see it. Buffered writes are charged
+//! to their group only on some file systems. `blkio.io_service_time` and `io_wait_time` are sums
+//! since the creation of the group, over an unknown time, and are ignored.
 //!
-//! ## Cannot know
-//! Which limit was felt: rates have to be compared with it. The group, if no path was printed.
-//! Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Which limit was effective: compare the rates with it. The group, if no path was printed.
 
 use iowhy_model::{FactKey, Level, LimitKind, Sink, key, typed};
 
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, device_of_numbers, integer};
+use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -40,8 +39,24 @@ pub const FORMAT: Format = Format {
     summary: "control groups: io.stat, io.max, io.latency, blkio.throttle",
     manual: iowhy_model::manual!("cgroup_io.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::<CgroupIo>::default(),
+    body: Body::Custom {
+        needles: &[
+            "blkio.throttle.",
+            "rbytes=",
+            "rbps=",
+            "target=",
+            "rpct=",
+            "rseqiops=",
+            " Read ",
+            " Write ",
+            " Sync ",
+            " Async ",
+            " Discard ",
+            " Total ",
+        ],
+        sniff,
+        reader: || Box::<CgroupIo>::default(),
+    },
 };
 
 /// A field that only one file has, and that file (kernel, Documentation/admin-guide/cgroup-v2).
@@ -84,6 +99,9 @@ fn placed(text: &str) -> Option<(Option<&str>, &str, &str)> {
     };
     text.match_indices(' ').rev().find_map(|(end, _)| {
         let (before, rest) = (text.get(..end)?, text.get(end + 1..)?);
+        if !before.ends_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
         let (numbers, path) = match before.match_indices(':').rev().nth(1) {
             Some((place, _)) => (before.get(place + 1..)?, before.get(..place)),
             None => (before, None),
@@ -273,19 +291,5 @@ mod tests {
         for other in ["8:16 200", "at 8:16 rbytes=1", "8:16 rbytes", "12:30 lunch=soon"] {
             assert_eq!(row(other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn counts_of_version_1_are_named_by_a_path_or_by_a_command() {
-        let counts = |text: &str| -> Vec<String> {
-            let recording = crate::scan::recorded(text);
-            let facts = &recording.listings[0].facts;
-            facts.iter().map(|fact| format!("{} {:?}", fact.key, fact.value.number())).collect()
-        };
-        let rows = "8:0 Read 58971\n8:0 Write 12\n8:0 Sync 0\n8:0 Total 58983\nTotal 58983\n";
-        let owed = ["cgroup.io.stat.rios Some(58971.0)", "cgroup.io.stat.wios Some(12.0)"];
-        assert_eq!(counts(&format!("# cat blkio.io_serviced\n{rows}")), owed);
-        let path = "/sys/fs/cgroup/blkio/db/blkio.throttle.io_serviced";
-        assert_eq!(counts(&format!("{path}:8:0 Read 58971\n{path}:8:0 Write 12\n")), owed);
     }
 }

@@ -1,31 +1,31 @@
 //! collectl's disk details (`collectl -sD`): requests, bytes, waits, queue and busy share per disk.
 //!
 //! ## Reads
-//! The tables of `collectl -sD`, with or without a time in front, and the plottable lines of
-//! `collectl -sD -P`, whose heading names each value of each disk.
+//! The tables of `collectl -sD`, with or without a preceding time, and the plottable lines of
+//! `collectl -sD -P`, whose heading lists each value of each disk.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `collectl -sD -i10`, `collectl -sD -oT -p FILE`, `collectl -sD -P`.
 //!
 //! ## Versions
-//! 4.x gives the wait of reads and writes apart; 3.x has one `Wait` for both. Columns are found
-//! by the heading, in whatever order.
+//! 4.x has separate waits for reads and writes; 3.x has one `Wait` for both. Columns are found by
+//! the heading, in whatever order.
 //!
-//! ## Traps
-//! All values are whole numbers: a wait below 1 ms is printed as 0, which is taken as unknown.
-//! Rates are per second, unless `-on` was given, which the output does not tell. Waits are
+//! ## Caveats
+//! All values are whole numbers: a wait below 1 ms is printed as 0, which is treated as unknown.
+//! Rates are per second, unless `-on` was given, which the output does not show. Waits are
 //! milliseconds, sizes kilobytes of 1024 bytes. Without `-oT` no row has a time. `SvcTim` is busy
-//! time divided by requests and no latency. `QLen` is the mean in flight while the disk was busy (formatit.ph of
-//! collectl 4.3: weighted time by busy time), so that aqu-sz is `QLen` times `Util`; both are whole numbers, and it is
-//! read only where there is no wait to say it better. Loop devices are not shown by collectl.
+//! time divided by requests, not a latency. `QLen` is the mean in flight while the disk was busy
+//! (formatit.ph of collectl 4.3: weighted time by busy time), so that aqu-sz is `QLen` times
+//! `Util`; both are whole numbers, and it is read only if there is no wait. Loop devices are not
+//! shown by collectl.
 //!
-//! ## Cannot know
-//! How latencies behind a mean are distributed; queue and device time apart. Whether whole lines
-//! are missing: they bear no numbers.
+//! ## Not in this output
+//! The distribution behind a mean; queue and device time separately.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +33,11 @@ pub const FORMAT: Format = Format {
     summary: "collectl -sD, disk details as tables or plottable lines",
     manual: iowhy_model::manual!("collectl.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Collectl::default()),
+    body: Body::Custom {
+        needles: &["SvcTim", "[DSK:", "waiting for ", "# DISK STATISTICS", "<---"],
+        sniff,
+        reader: || Box::new(Collectl::default()),
+    },
 };
 
 /// collectl's KB are powers of 1024 (it halves sectors).
@@ -120,7 +123,7 @@ impl Collectl {
             return Step::Passed;
         }
         if words.len() != self.table.len() {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         // Each group of columns begins with `KBytes`; behind `RWSize` stands what both share.
         let (mut groups, mut draft) = (0, Draft::default());
@@ -138,7 +141,7 @@ impl Collectl {
     fn plot_row(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
         let [date, time, values @ ..] = words else { return Step::Passed };
         if values.len() != self.plot.len() || decimal(date).is_none() {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         // `20261121` is taken apart, so that the days are known.
         let dated = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
@@ -258,33 +261,5 @@ impl Draft {
             "Wait" => part.rates.await_ns = Some(value * NS_PER_MS).filter(|wait| *wait > 0.0),
             _ => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn groups_of_columns_are_told_apart() {
-        let recording = read(
-            "#Time     Name       KBytes Merged  IOs Size  Wait  KBytes Merged  IOs Size  Wait  RWSize  QLen  Wait SvcTim Util\n\
-             10:57:20 sda          19772     65  501   39     0  132716      0  242  548     4     205    14     2      0   10\n\
-             10:57:30 sda          19772     65  501   39     0  132716      0\n\
-             10:57:30 sdb          80000      0 20000    4     0       0      0    0    0     0       4     9     0      0   90\n\
-             10:57:30 sda             0      0    0    0     0       0      0    0    0     0       0     0     0      0    0\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.skipped, 1);
-        let [first, quick, last] = &listing.intervals[..] else {
-            panic!("{:?}", listing.intervals)
-        };
-        let (reads, writes) = (first.of(Op::Read).unwrap(), first.of(Op::Write).unwrap());
-        assert_eq!((reads.ios_per_s, reads.await_ns), (501.0, None));
-        assert_eq!((writes.bytes_per_s, writes.await_ns), (Some(132_716.0 * 1024.0), Some(4e6)));
-        assert_eq!((first.queue_len, first.await_ns, first.busy), (None, Some(2e6), Some(0.1)));
-        assert!(quick.queue_len.is_some_and(|length| (length - 8.1).abs() < 1e-9), "{quick:?}");
-        assert_eq!(last.length, Some(Nanos::from_seconds(10.0)));
     }
 }

@@ -1,29 +1,29 @@
-//! collectl's brief form: processors and all disks together, a line per interval.
+//! collectl's brief form: CPUs and all disks together, a line per interval.
 //!
 //! ## Reads
-//! The table `#cpu sys inter ctxsw KBRead Reads KBWrit Writes ...`, with or without a time in front. What all
-//! disks did becomes rates of one device, `total`, and the facts `disks.*`; the processors' share is not kept,
-//! for `cpu` holds waiting and work together.
+//! The table `#cpu sys inter ctxsw KBRead Reads KBWrit Writes ...`, with or without a preceding
+//! time. The I/O of all disks becomes rates of one device, `total`, and the facts `disks.*`; the
+//! CPU share is not kept, because `cpu` combines waiting and work.
 //!
-//! ## Where it comes from
-//! `collectl`, `collectl -scd -oT`, the first screen of anybody who has it.
+//! ## How to capture
+//! `collectl`, `collectl -scd -oT`; its default screen.
 //!
 //! ## Versions
 //! 3.x and 4.x. Columns are found by the heading.
 //!
-//! ## Traps
-//! The disks are added up: a slow one hides among quick ones. KB are 1024 bytes. Values may end in K or M, which
-//! are powers of 1000 for counts. A partition or a stacked device is not counted again by collectl.
+//! ## Caveats
+//! The disks are added up: a slow one is hidden by fast ones. KB are 1024 bytes. Values may end in
+//! K or M, which are powers of 1000 for counts. A partition or a stacked device is not counted
+//! again by collectl.
 //!
-//! ## Cannot know
-//! How long requests waited, and on which disk: `collectl -sD` tells. Whether whole lines are missing: they bear
-//! no numbers.
+//! ## Not in this output
+//! The latency of requests, and the disk: use `collectl -sD`.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::counters::stated::{Column, rates, state_disks};
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,8 +31,11 @@ pub const FORMAT: Format = Format {
     summary: "collectl's brief form: all disks together",
     manual: iowhy_model::manual!("collectl_brief.rs"),
     level: Level::A,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-    reader: || Box::new(CollectlBrief::default()),
+    body: Body::Custom {
+        needles: &["KBWrit"],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+        reader: || Box::new(CollectlBrief::default()),
+    },
 };
 
 const KIB: f64 = 1024.0;
@@ -76,7 +79,7 @@ impl Reader for CollectlBrief {
             return Step::Passed;
         }
         if words.len() != self.heading.width() {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         let of = |name: &str| self.heading.word(name, &words).and_then(value);
         let (read, written) = (of("KBRead"), of("KBWrit"));
@@ -108,28 +111,5 @@ impl Reader for CollectlBrief {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         state_disks(&self.read, &self.written, sink);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn thousands_and_times() {
-        let recording = read(
-            "#         <--------CPU--------><----------Disks----------->\n\
-             #Time     cpu sys inter  ctxsw KBRead  Reads KBWrit Writes \n\
-             10:00:01    3   1   812   1203      0      0    144     12 \n\
-             10:00:03   12   4  1812    12K   160K   1250      0      0 \n\
-             10:00:05   12   4  1812    12K   16\n",
-        );
-        let listing = &recording.listings[0];
-        let [_, second] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        let reads = second.of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.bytes_per_s), (1250.0, Some(160_000.0 * KIB)));
-        assert_eq!(second.length, Some(Nanos::from_seconds(2.0)));
-        assert_eq!(listing.source.skipped, 1);
     }
 }

@@ -1,26 +1,26 @@
-//! top, mpstat and sar -u: how the processors of the machine spent their time.
+//! top, mpstat and sar -u: CPU time of the machine.
 //!
 //! ## Reads
-//! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines `%Cpu0  : ...`, with load average, swap in use and
-//! the number of tasks in uninterruptible sleep (`D`), and the share of a processor that `kswapd` takes; the tables of `mpstat` and `sar -u`, their rows
-//! `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
-//! `avg-cpu` lines are read with its disks.
+//! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines
+//! `%Cpu0  : ...`, with load average, swap in use and the number of tasks in uninterruptible sleep
+//! (`D`), and the share of a CPU that `kswapd` takes; the tables of `mpstat` and `sar -u`, their
+//! rows `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`.
+//! iostat's own `avg-cpu` lines are read with its disks.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
 //!
 //! ## Versions
 //! top of procps 3 and later (`5.9%us` and `5.9 us`), decimal commas included; sysstat of any age.
 //!
-//! ## Traps
-//! iowait is idle time with I/O outstanding on a processor: no load, and no proof of a slow disk; a
-//! busy processor hides it, and one waiting task on one of sixteen processors shows as 6 %. steal is
-//! time that the hypervisor gave to others. top's first screen counts since boot and is left out
-//! where others follow. Rows of single processors are passed over in tables, which have one of all.
+//! ## Caveats
+//! iowait is idle time with outstanding I/O: not load, and not proof of a slow disk; a busy CPU
+//! hides it, and one waiting task on one of sixteen CPUs shows as 6 %. steal is time that the
+//! hypervisor gave to others. top's first screen is since boot and is ignored if others follow.
+//! Rows of individual CPUs are ignored in tables with a row for all.
 //!
-//! ## Cannot know
-//! Which disk is waited for, which task waits, for how long. Whether whole lines are missing: they
-//! bear no numbers.
+//! ## Not in this output
+//! The disk, the waiting tasks, and the duration of waits.
 
 use iowhy_model::typed::{Bytes, Share};
 use iowhy_model::{Level, Sink, typed};
@@ -28,7 +28,7 @@ use iowhy_model::{Level, Sink, typed};
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
 use crate::counters::stated::Column;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +36,11 @@ pub const FORMAT: Format = Format {
     summary: "top, mpstat, sar -u: iowait, steal, load, blocked tasks",
     manual: iowhy_model::manual!("cpu.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Cpu::default()),
+    body: Body::Custom {
+        needles: &["CPU", "Cpu", "load average: "],
+        sniff,
+        reader: || Box::new(Cpu::default()),
+    },
 };
 
 /// Lines of top above its processors: the title and the tasks.
@@ -205,7 +208,7 @@ impl Cpu {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.len().checked_sub(self.columns.len() + 1) else {
             return match line.contains(':') && words.len() > 3 {
-                true => Step::Skipped("the values do not fit the heading".to_string()),
+                true => Step::Skipped("the values do not match the heading".to_string()),
                 false => Step::Passed,
             };
         };
@@ -268,70 +271,4 @@ fn swap(line: &str) -> Option<f64> {
     let place = words.iter().position(|word| word.starts_with("used"))?;
     let used = words.get(place.checked_sub(1)?)?.trim_end_matches(['k', '+']);
     decimal(used).map(|used| used * scale)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    fn values(text: &str) -> Vec<String> {
-        let facts = &read(text).listings[0].facts;
-        facts.iter().map(|fact| format!("{} {}", fact.key, fact.value)).collect()
-    }
-
-    #[test]
-    fn screens_of_two_generations() {
-        let old = values(
-            "Cpu(s):  1.2%us,  0.4%sy,  0.0%ni, 57.1%id, 41.2%wa,  0.0%hi,  0.1%si,  0.0%st\n",
-        );
-        assert!(old.contains(&"cpu.iowait.mean 41.2 %".to_string()), "{old:?}");
-        let new = values(
-            "top - 11:24:50 up 2 min,  2 users,  load average: 8.23, 0.22, 0.09\n\
-             Tasks: 112 total,   1 running, 111 sleeping,   0 stopped,   0 zombie\n\
-             %Cpu(s):  5,9 us,  5,9 sy,  0,0 ni, 28,2 id, 60,0 wa,  0,0 hi,  0,0 si,  0,0 st\n\
-             MiB Swap:   2048.0 total,   2000.0 free,     48.0 used.   3419.3 avail Mem\n\n   \
-             PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n  \
-             1935 db        20   0  161888   2108   1520 D   6.2   0.1   0:00.01 mysqld\n  \
-             160 root      20   0       0      0      0 R  99.0   0.0  10:42.59 [kswapd0]\n",
-        );
-        for fact in ["cpu.iowait.mean 60 %", "tasks.load.mean 8.2", "swap.in-use.mean 50331648 B"] {
-            assert!(new.contains(&fact.to_string()), "{fact}: {new:?}");
-        }
-        assert!(new.contains(&"tasks.blocked 1".to_string()));
-        assert!(new.contains(&"tasks.kswapd 99 %".to_string()), "{new:?}");
-    }
-
-    #[test]
-    fn a_line_for_each_processor_is_their_mean() {
-        let screen = |first: &str, second: &str| {
-            format!(
-                "top - 11:24:50 up 2 min,  2 users,  load average: 1.00, 0.22, 0.09\n\
-                 %Cpu0  :  2.0 us,  1.0 sy,  0.0 ni, 37.0 id, {first} wa,  0.0 hi,  0.0 si,  0.0 st\n\
-                 %Cpu1  :  2.0 us,  1.0 sy,  0.0 ni, 77.0 id, {second} wa,  0.0 hi,  0.0 si,  0.0 st\n"
-            )
-        };
-        let one = values(&screen("60.0", "20.0"));
-        assert!(one.contains(&"cpu.iowait.mean 40 %".to_string()), "{one:?}");
-        // The first screen counts since boot.
-        let two = values(&(screen("60.0", "20.0") + &screen("0.0", "10.0")));
-        assert!(two.contains(&"cpu.iowait.mean 5 %".to_string()), "{two:?}");
-    }
-
-    #[test]
-    fn the_table_of_tasks_alone() {
-        let text = "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU %MEM     TIME+ COMMAND\n   \
-                    54 root      20   0       0      0      0 R 100.0  0.0  62:34.27 kswapd0\n";
-        assert_eq!(values(text), ["tasks.kswapd 100 %"]);
-    }
-
-    #[test]
-    fn rows_of_all_processors_count() {
-        let found = values(
-            "03:15:06 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle\n\
-             03:15:07 PM  all    0.22    0.00    0.37   10.00    0.00    0.00   20.00    0.00    0.00   69.41\n\
-             03:15:07 PM    0    0.22    0.00    0.37   90.00    0.00    0.00    0.00    0.00    0.00    9.41\n\
-             Average:     all    0.22    0.00    0.37   90.00    0.00    0.00   20.00    0.00    0.00    9.41\n",
-        );
-        assert!(found.contains(&"cpu.iowait.mean 10 %".to_string()), "{found:?}");
-    }
 }

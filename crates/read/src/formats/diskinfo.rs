@@ -1,31 +1,32 @@
 //! FreeBSD's diskinfo: seeks, durable writes and the make of a disk.
 //!
 //! ## Reads
-//! Of `-S` (`Synchronous random writes:`) the row of 4 kB, or the largest below it, or else the first; of `-t` the row `Quarter stroke` as reads at
-//! random places, and `outside` as the sequential rate. Of `-v` model, size and rotation rate. Other rows are checked and
-//! read over: they follow the size and the place, not the health of a disk.
+//! Of `-S` (`Synchronous random writes:`) the row of 4 kB, or the largest below it, or else the
+//! first; of `-t` the row `Quarter stroke` as reads at random places, and `outside` as the
+//! sequential rate. Of `-v` model, size and rotation rate. Other rows are checked and ignored: they
+//! depend on size and location, not on the health of a disk.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `diskinfo -v -t /dev/ada0`, `diskinfo -wS /dev/nvd0` (TrueNAS users run it on a drive for the log of a pool).
 //!
 //! ## Versions
-//! As FreeBSD 10 and later print it; `-S` and `-i` are newer. `-i` (`Asynchronous random reads`) keeps a queue full, and its
-//! rows have no time of an I/O: read over.
+//! As FreeBSD 10 and later print it; `-S` and `-i` are newer. `-i` (`Asynchronous random reads`)
+//! keeps a full queue, and its rows have no time per I/O: ignored.
 //!
-//! ## Traps
+//! ## Caveats
 //! `-S` writes and flushes each time: the time is that of both (`DIOCGFLUSH`). A drive with capacitors answers in tens of
 //! microseconds, one without in milliseconds, and both may be well. A quarter stroke is longer than the mean seek of a
 //! file system. Mbytes are 1024 x 1024 bytes.
 //!
-//! ## Cannot know
-//! Single latencies, what else used the disk. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Single latencies, what else used the disk.
 
 use iowhy_model::typed::{Bytes, BytesPerSecond, PageCache};
 use iowhy_model::{DeviceId, Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +34,18 @@ pub const FORMAT: Format = Format {
     summary: "FreeBSD diskinfo -t, -S: seeks and durable writes of a disk",
     manual: iowhy_model::manual!("diskinfo.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Diskinfo::default()),
+    body: Body::Custom {
+        needles: &[
+            "Synchronous random writes:",
+            "usec/IO",
+            "iter",
+            "sectorsize",
+            "/dev/",
+            "Seek times:",
+        ],
+        sniff,
+        reader: || Box::new(Diskinfo::default()),
+    },
 };
 
 /// Headings of the sections whose rows are understood.
@@ -214,7 +225,7 @@ impl Reader for Diskinfo {
                 sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
             }
             Some(Row::Damaged) => {
-                return Step::Skipped("the figures of the row disagree".to_string());
+                return Step::Skipped("the numbers of the row disagree".to_string());
             }
             Some(_) => {}
             None => match described(line) {
@@ -238,29 +249,6 @@ impl Reader for Diskinfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn the_page_stands_for_the_drive_and_a_second_heading_for_a_second_drive() {
-        let recording = read(
-            "Synchronous random writes:\n\
-             \t 0.5 kbytes:    138.3 usec/IO =      3.5 Mbytes/s\n\
-             \t   4 kbytes:    158.2 usec/IO =     24.7 Mbytes/s\n\
-             \t   8 kbytes:    175.6 usec/IO =    144.5 Mbytes/s\n\
-             Synchronous random writes:\n\
-             \t 0.5 kbytes:   2092.9 usec/IO =      0.2 Mbytes/s\n",
-        );
-        let times: Vec<Vec<f64>> = recording
-            .listings
-            .iter()
-            .map(|listing| {
-                let of = |row: &Interval| row.of(Op::Flush).and_then(|rates| rates.await_ns);
-                listing.intervals.iter().filter_map(of).collect()
-            })
-            .collect();
-        assert_eq!(times, [[158_200.0], [2_092_900.0]]);
-        assert_eq!(recording.listings[0].source.skipped, 1);
-    }
 
     #[test]
     fn rows_whose_figures_disagree_are_damaged() {

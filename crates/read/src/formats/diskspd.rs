@@ -5,23 +5,22 @@
 //! and writes of each target over all threads become an interval, and the percentiles of all
 //! targets together become one histogram per operation.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `diskspd -b8K -d60 -o4 -r -w25 -L -Rxml FILE`, and the tools that call it.
 //!
 //! ## Versions
-//! 2.0.17 to 2.2. One element stands on one line, as diskspd prints it; a document that was
-//! printed anew without line ends is not read.
+//! 2.0.17 to 2.2. One element per line, as printed by diskspd; a document reformatted without line
+//! breaks is not read.
 //!
-//! ## Traps
-//! A result may hold several time spans: each is an interval of its own, one after the other.
-//! Warm-up and cool-down are outside `TestTimeSeconds` and not counted. The counts of the
-//! histograms are not printed: they are computed from percentiles and counts, and a note says so.
-//! Percentiles 0 and 100 are minimum and maximum. Latencies are milliseconds with three decimals,
-//! sizes bytes. Without `-L` there are no latencies. The `-D` series per interval of time is
-//! passed over.
+//! ## Caveats
+//! A result may contain several time spans: each is a separate interval. Warm-up and cool-down are
+//! outside `TestTimeSeconds` and not counted. The counts of the histograms are not printed: they
+//! are computed from percentiles and counts, with a note. Percentiles 0 and 100 are minimum and
+//! maximum. Latencies are milliseconds with three decimals, sizes bytes. Without `-L` there are no
+//! latencies. The `-D` series over time is ignored.
 //!
-//! ## Cannot know
-//! Which disk was below the file, and what the disk did: the time is the program's own.
+//! ## Not in this output
+//! The disk of the file and its own latency: times are measured in the program.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +31,7 @@ use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -40,8 +39,11 @@ pub const FORMAT: Format = Format {
     summary: "diskspd -Rxml, rates and latency percentiles",
     manual: iowhy_model::manual!("diskspd.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Diskspd::default()),
+    body: Body::Custom {
+        needles: &["<Results>", "<?xml"],
+        sniff,
+        reader: || Box::new(Diskspd::default()),
+    },
 };
 
 /// Latencies have three decimals of a millisecond.
@@ -118,7 +120,7 @@ impl Reader for Diskspd {
         }
         let Some(element) = Element::of(line) else {
             return match line.trim_start().starts_with('<') {
-                true => Step::Skipped("an element that is cut or damaged".to_string()),
+                true => Step::Skipped("a truncated or damaged element".to_string()),
                 false => Step::Passed,
             };
         };
@@ -193,7 +195,7 @@ impl Diskspd {
         };
         match read {
             true => Step::Took,
-            false => Step::Skipped(format!("the value of `{name}` cannot be read")),
+            false => Step::Skipped(format!("the value of `{name}` is unreadable")),
         }
     }
 
@@ -302,41 +304,4 @@ impl Latency {
 fn set(place: &mut Option<f64>, text: &str) -> bool {
     *place = decimal(text).map(|ms| ms * 1e6);
     place.is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn threads_add_up_and_percentiles_become_counts() {
-        let thread = "<Thread>\n<Target>\n<Path>D:\\t.dat</Path>\n<ReadBytes>819200</ReadBytes>\n\
-             <ReadCount>100</ReadCount>\n<WriteBytes>0</WriteBytes>\n<WriteCount>0</WriteCount>\n\
-             <AverageReadLatencyMilliseconds>2.000</AverageReadLatencyMilliseconds>\n\
-             </Target>\n</Thread>\n";
-        let bucket = |percent: &str, ms: &str| {
-            format!(
-                "<Bucket>\n<Percentile>{percent}</Percentile>\n\
-                 <ReadMilliseconds>{ms}</ReadMilliseconds>\n</Bucket>\n"
-            )
-        };
-        let text = format!(
-            "<Results>\n<TimeSpan>\n<TestTimeSeconds>10.00</TestTimeSeconds>\n<Latency>\n\
-             <AverageReadMilliseconds>2.000</AverageReadMilliseconds>\n{}{}{}</Latency>\n\
-             {thread}{thread}</TimeSpan>\n</Results>\n",
-            bucket("0", "0.500"),
-            bucket("50", "1.000"),
-            bucket("100", "9.000"),
-        );
-        let recording = read(&text);
-        let listing = &recording.listings[0];
-        let reads = listing.intervals[0].of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns), (20.0, Some(2e6)));
-        let histogram = &listing.distributions[0].histogram;
-        let rows: Vec<_> = histogram.filled().collect();
-        assert_eq!(rows, [(500_000, 1_001_000, 100), (1_001_000, 9_000_001, 100)]);
-        assert_eq!((histogram.sum_ns, histogram.max_ns), (Some(4e8), Some(9_000_000)));
-        assert_eq!(read(text.trim_end_matches("</Results>\n")).listings[0].source.skipped, 1);
-    }
 }

@@ -5,20 +5,21 @@
 //! and `Write IO` with a row per thread and file, and the table of percentiles, which becomes one histogram
 //! per operation.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `diskspd -b8K -d60 -o4 -t2 -r -w25 -L FILE`.
 //!
 //! ## Versions
-//! 2.0.15 to 2.2. Columns are found by the heading; `AvgLat` and the percentiles stand there with `-L` only.
+//! 2.0.15 to 2.2. Columns are found by the heading; `AvgLat` and the percentiles are printed only
+//! with `-L`.
 //!
-//! ## Traps
-//! The table `Total IO` repeats the other two and is read where they are missing. Rows of several threads on one file are added. Several time
-//! spans are one interval after the other. Counts of a histogram are not printed: they are computed from
-//! percentiles and counts, and a note says so. `3-nines` is 99.9 %. Latencies are milliseconds.
+//! ## Caveats
+//! The table `Total IO` repeats the other two and is read where they are missing. Rows of several
+//! threads on one file are added. Several time spans are one interval after the other. Counts of a
+//! histogram are not printed: they are computed from percentiles and counts, with a note. `3-nines`
+//! is 99.9 %. Latencies are milliseconds.
 //!
-//! ## Cannot know
-//! Which disk was below the file, and what the disk did: the time is the program's own. Whether whole lines
-//! are missing: they bear no numbers.
+//! ## Not in this output
+//! The disk of the file and its own latency: times are measured in the program.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -41,8 +42,11 @@ pub const FORMAT: Format = Format {
     summary: "diskspd's text result: rates, mean latencies, percentiles",
     manual: iowhy_model::manual!("diskspd_text.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(DiskspdText::default()),
+    body: Body::Custom {
+        needles: &["Results for timespan ", "|", "Input parameters:"],
+        sniff,
+        reader: || Box::new(DiskspdText::default()),
+    },
 };
 
 /// Percentiles are printed to a microsecond.
@@ -138,7 +142,7 @@ impl Reader for DiskspdText {
             self.seconds = decimal(rest.trim().trim_end_matches('s')).filter(|s| *s > 0.0);
             return match self.seconds {
                 Some(_) => Step::Took,
-                None => Step::Skipped("the test time cannot be read".to_string()),
+                None => Step::Skipped("the test time is unreadable".to_string()),
             };
         }
         match text {
@@ -192,7 +196,7 @@ impl DiskspdText {
         let count = |name: &str| of(name).and_then(integer).filter(|count| *count <= COUNT_LIMIT);
         let file = of("file").filter(|file| !file.is_empty());
         let Some(((ios, bytes), file)) = count("I/Os").zip(count("bytes")).zip(file) else {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         };
         // `testfile.dat (1024MiB)`.
         let name = match file.rsplit_once(" (") {
@@ -236,7 +240,7 @@ impl DiskspdText {
             },
         };
         if !(0.0..=100.0).contains(&percent) || cells.len() < 3 {
-            return Step::Skipped("a percentile that cannot be read".to_string());
+            return Step::Skipped("an unreadable percentile".to_string());
         }
         for place in 0..OPS.len() {
             let value = cells.get(place + 1).copied().unwrap_or_default();
@@ -247,7 +251,7 @@ impl DiskspdText {
                 Some(ns) if percent < 100.0 => self.percentiles[place].push((percent, ns)),
                 Some(_) => {}
                 None if value == "N/A" => {}
-                None => return Step::Skipped("a percentile that cannot be read".to_string()),
+                None => return Step::Skipped("an unreadable percentile".to_string()),
             }
         }
         self.nines = name != "max";
@@ -376,50 +380,5 @@ impl DiskspdText {
                 sink.note(note("the counts of this histogram are computed from percentiles"));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn rows_of_threads_are_added_and_nines_are_percentiles() {
-        let heading = "thread |  bytes  |  I/Os  | MiB/s | I/O per s | AvgLat | LatStdDev | file\n";
-        let recording = read(&format!(
-            "Results for timespan 1:\n***\nactual test time:       10.00s\n\nRead IO\n{heading}---\n\
-             \x20    0 |  4096000 |  1000 |  0.39 |  100.00 |  2.000 |  1.0 | D:\\t.dat (1GiB)\n\
-             \x20    1 |  4096000 |  1000 |  0.39 |  100.00 |  4.000 |  1.0 | D:\\t.dat (1GiB)\n\
-             \x20    2 |  4096000 |\n---\n\
-             total:     8192000 |  2000 |  0.78 |  200.00 |  3.000 |  1.0\n\n\
-             \x20 %-ile |  Read (ms) | Write (ms) | Total (ms)\n---\n\
-             \x20   min |      0.100 |        N/A |      0.100\n\
-             \x20  50th |      2.500 |        N/A |      2.500\n\
-             3-nines |     20.000 |        N/A |     20.000\n\
-             \x20   max |     30.000 |        N/A |     30.000\n"
-        ));
-        let listing = &recording.listings[0];
-        let reads = listing.intervals[0].of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns), (200.0, Some(3e6)));
-        let histogram = &listing.distributions[0].histogram;
-        assert_eq!((histogram.count(), histogram.max_ns), (2000, Some(30_000_000)));
-        assert_eq!(listing.intervals.len(), 1);
-    }
-
-    #[test]
-    fn a_table_of_all_alone_is_of_what_was_tested() {
-        let recording = read(
-            "Input parameters:\n\n\ttimespan:   1\n\tperforming read test\n\nResults for timespan 1:\n***\n\
-             actual test time:\t120.00s\nthread count:\t\t4\n\nTotal IO\n\
-             thread |  bytes  |  I/Os  |  MB/s | I/O per s |  file\n---\n\
-             \x20    0 |  631439360 |  9635 |  5.02 |  80.29 | c:\\t.dat (50GB)\n\
-             \x20    1 |  552665088 |  8433 |  4.39 |  70.27 | c:\\t.dat (50GB)\n",
-        );
-        let listing = &recording.listings[0];
-        let reads = listing.intervals[0].of(Op::Read).unwrap();
-        assert!((reads.ios_per_s - 150.57).abs() < 0.01, "{reads:?}");
-        assert_eq!((reads.await_ns, listing.intervals.len()), (None, 1));
-        assert!(listing.source.losses.iter().any(|loss| loss.count == 2), "{:?}", listing.source);
     }
 }

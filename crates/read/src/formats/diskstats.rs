@@ -7,42 +7,44 @@
 //! time, or the `TS` line of pt-stalk and pt-diskstats. Two copies with times give rates, waits,
 //! queue and busy share of each device, as `iostat -x` would print them.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `while sleep 10; do cat /proc/uptime /proc/diskstats; done`, support bundles, monitoring
 //! agents that keep raw counters.
 //!
 //! ## Versions
 //! 7 fields (partitions before Linux 2.6.25: counts and sectors, no times), 14 fields, 18 fields
-//! with discards (Linux 4.18), 20 with flushes (Linux 5.5). Further fields are read over.
+//! with discards (Linux 4.18), 20 with flushes (Linux 5.5). Further fields are ignored.
 //!
-//! ## Traps
-//! Without times between the copies there are no rates, only counts and mean waits. A single copy counts
-//! since boot. The millisecond fields wrap at 2^32 and are unwrapped when the result is
-//! plausible; a counter that fell otherwise is a reset, and a device of which all counters fell
-//! was replaced: both are noted and give no averages. Busy time was exact before Linux 5.0, is
-//! sampled from then on, and counts only real flight since 6.10. Flushes count as writes too.
-//! Sectors are 512 bytes on every device.
+//! ## Caveats
+//! Without times between the copies there are no rates, only counts and mean waits. A single copy
+//! is since boot. The millisecond fields wrap at 2^32 and are unwrapped when the result is
+//! plausible; any other decrease is a reset, and a device whose counters all decreased was
+//! replaced: both are noted and give no averages. Busy time was exact before Linux 5.0, is sampled
+//! from then on, and counts only real flight since 6.10. Flushes count as writes too. Sectors are
+//! 512 bytes on every device.
 //!
-//! ## Cannot know
-//! How latencies are distributed, how much of a wait was queue and how much the device, which
-//! process asked, and what happened within an interval. Since Linux 5.7 the weighted time holds
-//! completed requests only, so a device that hangs shows an empty queue. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! The latency distribution, the split into queue and device time, the processes, and events within
+//! an interval. Since Linux 5.7 the weighted time includes completed requests only, so a device
+//! that hangs shows an empty queue.
 
 use iowhy_model::{Level, Sink};
 
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::parse_line;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 pub const FORMAT: Format = Format {
     name: "diskstats",
     summary: "copies of /proc/diskstats, two or more",
     manual: iowhy_model::manual!("diskstats.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::<Diskstats>::default(),
+    body: Body::Custom {
+        needles: &["TS ", "^moment", "^numbers", "^row"],
+        sniff,
+        reader: || Box::<Diskstats>::default(),
+    },
 };
 
 /// A line of counters begins a listing, or a time and then a line of counters.

@@ -1,28 +1,30 @@
-//! dstat: bytes, requests and waits of each disk, and what the processors did.
+//! dstat: bytes, requests and waits of each disk, and CPU time.
 //!
 //! ## Reads
-//! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written), `--io/sda-`
-//! (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits), `--disk-util` and
-//! `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. A disk whose requests are not listed has no
-//! rates: its waits alone are read. The lines and dots that dool draws its table with are read as dstat's bars
-//! and colons. The file of `--output` has the same groups and columns, parted by commas.
+//! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written),
+//! `--io/sda-` (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits),
+//! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. A disk whose
+//! requests are not listed has no rates: its waits alone are read. The lines and dots that dool
+//! draws its table with are read as dstat's bars and colons. The file of `--output` has the same
+//! groups and columns, separated by commas.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `dstat -tdrD sda,sdb --disk-wait`, `dool`, `pcp dstat`, `dstat --output FILE`.
 //!
 //! ## Versions
-//! dstat 0.6 and later, dool 1.0 to 1.3. Groups are found by their place below the upper line; of dool, several disks
-//! of one group stand above columns that nothing parts.
+//! dstat 0.6 and later, dool 1.0 to 1.3. Groups are found by their position below the upper line;
+//! in dool, several disks of one group share columns without separators.
 //!
-//! ## Traps
-//! The first row counts since boot and is left out. `total` is the sum over all disks. `k`, `M` are
-//! powers of 1024. `svct` is busy time divided by requests and no latency. `wai` is idle time with
-//! I/O outstanding. A row that dstat missed is marked; values above 9999 are cut by the terminal. Above `util` dool
-//! shortens names to four letters: a name that no other group has is left out.
+//! ## Caveats
+//! The first row is since boot and is ignored. `total` is the sum over all disks. `k`, `M` are
+//! powers of 1024. `svct` is busy time divided by requests, not a latency. `wai` is idle time with
+//! I/O outstanding. A row that dstat missed is marked; values above 9999 are truncated by the
+//! terminal. Above `util` dool shortens names to four letters: a name that occurs in no other group
+//! is ignored.
 //!
-//! ## Cannot know
-//! How latencies are distributed, which process asked; the interval, unless a time stands in each
-//! row. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The latency distribution, which process sent the requests; the interval, unless each row has a
+//! time.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,16 +33,28 @@ use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::stated::{Column, state_disks};
-use crate::{Format, Reader, Sniff, Step, WallTime, bytes, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, bytes, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "dstat",
-    summary: "dstat, dool: bytes, requests, waits of disks; processors",
+    summary: "dstat, dool: bytes, requests, waits of disks; CPUs",
     manual: iowhy_model::manual!("dstat.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Dstat::default()),
+    body: Body::Custom {
+        needles: &[
+            "dsk/",
+            "io/",
+            "total-cpu-usage",
+            "total-usage",
+            "total cpu usage",
+            "total usage",
+            "----system----",
+            "\u{2504}",
+        ],
+        sniff,
+        reader: || Box::new(Dstat::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -232,7 +246,7 @@ fn group(name: &str, words: &[&str]) -> Group {
 }
 
 /// Why a row is not read.
-const UNLIKE: &str = "the values do not fit the heading";
+const UNLIKE: &str = "the values do not match the heading";
 
 /// What a row says of one disk.
 #[derive(Clone, Copy, Default)]
@@ -493,89 +507,5 @@ fn dated(part: &str) -> String {
             time.to_string()
         }
         _ => part.trim().to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::FactKey;
-
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn groups_are_found_by_their_place() {
-        let recording = read(
-            "----system---- --dsk/sda-----dsk/sda1-- --io/sda-----io/sda1- ---sda-------sda1--\n\
-             \x20    time     | read  writ: read  writ| read  writ: read  writ|rawa wawa:rawa wawa\n\
-             14-10 18:44:24|  38k 3442k:  38k 3442k| 1.0  86.0 : 1.0  86.0|0.54 4.64:0.53 4.90\n\
-             14-10 18:44:26|   0  5744k:   0  5744k|   0   120 :   0   120|   0 3.34:   0 3.45\n\
-             14-10 18:44:28|   0  3076k\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.intervals.len(), 2, "{:?}", listing.intervals);
-        let writes = listing.intervals[0].of(Op::Write).unwrap();
-        assert_eq!((writes.ios_per_s, writes.await_ns), (120.0, Some(3.34e6)));
-        assert_eq!(writes.bytes_per_s, Some(5744.0 * 1024.0));
-        assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(2.0)));
-    }
-
-    #[test]
-    fn dool_draws_its_table_and_parts_no_columns() {
-        let recording = read(
-            "┄┄┄┄┄system┄┄┄┄┬┄┄dsk/vda┄┄ ┄dsk/loop0┄┬┄┄┄io/vda┄┄ ┄┄io/loop0┄┬┄┄┄vda┄┄┄ ┄┄loop0┄┄┬vda┄ loo0\n\
-             \x20     time     │ read  writ  read  writ│ read  writ  read  writ│rawa wawa rawa wawa│util util\n\
-             Nov-23 21:39:46│  30M   31M┊   1M    2M│ 392   52.5 ┊ 1.00  2.00 │0.64 0.68┊0.10 0.20│1.42┊0.50\n\
-             Nov-23 21:39:47│ 426k 2540M┊   0     0 │4.00   4845 ┊   0     0 │   0 0.08┊   0    0│39.6┊   0\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.intervals.len(), 2, "{:?}", listing.intervals);
-        let vda = listing.intervals.iter().find(|row| row.busy == Some(0.396)).unwrap();
-        let writes = vda.of(Op::Write).unwrap();
-        assert_eq!((writes.ios_per_s, writes.await_ns), (4845.0, Some(8e4)));
-        assert_eq!(vda.length, Some(Nanos::from_seconds(1.0)));
-        assert!(recording.devices().iter().all(|device| device.name != "loo0"));
-    }
-
-    #[test]
-    fn busy_shares_beside_the_sum_of_all_are_of_whole_names() {
-        let recording = read(
-            "-dsk/total- sda- sdb-\n read  writ|util:util\n  1k    2k |10.0:   0\n  1k    2k |20.0:50.0\n",
-        );
-        let rows = &recording.listings[0].intervals;
-        let busy: Vec<Option<f64>> = rows.iter().map(|row| row.busy).collect();
-        assert_eq!(busy, [Some(0.2), Some(0.5)], "{rows:?}");
-    }
-
-    #[test]
-    fn busy_shares_stand_below_names_without_room() {
-        let recording = read(
-            "----system---- sda--sdb--zd0--zd16\n\
-             \x20    time     |util util util util\n\
-             16-08 03:48:11|9.07 9.00 40.6    0\n\
-             16-08 03:49:11|15.1 16.1 88.0    0\n",
-        );
-        let rows = &recording.listings[0].intervals;
-        let busy: Vec<Option<f64>> = rows.iter().map(|row| row.busy).collect();
-        assert_eq!(busy, [Some(0.151), Some(0.161), Some(0.88), Some(0.0)], "{rows:?}");
-    }
-
-    #[test]
-    fn a_heading_that_a_narrow_terminal_broke_is_put_together() {
-        let recording = read(
-            "----total-cpu-usage---- -dsk/total----dsk/sdb-----dsk/sdc-- -net/\n\
-             total- ---paging--  ---system--\n\
-             usr sys idl wai hiq siq| read  writ: read  writ: read  writ| recv\n\
-             send|  in   out | int   csw\n\
-             \x20 2   2  96   0   0   0|2877k  140k:1313k   70k:1565k   70k|  38k    0|   0     0 |1258  5186\n\
-             \x20 0   1  98   0   0   0|3670k    0 :2371k    0 :1300k    0 |3672B    0|   0     0 |1178  4713\n",
-        );
-        let facts = &recording.listings[0].facts;
-        let value = |name: &str| {
-            let found = facts.iter().find(|fact| fact.key == FactKey::named(name));
-            found.map(|fact| fact.value.to_string())
-        };
-        // The first row counts since boot.
-        assert_eq!(value("disks.read.mean"), Some("3758080 B/s".to_string()), "{facts:?}");
     }
 }

@@ -5,20 +5,20 @@
 //! `TIME` (-s, -t), `DELTA` (-D, -o), `DTIME`, `DEVICE`, `INS`, `MAJ`, `MIN`. With times each line becomes an
 //! event; with `DELTA` alone the latencies of each operation become one histogram.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iosnoop -Dots` of the DTraceToolkit, `/usr/bin/iosnoop` of macOS.
 //!
 //! ## Versions
 //! DTraceToolkit 0.96 to 0.99. Columns are found by the heading.
 //!
-//! ## Traps
-//! TIME and STIME are microseconds since boot, DELTA and DTIME microseconds. `DELTA` is from issue to
-//! completion. Without -o, -D, -s and -t nothing tells how long a request took. D is `R` or `W`. Without `-e`
-//! no disk is named: all share one name here. Lines of several processors may be out of order.
+//! ## Caveats
+//! TIME and STIME are microseconds since boot, DELTA and DTIME microseconds. `DELTA` is from issue
+//! to completion. Without -o, -D, -s and -t there are no latencies. D is `R` or `W`. Without `-e`
+//! no disk is named: all share one name here. Lines of several CPUs may be out of order.
 //!
-//! ## Cannot know
-//! Time in the queue of the host, flags, failed requests. Events that DTrace dropped, unless its complaint was
-//! captured. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Time in the queue of the host, flags, failed requests. Events dropped by DTrace, unless its
+//! message was captured.
 
 use iowhy_model::{
     Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
@@ -26,7 +26,7 @@ use iowhy_model::{
 
 use crate::histogram::powers::note;
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,8 +34,11 @@ pub const FORMAT: Format = Format {
     summary: "iosnoop of the DTraceToolkit: one line per block I/O",
     manual: iowhy_model::manual!("dtrace_iosnoop.rs"),
     level: Level::C,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-    reader: || Box::new(DtraceIosnoop::default()),
+    body: Body::Custom {
+        needles: &["BLOCK"],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+        reader: || Box::new(DtraceIosnoop::default()),
+    },
 };
 
 /// What disks are called that nobody named.
@@ -80,12 +83,12 @@ impl Reader for DtraceIosnoop {
             Some("R") => Op::Read,
             Some("W") => Op::Write,
             _ if numbered && words.len() > 3 => {
-                return Step::Skipped("the columns do not fit the heading".to_string());
+                return Step::Skipped("the columns do not match the heading".to_string());
             }
             _ => return Step::Passed,
         };
         let Some((block, size)) = number("BLOCK").zip(number("SIZE")) else {
-            return Step::Skipped("the columns do not fit the heading".to_string());
+            return Step::Skipped("the columns do not match the heading".to_string());
         };
         self.rows += 1;
         let start = number("STIME");
@@ -129,34 +132,7 @@ impl Reader for DtraceIosnoop {
             any = true;
         }
         if self.rows > 0 && !any {
-            sink.note(note("no column tells how long a request took: run `iosnoop -Dots`"));
+            sink.note(note("no latency column: run `iosnoop -Dots`"));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn events_with_times_and_a_histogram_without() {
-        let recording = read(
-            "STIME          TIME           DELTA    DTIME      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
-             40303000000    40303009000    9000     9000         0   861 R  2727360   8192       grep /etc/passwd\n\
-             40303000000    40303009000    9000     9000         0   861\n",
-        );
-        let listing = &recording.listings[0];
-        let [event] = &listing.events[..] else { panic!("{:?}", listing.events) };
-        assert_eq!(event.latency(Stage::Device), Some(Nanos(9_000_000)));
-        assert_eq!((event.sector, listing.source.skipped), (Some(2_727_360), 1));
-        let recording = read(
-            "DELTA      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
-             9000         0   861 R  2727360   8192       grep /etc/passwd\n",
-        );
-        assert_eq!(recording.listings[0].distributions[0].histogram.count(), 1);
-        let once = "DELTA      UID   PID D    BLOCK   SIZE       COMM PATHNAME\n\
-             9000         0   861 R  2727360   8192       grep /etc/passwd\n";
-        assert_eq!(read(&format!("{once}\n{once}")).listings.len(), 2);
     }
 }

@@ -1,28 +1,29 @@
 //! The kernel's log of VMware ESX and ESXi: paths that are gone, commands that failed or were aborted.
 //!
 //! ## Reads
-//! Lines of `vmkernel.log` and `vobd.log` in all their forms. A complaint of a known kind becomes a fact
-//! `kernel.log.KIND` of the device, adapter or driver that it names, as those of Linux do (format `kernel-log`): `offline`
-//! (all paths are down, the device is lost), `link` (one path is), `timeout`, `controller` (commands aborted, a bus or device
-//! reset, a host status that says so), `medium` (sense key 3). `kernel.log.lines` counts the lines. Of `performance has
-//! deteriorated. I/O latency increased from average value of 1343 microseconds to 28022 microseconds` the longest of each
-//! device is kept.
+//! Lines of `vmkernel.log` and `vobd.log` in all their forms. A message of a known kind becomes a
+//! fact `kernel.log.KIND` of the device, adapter or driver that it names, like those of Linux
+//! (format `kernel-log`): `offline` (all paths are down, the device is lost), `link` (one path is),
+//! `remote` (a server of NFS or iSCSI), `timeout`, `controller` (commands aborted, a bus or device
+//! reset, a corresponding host status), `medium` (sense key 3). `kernel.log.lines` counts the
+//! lines. Of
+//! `performance has deteriorated. I/O latency increased from average value of 1343 microseconds to 28022 microseconds`
+//! the longest of each device is kept.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`); `/var/log/vmkernel` of ESX.
 //!
 //! ## Versions
 //! ESX 3 and 4, ESXi 5 to 8.
 //!
-//! ## Traps
-//! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus, 0x1 no connection, 0x3 and 0x5 a
-//! time-out and an abort, 0x7 and 0x8 an error and a reset. Sense data behind `Possible` or `Invalid` are left over from
-//! another command. Conflicts of reservations are the other host's doing, and no fault of the disk. A clock behind the
-//! date (`84:18:41:17.645`) counts from the boot.
+//! ## Caveats
+//! `H:`, `D:` and `P:` are the status of host, device and plug-in; 0x2 of the host is a busy bus,
+//! 0x1 no connection, 0x3 and 0x5 a time-out and an abort, 0x7 and 0x8 an error and a reset. Sense
+//! data after `Possible` or `Invalid` belongs to another command. Reservation conflicts are caused
+//! by another host, not by the disk. A clock after the date (`84:18:41:17.645`) counts from boot.
 //!
-//! ## Cannot know
-//! What the log left out: it limits how often it says the same (`repeated 10 times`). Whether lines are missing: they bear
-//! no numbers.
+//! ## Not in this output
+//! Suppressed messages: the log limits repetitions (`repeated 10 times`).
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ use iowhy_model::{Level, Message, MessageKind, Nanos, Sink, typed};
 use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -39,8 +40,11 @@ pub const FORMAT: Format = Format {
     summary: "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
     manual: iowhy_model::manual!("esxi_log.rs"),
     level: Level::E,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
-    reader: || Box::new(EsxiLog::default()),
+    body: Body::Custom {
+        needles: &["cpu", "vobd"],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
+        reader: || Box::new(EsxiLog::default()),
+    },
 };
 
 /// What words make a complaint of which kind; the first row whose words all stand there decides.
@@ -175,6 +179,21 @@ fn kind(message: &str) -> Option<MessageKind> {
     kind_of(KINDS, &said_of_storage(message)?)
 }
 
+/// The volume of NFS, where it is named, of a message that its server does not answer or got slower: `NFS: 6339: Status:No
+/// connection. Retrying synchronous write I/O 1 of 25 times`, `NFS volume ds7 performance has deteriorated. I/O latency increased
+/// from average value of 2010 microseconds to 171022 microseconds.`
+fn of_nfs(message: &str) -> Option<&str> {
+    let plain = message.strip_prefix("WARNING: ").unwrap_or(message);
+    let (number, said) = plain.strip_prefix("NFS: ")?.split_once(": ")?;
+    integer(number)?;
+    if said.starts_with("Status:No connection. Retrying ") {
+        return Some("");
+    }
+    let (volume, rest) =
+        said.strip_prefix("NFS volume ")?.split_once(" performance has deteriorated. ")?;
+    rest.starts_with("I/O latency increased ").then_some(volume)
+}
+
 /// Messages of every kind that is known, made up.
 pub(super) fn examples() -> impl Iterator<Item = String> {
     KINDS.iter().map(|(_, words)| format!("ScsiDeviceIO: 2968: {}", words.join(" 0x1 ")))
@@ -295,7 +314,10 @@ impl Reader for EsxiLog {
         };
         self.lines += 1;
         self.end = stamp.to_string();
-        if let Some(kind) = kind(message) {
+        if let Some(volume) = of_nfs(message) {
+            let said = Message::new(stamp, message);
+            self.complaints.take(MessageKind::Remote, volume, said, place, sink);
+        } else if let Some(kind) = kind(message) {
             let said = Message::new(stamp, message);
             self.complaints.take(kind, device(message), said, place, sink);
         } else if let Some(us) = deteriorated_us(message) {
@@ -323,6 +345,18 @@ impl Reader for EsxiLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_of_nfs_are_waited_for() {
+        let nfs = "WARNING: NFS: 5544: NFS volume ds7 performance has deteriorated. I/O latency \
+                   increased from average value of 2010 microseconds to 171022 microseconds.";
+        assert_eq!(of_nfs(nfs), Some("ds7"));
+        let retried =
+            "NFS: 6339: Status:No connection. Retrying synchronous write I/O 1 of 25 times";
+        assert_eq!(of_nfs(retried), Some(""));
+        assert_eq!(of_nfs("NFS: 173: NFS volume ds7 mounted."), None);
+        assert_eq!(of_nfs("NFSLock: 1505: Stop accessing fd 0x43088f61ece0(a NFS volume) 3"), None);
+    }
 
     #[test]
     fn lines_of_all_versions() {
@@ -366,8 +400,9 @@ mod tests {
     #[test]
     fn the_daemon_of_the_initiator_speaks_beside_the_kernel() {
         let error = "Kernel reported iSCSI connection 6:0 error (1011) state (3)";
-        let nop = "connection 8:0 (iqn.2001-05.com.example:vol2 if=iscsi_vmk@vmk2 addr=192.168.1.100:3260 (TPGT:1 \
-                   ISID:0x2)  (T3 C1)) Nop-out timeout after 10 sec in state (3).";
+        let nop = "connection 8:0 (iqn.2001-05.com.example:vol2 if=iscsi_vmk@vmk2 \
+                   addr=192.168.1.100:3260 (TPGT:1 ISID:0x2)  (T3 C1)) Nop-out timeout after 10 \
+                   sec in state (3).";
         for by in ["iscsid", "vmkiscsid", "iscsid[2098291]"] {
             for (said, name) in [(error, "connection 6:0"), (nop, "connection 8:0")] {
                 let line = format!("2015-01-20T10:35:03Z {by}: {said}");
@@ -377,8 +412,8 @@ mod tests {
                 assert_eq!(found, (Some(MessageKind::Remote), name), "{line}");
             }
         }
-        let marked = "iscsi_vmk: iscsivmk_StopConnection:741: vmhba64:CH:0 T:0 CN:0: iSCSI connection is being marked \
-                      \"OFFLINE\" (Event:6)";
+        let marked = "iscsi_vmk: iscsivmk_StopConnection:741: vmhba64:CH:0 T:0 CN:0: iSCSI \
+                      connection is being marked \"OFFLINE\" (Event:6)";
         assert_eq!((kind(marked), device(marked)), (Some(MessageKind::Remote), "vmhba64"));
         assert_eq!(of_iscsid("2015-01-20T10:35:03Z sshd: more about iscsid: no"), None);
     }

@@ -4,20 +4,21 @@
 //! A heading that begins with `input,device,op,flags`, then one row per I/O. Each row becomes an
 //! event with every field whose column the heading names.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iowhy convert capture.iowhy trace.csv`, and a spreadsheet that kept the heading.
 //!
 //! ## Versions
-//! Columns are found by their names, in any order behind the first four. Unknown ones are passed
-//! over; a column that is missing, or an empty cell, is unknown.
+//! Columns are found by their names, in any order after the first four. Unknown ones are ignored; a
+//! column that is missing, or an empty cell, is unknown.
 //!
-//! ## Traps
+//! ## Caveats
 //! Times are nanoseconds from the zero of the capture, not of a calendar. Another number under
-//! `input` begins another listing with a clock of its own. A cell that a spreadsheet would run was
-//! written with a `'` in front, which is taken off. A row with fewer cells than the heading was cut.
+//! `input` starts another listing with its own clock. A cell that a spreadsheet would execute is
+//! written with a leading `'`, which is removed. A row with fewer cells than the heading was
+//! truncated.
 //!
-//! ## Cannot know
-//! What was lost, the resolution, and how the I/Os were watched: CSV has no place for it.
+//! ## Not in this output
+//! Losses, resolution, and how the I/Os were captured: CSV has no fields for them.
 
 use iowhy_model::{
     DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Level, Name, Nanos,
@@ -25,16 +26,19 @@ use iowhy_model::{
 };
 
 use crate::text::recent::RecentNames;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "events-csv",
-    summary: "iowhy's single I/Os as CSV, as `iowhy convert` writes them",
+    summary: "iowhy's individual I/Os as CSV, written by `iowhy convert`",
     manual: iowhy_model::manual!("events_csv.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(EventsCsv::default()),
+    body: Body::Custom {
+        needles: &["input,device,op,flags,"],
+        sniff,
+        reader: || Box::new(EventsCsv::default()),
+    },
 };
 
 const HEADING: &str = "input,device,op,flags,";

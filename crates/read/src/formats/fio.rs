@@ -8,29 +8,29 @@
 //! block layer, and options the facts
 //! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
 //!
-//! ## Where it comes from
-//! `fio JOBFILE` or `fio --name=...` without `--output-format`; `fio --client=HOST JOBFILE`, where each line begins
-//! with `<HOST>`: each server becomes a listing with disks of its own.
+//! ## How to capture
+//! `fio JOBFILE` or `fio --name=...` without `--output-format`; `fio --client=HOST JOBFILE`, where
+//! each line begins with `<HOST>`: each server becomes a listing with its own disks.
 //!
 //! ## Versions
 //! 1.x and 2.x (`io=, bw=, iops=, runt=`) and 3.x (`IOPS=, BW=`). In 2.x KB means 1024 bytes. With
 //! `unified_rw_reporting` reads and writes come together, as `mixed`.
 //!
-//! ## Traps
+//! ## Caveats
 //! The device is the one of `--filename`, if that is a single one in /dev, else the job's name.
 //! `lat (usec) : 250=0.04%` is the share below 250 us and above the step before, over reads and
 //! writes together, of completion latencies. Counts of such shares and of percentiles are not
 //! printed: they are computed from the number of I/Os, which fio issued or which follows from rate
-//! and runtime, and a note says so. Of one direction alone the shares are used only where
-//! percentiles are missing, for they say less; of several they are given apart. A printed rate such
-//! as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its own
-//! schedule, nobody counts the wait. Writes with a flush after each end in the page cache: their `clat` is memory's, and the
-//! flush has the time. fio does not count the flushes of `fdatasync=1`: one after each write. What a client adds up over
-//! its servers (`All clients`) repeats them and is left out.
+//! and runtime, with a note. With one direction the shares are used only if percentiles are
+//! missing, because they are less detailed; with several they are kept separately. A printed rate
+//! such as `23.8k` has three digits. fio starts its clock when it issues: if it falls behind its
+//! own schedule, that wait is not counted. Writes with a flush after each end in the page cache:
+//! their `clat` is that of memory, and the flush has the disk time. fio does not count the flushes
+//! of `fdatasync=1`: one after each write. Totals over several servers (`All clients`) repeat them
+//! and are ignored.
 //!
-//! ## Cannot know
-//! What the device did: queueing in fio's own depth and in the host is part of `clat`. Whether
-//! whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! What the device did: queueing in fio's own depth and in the host is part of `clat`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram}
 use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
 use crate::scan::another_run;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -49,8 +49,11 @@ pub const FORMAT: Format = Format {
     summary: "fio's normal output and command line: rates, latencies, percentiles, disk totals",
     manual: iowhy_model::manual!("fio.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Fio::default()),
+    body: Body::Custom {
+        needles: &["fio", ": (g=", ": (groupid=", "msec"],
+        sniff,
+        reader: || Box::new(Fio::default()),
+    },
 };
 
 /// Beginnings of lines of fio that carry nothing for us.
@@ -254,6 +257,14 @@ impl Fio {
             self.issued = Some(issued);
         } else if let Some(met) = lines::depth_met(line) {
             self.met = Some(met);
+        } else if let Some((deviation, samples)) = lines::rate_over_time(line) {
+            // Of the direction above it.
+            let op = self.directions.last().and_then(|last| last.rates.op);
+            if let Some(op) = op.filter(|op| *op != Op::Flush) {
+                let device = self.named(self.device(), sink);
+                sink.add_fact(device, typed::RUN_RATE_DEVIATION.of(op.name()), deviation);
+                sink.add_fact(device, typed::RUN_RATE_SAMPLES.of(op.name()), samples);
+            }
         } else if let Some(asked) = lines::depth_asked(line) {
             self.asked = Some(asked);
         } else if let Some(disk) = lines::disk(line) {
@@ -395,42 +406,5 @@ impl Fio {
         };
         sink.interval(interval);
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::Op;
-
-    use crate::scan::recorded;
-
-    const RUN: &str = "mytest: (g=0): rw=write, bs=(R) 2300B-2300B, (W) 2300B-2300B, (T) 2300B-2300B, ioengine=sync, iodepth=1\n\
-                       fio-3.16\nStarting 1 process\n\
-                       mytest: (groupid=0, jobs=1): err= 0: pid=8: Sun Jun 13 10:05:41 2021\n\
-                       \x20 write: IOPS=11, BW=25.9KiB/s (26.5kB/s)(21.0MiB/871213msec); 0 zone resets\n\
-                       \x20   clat (usec): min=4, max=94356, avg=44.03, stdev=942.11\n\
-                       \x20 fsync/fdatasync/sync_file_range:\n\
-                       \x20   sync (usec): min=887, max=543792, avg=86813.80, stdev=122000.65\n\
-                       \x20   sync percentiles (usec):\n\
-                       \x20    | 50.00th=[ 11994], 90.00th=[295699], 99.00th=[434111]\n";
-
-    #[test]
-    fn the_time_of_flushes_is_read_beside_that_of_writes() {
-        for (issued, flushes) in [
-            ("issued rwts: total=0,10029,0,0 short=10029,0,0,0 dropped=0,0,0,0", 10_029),
-            ("issued rwts: total=0,10029,0,5000 short=0,0,0,0 dropped=0,0,0,0", 5_000),
-        ] {
-            let recording = recorded(&format!("{RUN}     {issued}\n"));
-            let listing = &recording.listings[0];
-            let of = |op| listing.intervals.iter().find_map(|row| row.of(op)).unwrap();
-            let mean = of(Op::Flush).await_ns.unwrap();
-            assert!((mean - 86_813_800.0).abs() < 1.0, "{mean}");
-            assert!((of(Op::Flush).ios_per_s * 871.213 - f64::from(flushes)).abs() < 1.0);
-            assert!((of(Op::Write).await_ns.unwrap() - 44_030.0).abs() < 1.0);
-            let known =
-                listing.distributions.iter().find(|known| known.op == Some(Op::Flush)).unwrap();
-            assert_eq!(known.histogram.count(), u64::from(flushes as u32));
-            assert_eq!(known.histogram.max_ns, Some(543_792_000));
-        }
     }
 }

@@ -6,25 +6,25 @@
 //! an interval of the block layer, and a job's options the facts `fio.iodepth`, `fio.blocksize`
 //! and so on. With json+ the counts of `bins` are used, else percentiles.
 //!
-//! ## Where it comes from
-//! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line) is
-//! passed over. With `--status-interval` a file holds several documents: each is a listing. A piece out of the
-//! middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
+//! ## How to capture
+//! `fio --output-format=json+ JOBFILE`. Text before the first brace (warnings, the progress line)
+//! is ignored. With `--status-interval` a file holds several documents: each is a listing. A part
+//! from the middle (from `"jobs"`, `"jobname"` or `"read"` on) is read as one job.
 //!
 //! ## Versions
 //! 2.x (`clat` in microseconds, no bins) and 3.x (`clat_ns`). `mixed` comes from
 //! `unified_rw_reporting`, `client_stats` from `fio --client`.
 //!
-//! ## Traps
-//! A bin or percentile is printed by the middle of its bin: 342016 means 339968 to 344063 ns,
-//! one part in 64. Counts behind percentiles are not printed: they are computed from the number
-//! of I/Os, and a note says so; bins are exact counts. A document that was cut keeps the jobs, and
-//! the parts of a job, that are complete. The device is the one of `filename`, if that is a single
-//! one in /dev, else the job's name. fio starts its clock when it issues: if it falls behind its
-//! own schedule, nobody counts the wait. A document longer than 64 MiB beside its jobs, and a line
-//! longer than 1 MiB, are not read.
+//! ## Caveats
+//! A bin or percentile is printed by the middle of its bin: 342016 means 339968 to 344063 ns, one
+//! part in 64. The counts for percentiles are not printed: they are computed from the number of
+//! I/Os, with a note; bins are exact counts. From a truncated document the complete jobs, and
+//! complete parts of a job, are read. The device is the one of `filename`, if that is a single one
+//! in /dev, else the job's name. fio starts its clock when it issues: if it falls behind its own
+//! schedule, that wait is not counted. A document with more than 64 MiB besides its jobs, and a
+//! line longer than 1 MiB, are not read.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! What the device did: queueing in fio's own depth and in the host is part of `clat`. The order
 //! of the I/Os.
 
@@ -40,7 +40,7 @@ use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_de
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -48,8 +48,19 @@ pub const FORMAT: Format = Format {
     summary: "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
     manual: iowhy_model::manual!("fio_json.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(FioJson::default()),
+    body: Body::Custom {
+        needles: &[
+            "^document",
+            "\"jobs\"",
+            "\"jobname\"",
+            "\"job options\"",
+            "\"read\"",
+            "\"write\"",
+            "\"latency_ms\"",
+        ],
+        sniff,
+        reader: || Box::new(FioJson::default()),
+    },
 };
 
 /// No latency and no run is longer than this many ns (31 years).
@@ -113,7 +124,7 @@ impl Reader for FioJson {
             match piece {
                 Piece::Element(job) => self.job(&job, sink),
                 Piece::Whole(rest) => self.rest(&rest, sink),
-                Piece::Broken(_) => sink.lost("parts of a document that is broken", 1),
+                Piece::Broken(_) => sink.lost("parts of a damaged document", 1),
             }
         }
         step
@@ -124,12 +135,12 @@ impl Reader for FioJson {
             if let Some(job) = self.document.cut_element() {
                 self.job(&job, sink);
             } else if self.document.is_torn() {
-                sink.lost("jobs of which nothing can be read", 1);
+                sink.lost("unreadable jobs", 1);
             }
             if let Some(rest) = self.document.mended() {
                 self.rest(&rest, sink);
             }
-            sink.skip(note("the document is cut: what is complete was read"));
+            sink.skip(note("the document is truncated; the complete part was read"));
         }
         if self.estimated {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
@@ -280,7 +291,7 @@ fn direction(part: &Value, op: Option<Op>, run_ms: Option<u64>) -> Option<(Direc
 }
 
 /// What [`below_zero`] counts.
-const BELOW_ZERO: &str = "numbers below zero";
+const BELOW_ZERO: &str = "negative values";
 
 /// Numbers below zero in a part of a document, which stands for something that fio did not know.
 fn below_zero(value: &Value) -> u64 {
@@ -348,27 +359,4 @@ fn disk_of(value: &Value) -> Option<(&str, Disk)> {
         util_percent: value.get("util").and_then(Value::as_f64),
     };
     Some((name, disk))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iowhy_model::Recording;
-
-    #[test]
-    fn a_document_of_2_x_is_in_microseconds() {
-        let text = "fio: warning\n{\n\"fio version\" : \"fio-2.2.10\",\n\"jobs\" : [\n{\"jobname\" : \"j\", \
-            \"read\" : {\"bw\" : 4, \"iops\" : 100.0, \"runtime\" : 1000, \"clat\" : {\"min\" : 100, \
-            \"max\" : 900, \"mean\" : 200.0, \"percentile\" : {\"50.000000\" : 100, \"99.000000\" : 127, \
-            \"0.00\" : 0}}}}\n]}\n";
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        let listing = &recording.listings[0];
-        let histogram = &listing.distributions[0].histogram;
-        let rows: Vec<_> = histogram.filled().collect();
-        assert_eq!(rows, [(100_000, 101_000, 50), (101_000, 128_000, 49), (128_000, 900_001, 1)]);
-        assert_eq!(listing.intervals[0].of(Op::Read).unwrap().bytes_per_s, Some(4096.0));
-        assert_eq!(listing.source.host.as_deref(), Some("fio-2.2.10"));
-        assert_eq!(listing.source.skipped, 0);
-    }
 }

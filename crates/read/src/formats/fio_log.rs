@@ -1,4 +1,4 @@
-//! fio's logs: one line per I/O or window (`write_lat_log` and its kin), and histograms over time.
+//! fio's logs: one line per I/O or window (`write_lat_log` and others), histograms over time.
 //!
 //! ## Reads
 //! Lines `msec, value, direction, block size` with up to four more fields, and lines of
@@ -7,7 +7,7 @@
 //! line of a histogram log a histogram. Of IOPS logs the windows become intervals; of bandwidth
 //! logs only their mean is kept, as a fact, for they count no I/Os.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `fio --write_lat_log=NAME`, which writes `NAME_lat.1.log`, `NAME_clat.1.log`,
 //! `NAME_slat.1.log`; `--write_iops_log`, `--write_bw_log`, `--write_hist_log`.
 //!
@@ -17,18 +17,17 @@
 //! Histogram lines have 1856 counts (3.x, ns) or 1216 (2.x, us), or half of them for each step of
 //! `log_hist_coarseness`.
 //!
-//! ## Traps
-//! The name of the file says what was measured; without one the values are taken for completion
-//! latencies, with a note. 3.x logs ns, 2.x microseconds in the same columns: only four-field
-//! logs can be of 2.x, and those are read as ns with a note. A block size of 0 means windows
-//! (`log_avg_msec`): means, of which no percentile is made. There are as many files as jobs
-//! (`.1.log`, `.2.log`). Times are whole milliseconds since the job began, at completion, while
-//! latencies are ns: what happened in which order within a millisecond is not known. Bins of a
-//! histogram are exact to one part in 64.
+//! ## Caveats
+//! The file name shows what was measured; without one completion latencies are assumed, with a
+//! note. 3.x logs ns, 2.x microseconds in the same columns: only four-field logs can be of 2.x, and
+//! those are read as ns with a note. A block size of 0 means windows (`log_avg_msec`): means, from
+//! which no percentiles are computed. There are as many files as jobs (`.1.log`, `.2.log`). Times
+//! are whole milliseconds since the job began, at completion, while latencies are ns: what happened
+//! in which order within a millisecond is not known. Bins of a histogram are exact to one part
+//! in 64.
 //!
-//! ## Cannot know
-//! Which device was tested: the log's name stands for it. Time above fio. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! The tested device: the log's name is used instead. Time above fio.
 
 mod line;
 
@@ -43,7 +42,7 @@ use crate::facts::AddFact;
 use crate::fio::bins;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -51,8 +50,7 @@ pub const FORMAT: Format = Format {
     summary: "fio's latency, IOPS, bandwidth and histogram logs",
     manual: iowhy_model::manual!("fio_log.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(FioLog::default()),
+    body: Body::Custom { needles: &["^numbers"], sniff, reader: || Box::new(FioLog::default()) },
 };
 
 /// Nanoseconds of a millisecond, the unit of times.
@@ -89,7 +87,7 @@ impl Reader for FioLog {
         }
         let Some(read) = Line::of(line) else {
             return match line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(',') {
-                true => Step::Skipped("the line is none of a fio log".to_string()),
+                true => Step::Skipped("the line is not from a fio log".to_string()),
                 false => Step::Passed,
             };
         };
@@ -111,7 +109,7 @@ impl Reader for FioLog {
                         sink.event(event);
                     }
                     _ if value > LONGEST_NS => {
-                        return Step::Skipped("no latency is that long".to_string());
+                        return Step::Skipped("implausible latency".to_string());
                     }
                     (_, 0) => self.window(device, at_ms, op, Ok(value), sink),
                     _ => {
@@ -163,12 +161,12 @@ impl FioLog {
         if let Line::Value { fields, .. } = first {
             if kind.is_none() {
                 sink.note(note(
-                    "no file name says what was measured: taken for completion latencies",
+                    "no file name shows what was measured: completion latencies are assumed",
                 ));
             }
             if *fields == 4 {
                 sink.note(note(
-                    "four fields: values are taken for ns, but fio 2 logs microseconds",
+                    "four fields: nanoseconds are assumed, but fio 2 logs microseconds",
                 ));
             }
         }
@@ -232,7 +230,7 @@ impl FioLog {
     ) -> Step {
         let (start, length) = self.span(at_ms, op);
         let Some((step, unit)) = bins(counts.len()) else {
-            return Step::Skipped("no fio has that many bins".to_string());
+            return Step::Skipped("more bins than any version of fio has".to_string());
         };
         if counts.iter().all(|count| *count == 0) {
             return Step::Took;
@@ -246,7 +244,7 @@ impl FioLog {
             });
         let histogram = rows.collect::<Option<Vec<_>>>().and_then(histogram_of);
         let Some(histogram) = histogram else {
-            return Step::Skipped("the counts are beyond belief".to_string());
+            return Step::Skipped("the counts are implausible".to_string());
         };
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         one.op = Some(op);
@@ -282,37 +280,8 @@ fn latency(kind: Kind, device: DeviceId, op: Op, at: i64, value: u64) -> Event {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::FactValue;
 
     use super::*;
-    use iowhy_model::Recording;
-
-    fn read(input: &str, text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan(input, &mut text.as_bytes(), None, &mut recording).unwrap();
-        recording
-    }
-
-    #[test]
-    fn the_name_says_what_the_values_are() {
-        let lines = "1000, 5000, 0, 4096, 0\n1002, 7000, 1, 8192, 0x4000\n";
-        let total = |input: &str| {
-            let recording = read(input, lines);
-            let event = recording.listings[0].events[0];
-            let name = recording.device_of(event.device).name.clone();
-            (name, event.longest(), event.latency(Stage::Queue))
-        };
-        let five = Nanos(5000);
-        assert_eq!(total("a/seq_lat.1.log"), ("seq".to_string(), Some((Stage::Total, five)), None));
-        assert_eq!(total("seq_slat.2.log"), ("seq".to_string(), None, Some(five)));
-        assert_eq!(total("-").1, Some((Stage::Total, five)));
-        let rates = read("s_iops.log", "500, 90, 0, 0, 0\n1000, 110, 0, 0, 0\n");
-        let last = rates.listings[0].intervals.last().unwrap();
-        assert_eq!(last.of(Op::Read).unwrap().ios_per_s, 110.0);
-        assert_eq!(last.length, Some(Nanos(500 * MS)));
-        let facts = read("s_bw.log", "500, 90, 1, 0, 0\n1000, 110, 1, 0, 0\n");
-        assert_eq!(facts.listings[0].facts[0].value, FactValue::BytesPerSecond(102_400.0));
-    }
 
     #[test]
     fn histograms_may_be_halved() {

@@ -6,7 +6,7 @@
 //! They become what fio's other outputs become: an interval and histograms labelled `slat`,
 //! `clat` and `lat` per direction, an interval of the block layer per disk.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `fio --minimal`, `fio --output-format=terse --terse-version=4`.
 //!
 //! ## Versions
@@ -14,17 +14,17 @@
 //! disk), 4 (trims: 162 and 9 a disk), 5 (trims, six more fields a direction: 180 and 9 a disk).
 //! Other lines are skipped.
 //!
-//! ## Traps
+//! ## Caveats
 //! Latencies are whole microseconds, sizes KiB, rates whole requests a second. Percentiles are
 //! padded with `0%=0`. The counts of the histograms are not printed: they are computed from
-//! percentiles, rate and runtime, and a note says so. The shares per latency range mix all
-//! directions and are not used. A description at the end of the line is passed over. Each line of a run repeats
-//! the totals of the disks, which are of the whole run: they are taken once, over the runtimes of all groups.
+//! percentiles, rate and runtime, with a note. The shares per latency range mix all directions and
+//! are not used. A description at the end of the line is ignored. Each line of a run repeats the
+//! totals of the disks, which cover the whole run: they are used once, over the runtimes of all
+//! groups.
 //!
-//! ## Cannot know
-//! LatencyKind device was tested: the job's name stands for it. What the device did: queueing in fio's
-//! own depth and in the host is part of `clat`. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! The tested device: the job's name is used instead. What the device did: queueing in fio's own
+//! depth and in the host is part of `clat`.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::powers::note;
 use crate::text::odd::{has_odd, is_odd};
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +42,11 @@ pub const FORMAT: Format = Format {
     summary: "fio's terse output, versions 2 to 5",
     manual: iowhy_model::manual!("fio_terse.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(FioTerse::default()),
+    body: Body::Custom {
+        needles: &["2;", "3;", "4;", "5;", ";fio-"],
+        sniff,
+        reader: || Box::new(FioTerse::default()),
+    },
 };
 
 /// Fields of a version (fio's HOWTO, "Terse output", and `show_thread_status_terse_*` in stat.c).
@@ -170,7 +173,7 @@ impl Reader for FioTerse {
                     pour(&latencies, device, sink);
                 }
                 None if part.first() != Some(&"0") => {
-                    return Step::Skipped(format!("the fields of {}s are no numbers", op.name()));
+                    return Step::Skipped(format!("the fields of {}s are not numbers", op.name()));
                 }
                 None => {}
             }
@@ -181,7 +184,7 @@ impl Reader for FioTerse {
         self.totals(totals, group, runtime, sink);
         let numbers = fields.get(layout.head..).unwrap_or_default();
         let odd = numbers.iter().filter(|field| is_no_number(field)).count();
-        sink.lost("fields that are no numbers", odd as u64);
+        sink.lost("fields that are not numbers", odd as u64);
         if !std::mem::replace(&mut self.told, true) {
             sink.note(note("the counts of this histogram are computed from printed percentiles"));
         }
@@ -263,34 +266,6 @@ fn disk(fields: &[&str]) -> Option<Disk> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn totals_that_each_line_repeats_are_of_the_whole_run() {
-        let line = |group: u64, ms: u64| {
-            let direction = |ms: u64| {
-                let zeros = ["0"; 4].join(";");
-                let rest = ["0"; 41 - 8].join(";");
-                let done = if ms > 0 { "4096;1024;256" } else { "0;0;0" };
-                format!("{done};{ms};{zeros};{rest}")
-            };
-            let tail = ["0"; AFTER].join(";");
-            format!(
-                "3;fio-3.33;job;{group};0;{};{};{tail};sda;4000;0;0;0;1000;0;1000;50.00%\n",
-                direction(ms),
-                direction(0)
-            )
-        };
-        let text = format!("{}{}{}", line(0, 10_000), line(0, 9_000), line(1, 10_000));
-        let recording = crate::scan::recorded(&text);
-        let disks: Vec<_> = recording.listings[0]
-            .intervals
-            .iter()
-            .filter(|one| one.layer == Layer::Block)
-            .collect();
-        let [disk] = &disks[..] else { panic!("{disks:?}") };
-        assert_eq!(disk.length, Some(Nanos::from_seconds(20.0)));
-        assert_eq!(disk.of(Op::Read).unwrap().ios_per_s, 200.0);
-    }
 
     #[test]
     fn fields_of_each_version_with_one_disk() {

@@ -1,32 +1,33 @@
-//! bcc's ext4slower, xfsslower, zfsslower, nfsslower, fileslower and their kin: slow file operations.
+//! bcc's ext4slower, xfsslower, zfsslower, nfsslower, fileslower, ...: slow file operations.
 //!
 //! ## Reads
-//! The rows `TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME`, with the banner `Tracing ext4 operations
-//! slower than 10 ms` or without; fileslower's `TIME(s) COMM TID D BYTES LAT(ms) FILENAME`. Each row
-//! becomes an event of a file system, not of a disk: it holds cache, locks, journal and queues.
+//! The rows `TIME COMM PID T BYTES OFF_KB LAT(ms) FILENAME`, with the banner
+//! `Tracing ext4 operations slower than 10 ms` or without; fileslower's
+//! `TIME(s) COMM TID D BYTES LAT(ms) FILENAME`. Each row becomes an event of a file system, not of
+//! a disk: it includes cache, locks, journal and queues.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `ext4slower 1`, `fileslower -p PID 10`, `fsslower -t xfs` of bcc and libbpf-tools.
 //!
 //! ## Versions
 //! bcc since 2016, libbpf-tools' `fsslower`. The lines of `-j` are not read.
 //!
-//! ## Traps
-//! Only operations above the threshold are listed: how many there were in all, and their mean, is
-//! not known; the fact `trace.threshold` says so, and no mean is compared with a disk's. Opens and
-//! `getattr` are no I/O of data. Times are whole seconds, except fileslower's. `T` is `R`, `W`, `O`
-//! (open), `S` or `F` (fsync), of NFS also `G` (attributes) and `C` (commit): where one of these stands, the fact
-//! `mount.type` says `nfs`.
+//! ## Caveats
+//! Only operations above the threshold are listed: their total number and mean are not known, which
+//! the fact `trace.threshold` records, and no mean is compared with that of a disk. Opens and
+//! `getattr` are not data I/O. Times are whole seconds, except fileslower's. `T` is `R`, `W`, `O`
+//! (open), `S` or `F` (fsync), for NFS also `G` (attributes) and `C` (commit): if one of these
+//! occurs, the fact `mount.type` is `nfs`.
 //!
-//! ## Cannot know
-//! The disk's share of it: `biosnoop` beside it tells. Operations below the threshold, mmap, direct
-//! I/O of some file systems. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The disk share: run `biosnoop` at the same time. Operations below the threshold, mmap, direct
+//! I/O of some file systems.
 
 use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time, typed};
 
 use crate::facts::AddFact;
 use crate::text::odd::has_odd;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,8 +35,11 @@ pub const FORMAT: Format = Format {
     summary: "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
     manual: iowhy_model::manual!("fs_slower.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(FsSlower::default()),
+    body: Body::Custom {
+        needles: &["COMM", " slower than "],
+        sniff,
+        reader: || Box::new(FsSlower::default()),
+    },
 };
 
 /// Operations that nfsslower alone lists: asking a server for attributes, and committing what it holds.
@@ -142,7 +146,7 @@ impl FsSlower {
             .position(|pair| integer(pair[0]).is_some() && op(pair[1]).is_some());
         let Some(place) = place.map(|place| place + 2) else {
             return match words.len() > 5 && timed {
-                true => Step::Skipped("the columns do not fit the heading".to_string()),
+                true => Step::Skipped("the columns do not match the heading".to_string()),
                 false => Step::Passed,
             };
         };
@@ -154,7 +158,7 @@ impl FsSlower {
         let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
         let op = values.first().and_then(|letter| op(letter));
         let (Some(latency), Some(op)) = (latency, op) else {
-            return Step::Skipped("the columns do not fit the heading".to_string());
+            return Step::Skipped("the columns do not match the heading".to_string());
         };
         if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
             self.is_nfs = true;
@@ -188,47 +192,5 @@ fn op(letter: &str) -> Option<Op> {
         "S" | "F" | "C" => Some(Op::Flush),
         "O" | "G" => Some(Op::Other),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn names_with_blanks_and_the_threshold() {
-        let recording = read(
-            "Tracing ext4 operations slower than 10 ms\n\
-             TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n\
-             06:35:01 Web Content    16464  R 1249    0          16.05 my file\n\
-             06:35:03 mysqld         1822   S 0       0         102.40 ib_logfile0\n\
-             06:35:03 mysqld         1822   W 4096\n",
-        );
-        let listing = &recording.listings[0];
-        let [first, last] = &listing.events[..] else { panic!("{:?}", listing.events) };
-        assert_eq!(first.latency(iowhy_model::Stage::Total), Some(Nanos(16_050_000)));
-        assert_eq!(recording.text(first.comm.unwrap()), "Web Content");
-        assert_eq!(recording.text(first.file.unwrap()), "my file");
-        assert_eq!((last.op, last.layer, last.pid), (Op::Flush, Layer::Syscall, Some(1822)));
-        assert_eq!(last.completed, Some(Time::from_seconds(2.0)));
-        assert_eq!(listing.facts[0].value.number(), Some(0.01));
-        assert_eq!(listing.source.skipped, 1);
-    }
-
-    #[test]
-    fn a_commit_is_a_flush_on_a_server() {
-        let heading = "TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME\n";
-        let commit = "09:20:21 kworker/u4:1   1411   C 0       0        18904.31 backup.tar\n";
-        let write = "09:20:21 tar            1411   W 4096    0        31.22 backup.tar\n";
-        let of = |rows: &[&str]| {
-            let recording = read(&format!("{heading}{}", rows.concat()));
-            let listing = &recording.listings[0];
-            let is_nfs = listing.facts.iter().any(|fact| fact.key == iowhy_model::key::MOUNT_TYPE);
-            (listing.events[0].op, listing.source.skipped, is_nfs)
-        };
-        assert_eq!(of(&[commit]), (Op::Flush, 0, true));
-        assert_eq!(of(&[write, commit]), (Op::Write, 0, true));
-        assert_eq!(of(&[write]), (Op::Write, 0, false));
     }
 }

@@ -5,7 +5,7 @@
 //! measurement time and I/O count, the filters at the top (size, operation, major and minor), and
 //! the summed latency of the read script.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! SystemTap scripts such as `blockio_rq_issue_filter_latencyhistogram.stp` and
 //! `read_latencyhistogram.stp` of LucaCanali/Linux_tracing_scripts, on kernels up to 3.10.
 //!
@@ -13,27 +13,27 @@
 //! The table is the same in SystemTap 1.8 and 2.8. The scripts' headings are those of 2015 and
 //! 2017; a heading that lost its first letter in copying is still one.
 //!
-//! ## Traps
-//! A row B holds B up to, not including, 2B; row 0 holds 0 alone. Rows below 0 come from a clock
-//! that jumped, and are counted as lost. One `@` stands for several I/Os and notes may have been
-//! written into the bars, so the count is the last number of a row. `~` leaves out empty rows.
-//! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it meets the same disk
-//! in other listings. Where the printed I/O count is not the sum of the rows, a note says so. The
-//! read scripts time the system call, with whatever the page cache answered. `@hist_linear`
-//! prints the same heading; its rows are no powers of two, and such a table is skipped.
+//! ## Caveats
+//! A row B counts latencies from B up to, not including, 2B; row 0 counts only 0. Rows below 0 come
+//! from a clock that jumped, and are counted as lost. One `@` represents several I/Os, and the bars
+//! may contain comments, so the count is the last number of a row. `~` leaves out empty rows.
+//! Filters by major and minor name the disk: 65 and 128 is `sdy`, so that it meets the same disk in
+//! other listings. If the printed I/O count is not the sum of the rows, there is a note. The read
+//! scripts time the system call, with whatever the page cache answered. `@hist_linear` prints the
+//! same heading; its rows are not powers of two, and such a table is skipped.
 //!
-//! ## Cannot know
-//! What a bare table is of: no disk is judged by it, and one headed as sizes, functions or the like is not
-//! read. The unit of a bare table: microseconds, as all these scripts use, with a note. The moment of a
-//! measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the queue: block
-//! latency runs from issue to completion. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! What a bare table is of: no disk is judged by it, and one headed as sizes, functions or the like
+//! is not read. The unit of a bare table: microseconds, as all these scripts use, with a note. The
+//! moment of a measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the
+//! queue: block latency runs from issue to completion.
 
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, device_name, integer};
+use crate::{Body, Format, Reader, Sniff, Step, device_name, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -41,8 +41,16 @@ pub const FORMAT: Format = Format {
     summary: "SystemTap latency histograms (@hist_log)",
     manual: iowhy_model::manual!("hist_log.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(HistLog::default()),
+    body: Body::Custom {
+        needles: &[
+            "lock I/O latency histograms from kernel trace points",
+            ", measurement time: ",
+            "Latency histogram of ",
+            "value |",
+        ],
+        sniff,
+        reader: || Box::new(HistLog::default()),
+    },
 };
 
 const US: u64 = 1_000;
@@ -208,7 +216,7 @@ impl HistLog {
             self.subject.state(sink);
         }
         let unit = *self.unit.get_or_insert_with(|| {
-            sink.note(note("no heading names the unit: read as microseconds"));
+            sink.note(note("no heading names the unit: microseconds are assumed"));
             US
         });
         let lost_before = sink.source().lost();
@@ -216,7 +224,7 @@ impl HistLog {
         let lost = sink.source().lost().saturating_sub(lost_before);
         let read = histogram.count().saturating_add(lost);
         if let Some(count) = count.filter(|count| *count != read) {
-            sink.note(note(&format!("the heading says {count} I/Os, the rows hold {read}")));
+            sink.note(note(&format!("the heading has {count} I/Os, the rows {read}")));
         }
         histogram.sum_ns = sum_us.map(|us| us as f64 * US as f64);
         let source = sink.source();
@@ -257,58 +265,5 @@ impl HistLog {
             (Some(major), Some(minor)) => sink.device(&device_name(major, minor)),
             _ => sink.device(""),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iowhy_model::Recording;
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), Some(&FORMAT), &mut recording).unwrap();
-        recording
-    }
-
-    #[test]
-    fn filters_name_the_disk_and_words_in_a_bar_do_no_harm() {
-        let recording = read(
-            "Filters:\n    IO_size = 8192\n    IO_operation = 0 (0=read, 1=write, -1=disable)\n\
-             IO_devmaj = 65 (-1=disable filter)\n    IO_devmin = 128 (-1=disable filter)\n\n\
-             lock I/O latency histogram, measurement time: 10 seconds, I/O count: 25\n\
-             Value = latency bucket (microseconds), count=I/O operations in 10 seconds\n\
-             value |-------------------------------------------------- count\n\
-             0 |                   3\n ~\n 131072 |@@@@@     LATENCY    11\n262144 |@@@  I/O  11\n",
-        );
-        let known = &recording.listings[0].distributions[0];
-        assert_eq!(recording.device_of(known.device).name, "sdy");
-        assert_eq!((known.op, known.bytes), (Some(Op::Read), Some(8192)));
-        assert_eq!(known.length, Some(Nanos(10_000_000_000)));
-        assert_eq!(known.histogram.edges().low(0), 0);
-        assert_eq!(known.histogram.edges().high(0), 1_000);
-        assert_eq!(known.histogram.count(), 25);
-        assert!(recording.listings[0].source.notes.is_empty());
-    }
-
-    #[test]
-    fn the_read_script_gives_its_exact_sum() {
-        let recording = read(
-            "Latency histogram of read calls in the interval\n\
-             value |-------------------------------------------------- count\n\
-             1 |@@   2\n    2 |@    1\n\n\
-             Summed latency in the interval (microseconds): 5\n",
-        );
-        let known = &recording.listings[0].distributions[0];
-        assert_eq!((known.layer, known.op), (Layer::Syscall, Some(Op::Read)));
-        assert_eq!(known.histogram.sum_ns, Some(5000.0));
-    }
-
-    #[test]
-    fn a_bare_table_has_a_note_and_its_negative_rows_are_lost() {
-        let recording =
-            read("value |------------------ count\n-1 |@ 2\n 4 |@ 1\n 5 |@ 9\n 8 |@@\n");
-        let source = &recording.listings[0].source;
-        assert_eq!((source.lost(), source.skipped, source.records), (2, 2, 1));
     }
 }

@@ -6,7 +6,7 @@
 //! copied too, gives the device and whether queueing is included. With `-T` each histogram has its
 //! time.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iolatency` of brendangregg/perf-tools and `iolatency_micro` of LucaCanali/Linux_tracing_scripts,
 //! on kernels from 3.2 on that have ftrace but no BPF.
 //!
@@ -14,7 +14,7 @@
 //! iolatency prints `>=(ms) .. <(ms)` and counts; iolatency_micro prints `>=(mus) .. <(mus)`,
 //! counts per second, and the time waited per second.
 //!
-//! ## Traps
+//! ## Caveats
 //! The scripts sort a latency that equals a bound into the row below it, against their own
 //! heading: read as `low <= latency < high`, such a latency is off by less than a microsecond. The
 //! counts of iolatency_micro are rates, rounded down: they are multiplied by the interval, and what
@@ -22,16 +22,16 @@
 //! estimate, and is not used; row 0 counts as no time at all. Requests in flight across the end of
 //! an interval are not counted. Without `-m` the requests of device mapper are counted twice.
 //!
-//! ## Cannot know
-//! Which device or operation, unless the command line says so. Unless `-Q` was given, the time in
-//! the queue. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Device and operation, unless they are on the command line. Unless `-Q` was given, the time in
+//! the queue.
 
 use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -39,8 +39,11 @@ pub const FORMAT: Format = Format {
     summary: "iolatency and iolatency_micro: ftrace block latency histograms",
     manual: iowhy_model::manual!("iolatency.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Iolatency::default()),
+    body: Body::Custom {
+        needles: &["Tracing block I/O. Output every ", ">=(", "iolatency"],
+        sniff,
+        reader: || Box::new(Iolatency::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -150,7 +153,7 @@ impl Reader for Iolatency {
                     self.rows.push(row);
                     Step::Took
                 }
-                None => Step::Skipped("the row is no histogram row".to_string()),
+                None => Step::Skipped("the row is not a histogram row".to_string()),
             };
         } else if let Some(moment) = WallTime::read(line.trim().trim_end_matches(':')) {
             self.flush(sink);
@@ -205,30 +208,5 @@ impl Iolatency {
         let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
         one.start = end.zip(length).map(|(end, length)| Time::from_seconds(end) - Nanos(length));
         sink.distribution(one);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn rates_become_counts_and_the_command_is_heard() {
-        let recording = read(
-            "# ./iolatency_micro -Q -d 8,16 -i '*R*' 10\n\
-             Tracing block I/O. Output every DeltaT = 10 seconds. Ctrl-C to end.\n\n\
-             >=(mus) .. <(mus)  : IOPS       IO_latency/DeltaT |IOPS Distribution                     |\n\
-                  256 -> 512     : 1396       536064            |##                                    |\n\
-                  512 -> x       : 1\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.skipped, 1);
-        let known = &listing.distributions[0];
-        assert_eq!(recording.device_of(known.device).name, "sdb");
-        assert_eq!((known.op, known.stage), (Some(Op::Read), Stage::Total));
-        let rows: Vec<_> = known.histogram.filled().collect();
-        assert_eq!(rows, [(256_000, 512_000, 13_960)]);
-        assert_eq!(known.length, Some(Nanos::from_seconds(10.0)));
     }
 }

@@ -1,33 +1,33 @@
 //! ioping: the latency of single requests to a file, folder or device, one line each.
 //!
 //! ## Reads
-//! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the end,
-//! and the JSON of `-J`. The latencies of a run become one histogram of the application with their
-//! exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket; where only
-//! their first line was, the mean, for its IOPS are requests over the time they took. JSON
-//! tells the time of each request, so there each becomes an event. Raw statistics (`-B`, `-p` with `-q`) are ten
-//! numbers, of which a line is taken if they fit together: requests, their time, their rate, minimum, mean and maximum.
-//! The pause between requests is the fact `run.pause`: of the command above (`-i`, 1 s without it), else of
-//! `generated N requests in T`.
+//! Lines `4 KiB <<< . (ext4 /dev/sda 252.0 GiB): request=2 time=71.6 us`, the statistics at the
+//! end, and the JSON of `-J`. The latencies of a run become one histogram of the application with
+//! their exact sum, minimum and maximum; where only the statistics were kept (`-q`), one bucket;
+//! where only their first line was, the mean, for its IOPS are requests over the time they took.
+//! JSON has the time of each request, so each becomes an event. Raw statistics (`-B`, `-p` with
+//! `-q`) are ten numbers; a line is used if they are consistent: requests, their time, their rate,
+//! minimum, mean and maximum. The pause between requests is the fact `run.pause`: of the command
+//! above (`-i`, 1 s without it), else of `generated N requests in T`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `ioping -c 100 -D /data`, `ioping -J -c 100 /dev/sdb`.
 //!
 //! ## Versions
 //! 0.5 to 0.8 (`4.0 kb from /tmp (ext4 /dev/sda1): request=1 time=0.2 ms`, `min/avg/max/mdev =
 //! 1.3/6.5/72.5/15.8 ms`), 1.0 and later (`<<<` reads, `>>>` writes), 1.3 (JSON).
 //!
-//! ## Traps
-//! The first request warms up and is left out, as ioping leaves it out of its own statistics; so are
-//! those marked as ignored or too fast or slow. Printed latencies have three digits. Without `-D`
-//! the page cache may answer. The default working set is 1 MiB, which caches hold; one request at
-//! a time, one a second, says nothing of throughput. Raw statistics beside requests or other statistics repeat these and
-//! are passed over; they are in nanoseconds, before 1.0 in microseconds, and name neither device nor operation. The
-//! device is the one in brackets.
+//! ## Caveats
+//! The first request is a warm-up and is ignored, as in ioping's own statistics; so are those
+//! marked as ignored or too fast or slow. Printed latencies have three digits. Without `-D` the
+//! page cache may answer. The default working set is 1 MiB, which fits into caches; one request at
+//! a time, one per second, does not measure throughput. Raw statistics after requests or other
+//! statistics repeat these and are ignored; they are in nanoseconds, before 1.0 in microseconds,
+//! without device and operation. The device is the one in brackets.
 //!
-//! ## Cannot know
-//! When a request was sent, except in JSON, where its time is that of printing. What the device did:
-//! file system and queue are part of it. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! When a request was sent, except in JSON, where its time is that of printing. What the device
+//! did: file system and queue are part of it.
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
@@ -40,7 +40,7 @@ use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
-use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -48,8 +48,17 @@ pub const FORMAT: Format = Format {
     summary: "ioping: latency of single requests, text and JSON",
     manual: iowhy_model::manual!("ioping.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Ioping::default()),
+    body: Body::Custom {
+        needles: &[
+            ": request=",
+            " ioping statistics ---",
+            " requests completed in ",
+            "[{",
+            "^numbers",
+        ],
+        sniff,
+        reader: || Box::new(Ioping::default()),
+    },
 };
 
 /// A latency longer than this, a day, is a damaged line.
@@ -328,7 +337,7 @@ impl Reader for Ioping {
             }
         }
         if self.document.as_ref().is_some_and(Document::is_torn) {
-            sink.skip(note("the document is cut within a request, which is left out"));
+            sink.skip(note("the document is truncated within a request, which is ignored"));
         }
     }
 }
@@ -419,25 +428,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echoed_interrupt_ends_nothing_and_thousands_are_counted() {
-        let requests = "4 KiB <<< . (ext4 /dev/sda): request=1 time=9.1 ms (warmup)\n\
-             4 KiB <<< . (ext4 /dev/sda): request=2 time=2 ms\n";
-        let end = "--- . (ext4 /dev/sda) ioping statistics ---\n\
-             1 requests completed in 2 ms, 4 KiB read, 500 iops, 1.95 MiB/s\n\
-             min/avg/max/mdev = 2 ms / 2 ms / 2 ms / 0 us\n";
-        for text in [format!("{requests}^C\n{end}"), format!("{requests}^C{end}")] {
-            let recording = crate::scan::recorded(&text);
-            assert_eq!(recording.listings.len(), 1, "{text}");
-            assert_eq!(recording.listings[0].distributions[0].histogram.count(), 1);
-        }
-        let many = "--- . (ext4 /dev/sda) ioping statistics ---\n\
-             11.6 k requests completed in 2.00 min, 4.95 k iops, 19.3 MiB/s\n\
-             min/avg/max/mdev = 100 us / 202 us / 9 ms / 90 us\n";
-        let recording = crate::scan::recorded(many);
-        assert_eq!(recording.listings[0].distributions[0].histogram.count(), 11_600);
-    }
-
-    #[test]
     fn the_pause_between_requests_is_asked_for_or_measured() {
         let pauses = |text: &str| -> Vec<String> {
             let recording = crate::scan::recorded(text);
@@ -460,9 +450,10 @@ mod tests {
             assert_eq!(pauses(&run(command, "")), [pause], "{command}");
         }
         let end = "--- /dev/sdb (block device 1 GiB) ioping statistics ---\n\
-             8 requests completed in 64 ms, 32 KiB read, 125 iops, 500 KiB/s\n\
-             generated 9 requests in 8.00 s, 36 KiB, 1 iops, 4.50 KiB/s\n\
-             min/avg/max/mdev = 7.9 ms / 8 ms / 8.1 ms / 30 us\n";
+                   8 requests completed in 64 ms, 32 KiB read, 125 iops, 500 KiB/s\n\
+                   generated 9 requests in 8.00 s, 36 KiB, 1 iops, 4.50 KiB/s\n\
+                   min/avg/max/mdev = 7.9 ms / 8 ms / 8.1 ms / 30 us\n\
+                   ";
         assert_eq!(pauses(&run("", end)), ["0.992 s"]);
         // Two runs of one page have a command each, or none.
         let two = run("# ioping -i 2 /dev/sdb\n", "") + &run("# ioping -i 1us /dev/sdb\n", "");
@@ -487,22 +478,6 @@ mod tests {
         let both = format!("4 KiB <<< . (ext4 /dev/sda): request=2 time=278.1 us\n{raw}");
         let both = crate::scan::recorded(&both);
         assert_eq!(both.listings[0].distributions.len(), 1);
-    }
-
-    #[test]
-    fn totals_of_the_oldest() {
-        let old = "--- . (simfs /vz/private/101) ioping statistics ---\n\
-             451 requests completed in 3008.0 ms, 153 iops, 38.2 mb/s\n\
-             min/avg/max/mdev = 1.3/6.5/72.5/15.8 ms\n";
-        let one = &crate::scan::recorded(old).listings[0].distributions[0];
-        assert_eq!((one.histogram.count(), one.histogram.max_ns), (451, Some(72_500_000)));
-        let alone = "10 requests completed in 9.0 s, 250 iops, 250.0 MiB/s\n\n\
-             10 requests completed in 9.0 s, 4 k iops, 3.9 GiB/s\n";
-        let recording = crate::scan::recorded(alone);
-        let means = recording.listings.iter().flat_map(|listing| &listing.distributions);
-        let means: Vec<f64> =
-            means.filter_map(|one| one.histogram.mean_ns()).map(|m| m.0).collect();
-        assert_eq!(means, [4e6, 250e3]);
     }
 
     #[test]

@@ -1,28 +1,28 @@
 //! iosnoop: one line per completed block I/O, from perf-tools (ftrace).
 //!
 //! ## Reads
-//! The screen of `iosnoop`: `COMM PID TYPE DEV BLOCK BYTES LATms`, with `STARTs` (-s) and `ENDs`
-//! (-t) in front. With either time each line becomes an event. Without both there is no time
-//! axis, so the latencies are counted into one histogram per device and operation, with exact
-//! sum, minimum and maximum.
+//! The screen of `iosnoop`: `COMM PID TYPE DEV BLOCK BYTES LATms`, preceded by `STARTs` (-s) and
+//! `ENDs` (-t). With either time each line becomes an event. Without both there is no time axis, so
+//! the latencies are counted into one histogram per device and operation, with exact sum, minimum
+//! and maximum.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iosnoop` of perf-tools, a shell script over ftrace for kernels from 3.2 on, where neither BPF
 //! nor SystemTap is at hand. Capture with `iosnoop -ts`.
 //!
 //! ## Versions
 //! The columns have been the same since 2014.
 //!
-//! ## Traps
+//! ## Caveats
 //! DEV is a pair of numbers, `202,1`. Disks with fixed numbers (sd, xvd, md, loop) get their name
 //! back, so that they meet the same disk in other listings; others stay `253:0`. TYPE is the
-//! kernel's own text, so metadata and read-ahead can be told apart. A process name may hold
-//! blanks; `<...>` means that it was not known.
+//! kernel's own text, so metadata and read-ahead are distinguished. A process name may contain
+//! spaces; `<...>` means unknown.
 //!
-//! ## Cannot know
-//! Whether -Q was given, which starts the latency at the queue instead of at the issue; iowhy
-//! takes it for the default, issue to completion. Events lost when the trace buffer overflowed:
-//! the tool does not count them. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Whether -Q was given, which starts the latency in the queue instead of at the issue; iowhy
+//! assumes the default, issue to completion. Events lost when the trace buffer overflowed: the tool
+//! does not count them.
 
 use iowhy_model::{
     DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Level, Name, Nanos, Sink, Stage,
@@ -31,7 +31,7 @@ use iowhy_model::{
 
 use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
-use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -39,8 +39,7 @@ pub const FORMAT: Format = Format {
     summary: "one line per block I/O from perf-tools",
     manual: iowhy_model::manual!("iosnoop.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(Iosnoop::default()),
+    body: Body::Custom { needles: &["LATms"], sniff, reader: || Box::new(Iosnoop::default()) },
 };
 
 /// Step of LATms, which has two decimals.
@@ -114,7 +113,7 @@ impl Reader for Iosnoop {
                 }
                 Step::Took
             }
-            None => Step::Skipped("the columns do not fit the heading".to_string()),
+            None => Step::Skipped("the columns do not match the heading".to_string()),
         }
     }
 
@@ -186,53 +185,4 @@ fn between<'a>(line: &'a str, first: &'a str, last: &'a str) -> &'a str {
     let begin = first.as_ptr() as usize - line.as_ptr() as usize;
     let end = last.as_ptr() as usize - line.as_ptr() as usize + last.len();
     line.get(begin..end).unwrap_or(first)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iowhy_model::{Op, Recording};
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        let format = Some(&FORMAT);
-        crate::scan("test", &mut text.as_bytes(), format, &mut recording).unwrap();
-        recording
-    }
-
-    #[test]
-    fn both_times_give_events_on_the_trace_clock() {
-        let recording = read(
-            "STARTs         ENDs           COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
-             6037595.998302 6037596.018133 randread         22341  R    202,32   954168       8192      20.03\n\
-             6037595.999508 6037596.000051 flush 0          1692   WS   202,1    12862968     4096       0.54\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.events.len(), 2);
-        let slow = &listing.events[1];
-        assert_eq!(slow.latency(Stage::Device), Some(Nanos(19_831_000)));
-        assert_eq!(recording.device_of(slow.device).name, "xvdc");
-        let first = &listing.events[0];
-        assert_eq!(recording.text(first.comm.unwrap()), "flush 0");
-        assert_eq!(first.op, Op::Write);
-        assert_eq!(listing.source.resolution, Some(CLOCK_STEP));
-        assert!(!listing.source.sees_queue);
-    }
-
-    #[test]
-    fn without_times_the_latencies_are_counted() {
-        let recording = read(
-            "COMM             PID    TYPE DEV      BLOCK        BYTES     LATms\n\
-             tar              14794  RM   202,1    8457608      4096       7.53\n\
-             tar              14794  RM   202,1    8470336      4096      14.90\n\
-             supervise        1809   W    202,1    17039968     4096       1.32\n",
-        );
-        let listing = &recording.listings[0];
-        assert!(listing.events.is_empty());
-        assert_eq!(listing.source.level, Level::B);
-        let reads = &listing.distributions[0];
-        assert_eq!((reads.op, reads.histogram.count()), (Some(Op::Read), 2));
-        assert_eq!(reads.histogram.sum_ns, Some(22_430_000.0));
-        assert_eq!(reads.histogram.max_ns, Some(14_900_000));
-    }
 }

@@ -2,35 +2,36 @@
 //!
 //! ## Reads
 //! The device tables of `iostat`, with or without `-x`, `-s`, `-h`, `--human`, `--pretty`, `-k`,
-//! `-m`, `-t`, `-N`, `-p`, `-y`, `-z`, `-d`: header by header, so the columns may stand in any
-//! order; the device's own heading may be in any language. Rows may have been re-flowed onto one line or broken by a mail program; a report split
-//! into tables of reads, writes, discards and flushes is put together again. The command line
-//! above the listing, if it was copied too, gives the interval; timestamps (`-t`) give its start.
+//! `-m`, `-t`, `-N`, `-p`, `-y`, `-z`, `-d`: header by header, so the columns may be in any order;
+//! the heading of the device may be in any language. Rows may have been re-flowed onto one line or
+//! broken by a mail program; a report split into tables of reads, writes, discards and flushes is
+//! put together again. The command line above the listing, if it was copied too, gives the
+//! interval; timestamps (`-t`) give its start.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iostat -xtz 10` of the sysstat package; pastes of it in mails, tickets and articles.
 //!
 //! ## Versions
-//! All generations: to 6.1.1 (sectors and kB side by side), to 9.1.1 (`avgrq-sz`, `avgqu-sz`,
-//! one `await`), to 11.5.6 (`r_await`, `w_await` beside it), 11.5.7 to 12.1.1 (`aqu-sz`,
-//! `rareq-sz`, no common await), 12.1.2 (discards, no `svctm`), 12.3.1 and later (flushes).
-//! JSON (`-o JSON`) is not read by this format.
+//! All generations: to 6.1.1 (sectors and kB side by side), to 9.1.1 (`avgrq-sz`, `avgqu-sz`, one
+//! `await`), to 11.5.6 (`r_await`, `w_await` added), 11.5.7 to 12.1.1 (`aqu-sz`, `rareq-sz`, no
+//! common await), 12.1.2 (discards, no `svctm`), 12.3.1 and later (flushes). JSON (`-o JSON`) is
+//! not read by this format.
 //!
-//! ## Traps
-//! Where the heading is missing or cut (`grep sda`, a paste that begins below it), the columns of `-x` are
-//! told by their number, if requests times size are the bytes and rate times wait the queue; a note
-//! says so. The first report after the banner counts since boot and is marked so, unless the command shows
-//! `-y`, the report was left out, or all its rates are whole requests over 1, 2, 5 or 10 s, which
-//! averages since boot are not. Waits contain the time in the host's queue. `0.00` beside no
-//! I/O means none, not fast. `%util` is time with something in flight, no saturation; it may pass
+//! ## Caveats
+//! If the heading is missing or truncated (`grep sda`, a paste that begins below it), the columns
+//! of `-x` are inferred from their number, if requests times size are the bytes and rate times wait
+//! the queue; with a note. The first report after the banner is since boot and is marked
+//! accordingly, unless the command has `-y`, the report is missing, or all its rates are whole
+//! requests over 1, 2, 5 or 10 s, unlike averages since boot. Waits contain the time in the host's
+//! queue. `0.00` without I/O means no value, not fast. `%util` is time with something in flight,
+//! not a measure of saturation; it may pass
 //! 100. `svctm` is that time divided by I/Os, no service time. `avgrq-sz` counts sectors of 512
 //! bytes, `rareq-sz` kB of 1024. Flushes are counted as writes too. 12.2.0 prints `wMB/s` 2048
 //! times too large. Rows of dm and md devices repeat the I/O of their disks.
 //!
-//! ## Cannot know
-//! How the latencies behind a mean are distributed, queue and device time apart, which process
-//! asked, when within the interval it happened, and waits above the block layer. Whether whole
-//! lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The distribution behind a mean, queue and device time separately, which process sent the
+//! requests, the time within the interval, and waits above the block layer.
 
 mod layouts;
 mod report;
@@ -45,15 +46,21 @@ use crate::histogram::powers::note;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, WallTime};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
     name: "iostat",
     summary: "iostat of sysstat, every generation, with or without -x",
     manual: iowhy_model::manual!("iostat.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::<Iostat>::default(),
+    body: Body::Custom {
+        needles: &[
+            "tps", "r/s", "w/s", "B/s", "rsec/s", "aqu-sz", "avgqu-sz", "avg-cpu:", "Device",
+            "Linux", "iostat", "^moment", "^row",
+        ],
+        sniff,
+        reader: || Box::<Iostat>::default(),
+    },
 };
 
 /// Idle rows that are kept until one tells the columns.
@@ -284,8 +291,8 @@ impl Iostat {
         if !sink.source().inferred.contains(&Inference::Columns) {
             sink.source().infer(Inference::Columns);
             sink.note(note(&format!(
-                "the heading is missing or cut: told by their number and by what fits together, the \
-                 columns are {}",
+                "the heading is missing or truncated: the columns, inferred from their number and \
+                 values, are {}",
                 self.columns.join(" ")
             )));
         }

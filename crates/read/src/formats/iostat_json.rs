@@ -1,32 +1,33 @@
 //! iostat's JSON (`iostat -o JSON`): rates, mean waits, queue and busy share per device and report.
 //!
 //! ## Reads
-//! The reports of `iostat -o JSON`, one at a time as they come, so that a run of days needs no
-//! more memory than one report. Rows become intervals, exactly as those of the printed tables.
-//! `sadf -j -- -d` prints the same document with sar's columns and is read too.
+//! The reports of `iostat -o JSON`, read one at a time, so that a run of days needs no more memory
+//! than one report. Rows become intervals, exactly as those of the printed tables. `sadf -j -- -d`
+//! prints the same document with sar's columns and is read too.
 //!
-//! ## Where it comes from
-//! `iostat -o JSON -x 10` of the sysstat package, also behind `-y`, `-t`, `-p`, `-s`, `-k`, `-m`;
-//! and copies that `jq` printed anew.
+//! ## How to capture
+//! `iostat -o JSON -x 10` of the sysstat package, also with `-y`, `-t`, `-p`, `-s`, `-k`, `-m`; and
+//! copies reformatted by `jq`.
 //!
 //! ## Versions
-//! sysstat 11.5.1 and later. Keys are the columns of the tables without their percent sign:
-//! `util`, `rrqm`, `wrqm`. Requests per second come first since 12.1.2. Keys we do not know are
-//! passed over, and a key that is missing is unknown (on hosts of many disks some versions lose a
-//! few: sysstat issue 396).
+//! sysstat 11.5.1 and later. Keys are the columns of the tables without their percent sign: `util`,
+//! `rrqm`, `wrqm`. Requests per second come first since 12.1.2. Unknown keys are ignored, and the
+//! value of a missing key is unknown (on hosts of many disks some versions lose a few: sysstat
+//! issue 396).
 //!
-//! ## Traps
-//! A run that was killed ends in the middle: what is complete is read, and the row that was cut
-//! is left out with a note; one stopped by an interrupt is closed properly. 12.2.0 writes `wMB/s`
-//! 2048 times too large (sysstat issue 264): where it is that far from `w/s` times `wareq-sz`, the
-//! product is used and a note says so. The first report counts since boot unless `-y` was given,
-//! which the JSON does not tell: it is taken for such unless all its rates are whole requests over
-//! 1, 2, 5 or 10 s. `0.00` beside no I/O means none, not fast. `util` is no saturation. Without
-//! `-t` no report has a time. A line longer than 1 MiB is not read: print it in several lines.
+//! ## Caveats
+//! The output of a killed run ends in the middle: the complete part is read, and the truncated row
+//! is ignored with a note; one stopped by an interrupt is closed properly. 12.2.0 writes `wMB/s`
+//! 2048 times too large (sysstat issue 264): if it differs that much from `w/s` times `wareq-sz`,
+//! the product is used, with a note. The first report is since boot unless `-y` was given, which
+//! the JSON does not show: it is assumed unless all its rates are whole requests over 1, 2, 5 or
+//! 10 s. `0.00` without I/O means no value, not fast. `util` is not a measure of saturation.
+//! Without `-t` no report has a time. A line longer than 1 MiB is not read: print it in several
+//! lines.
 //!
-//! ## Cannot know
-//! What the printed tables cannot: how latencies behind a mean are distributed, and queue and
-//! device time apart.
+//! ## Not in this output
+//! The same as in the printed tables: the distribution behind a mean, and queue and device time
+//! separately.
 
 use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
@@ -34,7 +35,7 @@ use serde_json::{Map, Value};
 use crate::counters::disk_columns::{Draft, are_whole_first};
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Format, Reader, Sniff, Step, WallTime};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +43,11 @@ pub const FORMAT: Format = Format {
     summary: "iostat -o JSON of sysstat, complete or cut",
     manual: iowhy_model::manual!("iostat_json.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(IostatJson::default()),
+    body: Body::Custom {
+        needles: &["^document"],
+        sniff,
+        reader: || Box::new(IostatJson::default()),
+    },
 };
 
 /// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
@@ -89,9 +93,9 @@ impl Reader for IostatJson {
             self.report(&report, sink);
         }
         if self.document.is_torn() {
-            sink.skip(note("the document is cut within a row, which is left out"));
+            sink.skip(note("the document is truncated within a row, which is ignored"));
         } else {
-            sink.note(note("the document is cut: the last report may lack disks"));
+            sink.note(note("the document is truncated: the last report may be missing disks"));
         }
     }
 }
@@ -189,35 +193,4 @@ fn host(document: &Value) -> Option<String> {
     let processors = host.get("number-of-cpus").and_then(Value::as_u64);
     let processors = processors.map_or(String::new(), |count| format!(", {count} CPU"));
     Some(format!("{}, {system}{processors}", of("nodename")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-    use iowhy_model::Op;
-
-    #[test]
-    fn megabytes_of_12_2_0_are_put_right_once_told() {
-        let row = |written: &str| {
-            format!(
-                "{{\"disk_device\": \"sda\", \"r/s\": 0.00, \"w/s\": 10.00, \"wMB/s\": {written}, \
-                 \"wareq-sz\": 512.00, \"w_await\": 1.50, \"util\": 2.00}}"
-            )
-        };
-        let text = format!(
-            "{{\"sysstat\": {{\"hosts\": [{{\"nodename\": \"h\", \"statistics\": [\n\
-             {{\"disk\": [{}]}},\n{{\"disk\": [{}]}}\n]}}]}}}}\n",
-            row("10240.00"),
-            row("5.00")
-        );
-        let recording = read(&text);
-        let listing = &recording.listings[0];
-        for interval in &listing.intervals {
-            let writes = interval.of(Op::Write).unwrap();
-            assert_eq!(writes.bytes_per_s, Some(5.0 * 1_048_576.0));
-            assert_eq!(writes.await_ns, Some(1_500_000.0));
-            assert_eq!(interval.busy, Some(0.02));
-        }
-        assert_eq!(listing.source.notes.len(), 1);
-    }
 }

@@ -1,25 +1,24 @@
-//! iotop: what processes read and wrote, and what the disks did in all.
+//! iotop: reads and writes of processes, and totals of the disks.
 //!
 //! ## Reads
 //! The screens of `iotop -b`: the totals (`Total DISK READ`, `Actual DISK WRITE` or `Current DISK
 //! READ`) and the rows of processes. The actual totals become facts (`disks.read.mean`,
 //! `disks.written.max`), and the processes that moved most (`process.reads`, `process.writes`).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iotop -b -o -n 5 -d 2`, `iotop -botqqq`.
 //!
 //! ## Versions
-//! iotop 0.4 and later, iotop-c, with or without a time in front (`-t`).
+//! iotop 0.4 and later, iotop-c, with or without a preceding time (`-t`).
 //!
-//! ## Traps
+//! ## Caveats
 //! `Total` is what programs asked of the kernel, caches included; `Actual` is what went to the disks.
 //! `IO>` is the share of its time that a task waited for I/O, `SWAPIN` for swap: neither is a load of
 //! the disk. `B/s`, `K/s` and `M/s` are powers of 1024. A thread is listed like a process unless `-P`
 //! was given. With `-a` rows are sums since the start: they name no rate, and only the totals are read. With delay accounting off (kernels since 5.14) `IO>` is `?unavailable?`.
 //!
-//! ## Cannot know
-//! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! The disk, the number of requests and their latency.
 
 use iowhy_model::typed::{OfProcess, Share};
 use iowhy_model::{Level, Note, Sink, typed};
@@ -27,7 +26,7 @@ use iowhy_model::{Level, Note, Sink, typed};
 use crate::counters::processes::Processes;
 use crate::counters::stated::{Column, state_disks};
 use crate::facts::AddFact;
-use crate::{Format, Reader, Step, bytes, decimal, integer};
+use crate::{Body, Format, Reader, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,13 +34,16 @@ pub const FORMAT: Format = Format {
     summary: "iotop -b: reads and writes of processes, totals of the disks",
     manual: iowhy_model::manual!("iotop.rs"),
     level: Level::E,
-    sniff: |lines| {
-        // With times in front (`-t`) the totals stand before it.
-        let title = |words: Vec<&str>| is_title(&words) && !words.contains(&"TIME");
-        let of_iotop = |line: &&str| totals(line).is_some() || title(words_of(line));
-        lines.first().is_some_and(of_iotop).into()
+    body: Body::Custom {
+        needles: &["DISK"],
+        sniff: |lines| {
+            // With times in front (`-t`) the totals stand before it.
+            let title = |words: Vec<&str>| is_title(&words) && !words.contains(&"TIME");
+            let of_iotop = |line: &&str| totals(line).is_some() || title(words_of(line));
+            lines.first().is_some_and(of_iotop).into()
+        },
+        reader: || Box::new(Iotop::default()),
     },
-    reader: || Box::new(Iotop::default()),
 };
 
 /// `Actual DISK READ:  0.00 B/s | Actual DISK WRITE:  39.26 K/s`: whether it is what the disks did,
@@ -126,7 +128,8 @@ impl Reader for Iotop {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.sums {
-            let reason = "the rows are sums since iotop began (-a): processes have no rates here";
+            let reason =
+                "the rows are sums since the start of iotop (-a): there are no rates of processes";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
         state_disks(&self.read, &self.written, sink);
@@ -166,7 +169,7 @@ impl Iotop {
         }
         let rates = (per_second(read, read_unit), per_second(written, written_unit));
         let (Some(read), Some(written)) = rates else {
-            return Step::Skipped("the rates of the row are no numbers".to_string());
+            return Step::Skipped("the rates of the row are not numbers".to_string());
         };
         let command = rest
             .iter()
@@ -182,48 +185,5 @@ impl Iotop {
         }
         self.processes.add(&who, Some(read), Some(written));
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn totals_of_the_disks_and_the_busiest_processes() {
-        let recording = read(
-            "Total DISK READ :      10.00 M/s | Total DISK WRITE :      11.78 K/s\n\
-             Actual DISK READ:       5.00 M/s | Actual DISK WRITE:      39.26 K/s\n    \
-             TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n    \
-             312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]\n   \
-             4711 be/4 db         10.00 M/s    0.00 B/s  0.00 % 98.12 % mysqld --daemonize\n   \
-             4712 be/4 db\n",
-        );
-        let listing = &recording.listings[0];
-        let value = |key: &str| {
-            listing
-                .facts
-                .iter()
-                .find(|fact| fact.key.name() == key)
-                .map(|fact| fact.value.to_string())
-        };
-        assert_eq!(value("disks.read.mean"), Some("5242880 B/s".to_string()));
-        assert_eq!(
-            value("process.reads"),
-            Some("10240.0 KiB/s mysqld --daemonize (4711)".to_string())
-        );
-        assert_eq!(value("process.io-wait"), Some("98.12 % mysqld --daemonize (4711)".to_string()));
-        assert_eq!(listing.source.skipped, 1);
-    }
-
-    #[test]
-    fn screens_whose_totals_were_cut_off() {
-        let screen = " PID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND\n\
-                      \x20312 be/3 root        0.00 B/s   11.00 K/s  0.00 % 38.91 % [jbd2/vdb2-8]\n";
-        let recording = read(&screen.repeat(2));
-        let facts = &recording.listings[0].facts;
-        let writes = facts.iter().find(|fact| fact.key.name() == "process.writes");
-        let writes = writes.map(|fact| fact.value.to_string());
-        assert_eq!(writes, Some("11.0 KiB/s [jbd2/vdb2-8] (312)".to_string()));
     }
 }

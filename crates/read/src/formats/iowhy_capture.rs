@@ -1,29 +1,29 @@
 //! What `iowhy record` keeps: every I/O, averages, histograms and facts, in blocks of columns.
 //!
 //! ## Reads
-//! Captures written by `iowhy record` and `iowhy convert ... FILE.iowhy`. Nothing is left out of
-//! what the recorder knew: events with all their times to the nanosecond, processes, control
-//! groups, files, depth and errors; averages; histograms; facts; and who spoke, with what was lost.
+//! Captures written by `iowhy record` and `iowhy convert ... FILE.iowhy`. Everything that the
+//! recorder knew: events with all their times to the nanosecond, processes, control groups, files,
+//! depth and errors; averages; histograms; facts; and the sources, with their losses.
 //!
-//! ## Where it comes from
-//! `iowhy record -o trace.iowhy`. The parts of a rotated capture can be named one by one, or
-//! joined in their order: `cat trace.iowhy.* | iowhy why`.
+//! ## How to capture
+//! `iowhy record -o trace.iowhy`. The parts of a rotated capture can be named individually, or
+//! concatenated in order: `cat trace.iowhy.* | iowhy why`.
 //!
 //! ## Versions
-//! Versions 1 to 5: 1 had facts as texts, 1 to 3 no file of an I/O, 1 to 4 no weight. A block begins with a header of
-//! 52 bytes: the magic `89 49 4F 57 48 59 01 0A`; version and end mark, 16 bits each (0: more
-//! follows, 1: the end, 2: it goes on in another file; 256 more if it repeats what was said up to this
-//! file: facts, what was lost, how long was watched); bytes of content; number of the recording, place of the block and events before it, 64
-//! bits each; events in it; CRC-32 of the content; CRC-32 of the header. Numbers are little-endian.
-//! The content is described in `crates/capture`.
+//! Versions 1 to 5: 1 had facts as texts, 1 to 3 no file of an I/O, 1 to 4 no weight. A block
+//! begins with a header of 52 bytes: the magic `89 49 4F 57 48 59 01 0A`; version and end mark, 16
+//! bits each (0: more follows, 1: the end, 2: continued in another file; 256 more if it repeats the
+//! facts, losses and duration up to this file); bytes of content; number of the recording, position
+//! of the block and events before it, 64 bits each; events in it; CRC-32 of the content; CRC-32 of
+//! the header. Numbers are little-endian. The content is described in `crates/capture`.
 //!
-//! ## Traps
-//! Each block can be read without the others. Where blocks are missing or damaged, what is left is
-//! read, the I/Os in the gap are counted as lost, and damaged bytes are told with their place. A
-//! capture without its end mark was cut, or its recorder killed: at most its last second is
-//! missing, and that is said. Times count from the boot of the recorded machine.
+//! ## Caveats
+//! Each block can be read without the others. If blocks are missing or damaged, the rest is read,
+//! the I/Os in the gap are counted as lost, and damaged bytes are reported with their position. A
+//! capture without its end mark was truncated, or its recorder was killed: at most its last second
+//! is missing, which a note reports. Times count from the boot of the recorded machine.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! More than the recorder did. The fact `capture.format` names the collector or format that spoke.
 
 use std::io::BufRead;
@@ -33,16 +33,19 @@ use iowhy_model::{DeviceId, FactValue, Level, Name, Nanos, Note, Sink, Source, k
 use memchr::memmem;
 
 use crate::facts::AddFact;
-use crate::{Binary, Format, Reader, Sniff, Step};
+use crate::{Binary, Body, Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
     name: "iowhy-capture",
-    summary: "what `iowhy record` keeps: every I/O, averages, histograms, facts",
+    summary: "captures of `iowhy record`: every I/O, averages, histograms, facts",
     manual: iowhy_model::manual!("iowhy_capture.rs"),
     level: Level::D,
-    sniff,
-    reader: || Box::new(IowhyCapture::default()),
+    body: Body::Custom {
+        needles: &["IOWHY\u{1}"],
+        sniff,
+        reader: || Box::new(IowhyCapture::default()),
+    },
 };
 
 /// Bytes asked of the input at a time.
@@ -183,7 +186,7 @@ impl IowhyCapture {
                 break;
             }
         }
-        let reason = format!("{passed} bytes are no block and were passed over");
+        let reason = format!("{passed} bytes are not a block and were ignored");
         sink.skip(Note { line: 0, text: format!("byte {start}"), reason });
         Ok(())
     }
@@ -252,8 +255,8 @@ impl IowhyCapture {
         let Some(stream) = self.stream.take() else { return };
         stream.resume_first(sink);
         if stream.end == End::More {
-            let reason = "the capture has no end: it was cut, or its recorder was killed; at most \
-                          the second before is missing";
+            let reason = "the capture has no end: it was truncated, or its recorder was killed; at \
+                          most the last second is missing";
             sink.skip(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
         // The scanner closes the one that stays open.
@@ -354,6 +357,11 @@ fn begin_later(section: &mut Section) {
 
 fn pour(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink) {
     let here = |name: Option<Name>| name.and_then(|name| names.get(name.index()).copied());
+    // First, for who tells I/Os apart by what is stated of their devices.
+    for mut fact in section.facts {
+        fact.device = fact.device.and_then(|id| ids.get(id.index()).copied());
+        sink.fact(fact);
+    }
     for mut event in section.events {
         let Some(device) = ids.get(event.device.index()) else { continue };
         event.device = *device;
@@ -369,9 +377,5 @@ fn pour(section: Section, ids: &[DeviceId], names: &[Name], sink: &mut dyn Sink)
         let Some(device) = ids.get(one.device.index()) else { continue };
         (one.device, one.label) = (*device, here(one.label));
         sink.distribution(one);
-    }
-    for mut fact in section.facts {
-        fact.device = fact.device.and_then(|id| ids.get(id.index()).copied());
-        sink.fact(fact);
     }
 }

@@ -2,27 +2,28 @@
 //!
 //! ## Reads
 //! Objects that name their `schema`. `iowhy.event/1` is one I/O. `iowhy.hist/1` is one histogram,
-//! or an object that holds several under `histograms` and their sources under `inputs`.
+//! or an object with several under `histograms` and their sources under `inputs`.
 //! `iowhy.stat/1` is one device's averages over a stretch of time.
-//! `iowhy.source/1` says where the lines behind it come from and how far to trust them: level,
-//! sampling, resolution, what was lost or skipped.
+//! `iowhy.source/1` describes the source of the following lines and their quality: level, sampling,
+//! resolution, lost and skipped records. `names` of a device become facts.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iowhy snoop --json`, `iowhy hist --json`, `iowhy stat --json` and `iowhy convert`.
 //!
 //! ## Versions
-//! Schema 1 is the only one. Keys may come in any order; unknown ones are passed over; a key left
-//! out is unknown, as `null` is.
+//! Schema 1 is the only one. Keys may be in any order; unknown ones are ignored; the value of a
+//! missing key is unknown, like `null`.
 //!
-//! ## Traps
+//! ## Caveats
 //! Times are nanoseconds from the zero of the capture, not of a calendar. The last edge of a
-//! histogram is `null` if its last bucket is open. A source line of another input begins another
-//! listing; one of the same input adds what was lost since. A line longer than 1 MiB is not read.
+//! histogram is `null` if its last bucket is open. A source line of another input starts another
+//! listing; one of the same input adds losses since. A line longer than 1 MiB is not read.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! More than its source knew: a listing of averages stays one of averages. The fact
-//! `capture.format` names the format or collector that spoke first. Whether whole lines are
-//! missing: they bear no numbers.
+//! `capture.format` names the format or collector that spoke first.
+
+use std::collections::BTreeSet;
 
 use iowhy_model::{
     DeviceId, Distribution, EVENT_FIELDS, Edges, Event, Field, FieldKind, FieldValue, Flags,
@@ -34,7 +35,7 @@ use serde_json::Value;
 use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::text::recent::RecentNames;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +43,11 @@ pub const FORMAT: Format = Format {
     summary: "iowhy's own records: JSON lines of events, histograms and their source",
     manual: iowhy_model::manual!("iowhy_jsonl.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(IowhyJsonl::default()),
+    body: Body::Custom {
+        needles: &["\"iowhy."],
+        sniff,
+        reader: || Box::new(IowhyJsonl::default()),
+    },
 };
 
 const EVENT: &str = "iowhy.event/1";
@@ -72,6 +76,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 struct IowhyJsonl {
     device: RecentNames<DeviceId>,
     names: RecentNames<Name>,
+    /// The devices whose other names were stated.
+    named: BTreeSet<String>,
     /// Format, input and lines of the source that spoke: another one begins another listing.
     from: Option<[Value; 3]>,
 }
@@ -83,7 +89,7 @@ impl Reader for IowhyJsonl {
             return if text.is_empty() { Step::Took } else { Step::Passed };
         }
         let Some(object) = parse(line) else {
-            return Step::Skipped("no JSON object of a known schema".to_string());
+            return Step::Skipped("not a JSON object of a known schema".to_string());
         };
         let read = match object.get("schema").and_then(Value::as_str) {
             Some(EVENT) => self.event(&object, sink),
@@ -95,7 +101,7 @@ impl Reader for IowhyJsonl {
             Some(STAT) => self.interval(&object, sink),
             Some(SOURCE) if self.is_another(&object) => return Step::Ended,
             Some(SOURCE) => self.source(&object, sink),
-            _ => Err("its schema is none of event/1, hist/1, stat/1, source/1"),
+            _ => Err("its schema is not event/1, hist/1, stat/1 or source/1"),
         };
         match read {
             Ok(()) => Step::Took,
@@ -136,13 +142,57 @@ impl IowhyJsonl {
         let mixed = object.get("mixed").filter(|known| known.is_object());
         interval.mixed = mixed.map(rates).transpose()?;
         sink.interval(interval);
+        self.names(object, device, sink);
         Ok(())
+    }
+
+    /// The other names of a device, once.
+    fn names(&mut self, object: &Value, device: DeviceId, sink: &mut dyn Sink) {
+        let Some(names) = object.get("names").filter(|names| names.is_object()) else { return };
+        let name = object.get("device").and_then(Value::as_str).unwrap_or_default();
+        if !self.named.insert(name.to_string()) {
+            return;
+        }
+        let place = sink.source().input.clone();
+        let text = |key: &str| names.get(key).and_then(Value::as_str).map(str::to_string);
+        let list = |key: &str| -> Vec<String> {
+            let all = names.get(key).and_then(Value::as_array).into_iter().flatten();
+            all.filter_map(Value::as_str).map(str::to_string).collect()
+        };
+        for (key, name) in [
+            (typed::DM_NAME, text("dm")),
+            (typed::LOOP_FILE, text("backing_file")),
+            (typed::PARTITION_DISK, text("disk")),
+        ] {
+            if let Some(name) = name {
+                sink.add_fact_at(device, key, name, &place);
+            }
+        }
+        for point in list("mounts") {
+            sink.add_fact_at(device, typed::MOUNT_POINT, point, &place);
+        }
+        let folders = ["by_id", "by_label", "by_uuid", "by_partuuid", "by_path"].into_iter();
+        let links = folders.flat_map(|key| {
+            let folder = key.replace('_', "-");
+            list(key).into_iter().map(move |name| format!("/dev/disk/{folder}/{name}"))
+        });
+        let array = text("md").map(|name| format!("/dev/md/{name}"));
+        let links: Vec<String> = links.chain(array).collect();
+        for (key, words) in [
+            (typed::DEVICE_LINKS, links),
+            (typed::DEVICE_SLAVES, list("made_of")),
+            (typed::DEVICE_HOLDERS, list("part_of")),
+        ] {
+            if !words.is_empty() {
+                sink.add_fact_at(device, key, words, &place);
+            }
+        }
     }
 
     /// Several histograms at once, a listing for each input that has some.
     fn envelope(&mut self, object: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         let list = |key: &str| object.get(key).and_then(Value::as_array);
-        let histograms = list("histograms").ok_or("`histograms` is no list")?;
+        let histograms = list("histograms").ok_or("`histograms` is not a list")?;
         let mut current = None;
         for one in histograms {
             let input: Option<usize> = number(one, "input")?;
@@ -177,9 +227,9 @@ impl IowhyJsonl {
         let counts = numbers(object, "counts")?;
         let total = counts.iter().try_fold(0u64, |total, count| total.checked_add(*count));
         if total.is_none_or(|total| total > COUNT_LIMIT) {
-            return Err("the counts are beyond belief");
+            return Err("the counts are implausible");
         }
-        let edges = Edges::new(edges).ok_or("the edges do not rise")?;
+        let edges = Edges::new(edges).ok_or("the edges do not increase")?;
         let mut histogram =
             Histogram::from_counts(edges, counts).ok_or("edges and counts do not match")?;
         histogram.sum_ns = object.get("sum_ns").and_then(Value::as_f64);
@@ -194,6 +244,7 @@ impl IowhyJsonl {
         distribution.bytes = number(object, "bytes")?;
         distribution.label = text(object, "label")?.map(|label| sink.name(label));
         sink.distribution(distribution);
+        self.names(object, device, sink);
         Ok(())
     }
 
@@ -261,7 +312,7 @@ fn text<'a>(object: &'a Value, key: &str) -> Result<Option<&'a str>, &'static st
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err("a text was expected where something else stands"),
+        Some(_) => Err("a text was expected"),
     }
 }
 
@@ -280,12 +331,12 @@ fn number<N: TryFrom<i128>>(object: &Value, key: &str) -> Result<Option<N>, &'st
 
 fn loss(object: &Value, key: &str) -> Result<Option<u64>, &'static str> {
     let count = number(object, key)?;
-    if count > Some(COUNT_LIMIT) { Err("the loss is beyond belief") } else { Ok(count) }
+    if count > Some(COUNT_LIMIT) { Err("the loss is implausible") } else { Ok(count) }
 }
 
 fn length(object: &Value, key: &str) -> Result<Option<Nanos>, &'static str> {
     match number(object, key)? {
-        Some(ns) if ns < 0 => Err("a length of time is negative"),
+        Some(ns) if ns < 0 => Err("a negative duration"),
         ns => Ok(ns.map(Nanos)),
     }
 }
@@ -341,7 +392,10 @@ fn real(object: &Value, key: &str) -> Result<Option<f64>, &'static str> {
 fn numbers(object: &Value, key: &str) -> Result<Vec<u64>, &'static str> {
     let list = object.get(key).and_then(Value::as_array).ok_or("a list of numbers is missing")?;
     let whole = |value: &Value| if value.is_null() { Some(u64::MAX) } else { value.as_u64() };
-    list.iter().map(whole).collect::<Option<Vec<u64>>>().ok_or("a list holds no whole number")
+    list.iter()
+        .map(whole)
+        .collect::<Option<Vec<u64>>>()
+        .ok_or("a list has a value that is not a whole number")
 }
 
 /// The layer; the block layer if it is left out.
@@ -404,7 +458,7 @@ mod tests {
             r#"{"schema":"iowhy.source/1","level":"B","watched_ns":-1}"#,
             r#"{"schema":"iowhy.source/1","level":"B","resolution_ns":-5}"#,
         ] {
-            let reason = "a length of time is negative".to_string();
+            let reason = "a negative duration".to_string();
             assert_eq!(step(bad).0, Step::Skipped(reason), "{bad}");
         }
     }

@@ -1,49 +1,51 @@
 //! The kernel's log: messages that speak of a failing disk, link, controller or of stuck tasks.
 //!
 //! ## Reads
-//! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and `--time-format iso`,
-//! of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short` and its kin, `cat`,
-//! `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424, of /dev/kmsg, of `talosctl dmesg`
-//! and of illumos' `/var/adm/messages`. Messages copied without any time are read too, and those of arrays of md about
-//! their members. The bus of a disk that stopped answering, as far as the log tells it, is `device.transport`. A
-//! message of a known kind becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in
-//! brackets, and the message. Several messages that were run together on one line are told apart by
-//! their times. An array that begins a check or rebuild, and of which no end follows, is a fact too. Kinds are `medium` (the surface could not be read), `link` (cable,
-//! connector, port), `phy` (the link went down, nothing else), `timeout` (no answer from the
-//! drive), `controller` (NVMe or host adapter reset), `offline`, `io-error`, `hung-task` (also the stack of a
-//! task that cannot be interrupted; what its functions wait for, as a discard, is counted as `tasks.wait-in.FUNCTION`),
-//! `hardware` (the drive reports a failure inside it), `path` (a volume lost one of its paths),
-//! `denied` (the drive refuses: it is locked or protected; the kernel words it as a medium error), `refused` (the
-//! drive answers at once that it cannot do what was asked: sense key Illegal Request), `firmware`, `target` (a write that was answered with a read error, as programs in a disk's place do),
-//! `query` (a command by which a program asked the drive about itself got no answer, and what was done about that: no I/O
-//! failed), `remote` (a
-//! server of NFS or SMB, an iSCSI session, a peer of DRBD that did not answer). Facts
-//! `kernel.log.KIND.count` count all messages of a kind, and
-//! `kernel.log.lines` the lines read, so that silence is known too; `kernel.log.end` is the time of
-//! the last of them.
+//! Lines of `dmesg` with or without `-T` (in any language), `-x`, `-r`, `-d`, `-e` and
+//! `--time-format iso`, of `/var/log/messages`, and of `journalctl -k` in all its forms (`-o short`
+//! and related names, `cat`, `json`, `json-pretty`, `export`, `verbose`), of a syslog of RFC 5424,
+//! of /dev/kmsg, of `talosctl dmesg` and of illumos' `/var/adm/messages`. Messages copied without
+//! any time are read too, and those of arrays of md about their members. The bus of a disk that
+//! stopped responding, if the log shows it, is `device.transport`. A message of a known kind
+//! becomes a fact `kernel.log.KIND` of its device, whose value is the time as printed, in brackets,
+//! and the message. Several messages on one line are separated by their times. An array check or
+//! rebuild that starts and has no end in the log is also a fact. Kinds are `medium` (the surface
+//! could not be read), `link` (cable, connector, port), `phy` (the link went down, nothing else),
+//! `timeout` (no response from the drive), `controller` (NVMe or host adapter reset), `offline`,
+//! `io-error`, `hung-task` (also the stack of a task that cannot be interrupted; what its functions
+//! wait for, such as a discard, is counted as `tasks.wait-in.FUNCTION`), `hardware` (the drive
+//! reports an internal failure), `path` (a volume lost one of its paths), `denied` (the drive
+//! rejects commands because it is locked or protected; the kernel reports it like a medium error),
+//! `refused` (the drive immediately rejects an unsupported command: sense key Illegal Request),
+//! `firmware`, `target` (a write completed with a read error, as by SCSI targets in software),
+//! `query` (a query command of a program got no response, and the recovery actions: no I/O failed),
+//! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
+//! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
+//! that silence is known too; `kernel.log.end` is the time of the last of them.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
 //! Messages of Linux 2.4 (those of IDE) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error`
 //! mean the same.
 //!
-//! ## Traps
-//! A fault in the log outranks any shape of latency. `hostbyte=0x0b` beside a medium error is
-//! collateral damage. A hung task and a buffer I/O error are consequences, not causes. `PHYRdyChg`
-//! and `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
-//! disk, its power, or firmware. Devices are named as the message does: `sdb`, `nvme0`, or `ata3`,
-//! a port whose disk the message does not tell. The first 100 messages of a kind and device are
-//! kept. Lines of other programs in a system log are passed over, `iscsid` excepted. A time in brackets counts seconds
-//! since boot, which run slow across a suspend. A message counts by the driver that begins it and by its words in their
-//! places; the same words in the name of a device, group, file or program are ignored. In /dev/kmsg and the journal the
-//! kernel itself says who logged a line (facility, `SUBSYSTEM=`, `_TRANSPORT=`); in a text file of syslog any user
-//! may write a line as `kernel` (`logger -t kernel`), which cannot be told apart.
+//! ## Caveats
+//! A fault in the log outranks any shape of latency. `hostbyte=0x0b` with a medium error is a side
+//! effect. A hung task and a buffer I/O error are consequences, not causes. `PHYRdyChg` and
+//! `CommWake` alone may be power saving or a pulled plug. A timeout may be a drive, a shingled
+//! disk, its power, or firmware. Devices are named as in the message: `sdb`, `nvme0`, or `ata3`, a
+//! port whose disk is not in the message. The first 100 messages of a kind and device are kept.
+//! Lines of other programs in a system log are ignored, `iscsid` excepted. A time in brackets
+//! counts seconds since boot, which run slow across a suspend. A message is classified by its
+//! driver and by words at fixed positions; the same words in the name of a device, group, file or
+//! program are ignored. In /dev/kmsg and the journal the kernel itself records who logged a line
+//! (facility, `SUBSYSTEM=`, `_TRANSPORT=`); in a text file of syslog any user may write a line as
+//! `kernel` (`logger -t kernel`), which cannot be distinguished.
 //!
-//! ## Cannot know
-//! What the kernel did not say: the log may have wrapped or been limited in rate. What the drive
-//! repaired silently. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Missing messages: the log may have wrapped or been rate-limited. What the drive repaired
+//! silently.
 
 mod buses;
 mod commands;
@@ -76,7 +78,7 @@ use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
 use crate::facts::AddFact;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -84,8 +86,62 @@ pub const FORMAT: Format = Format {
     summary: "the kernel's log: dmesg, journalctl -k, /var/log/messages",
     manual: iowhy_model::manual!("kernel_log.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(KernelLog::default()),
+    body: Body::Custom {
+        needles: &[
+            "kern",
+            "[ID ",
+            " iscsid",
+            " state:D",
+            "__CURSOR=",
+            "__REALTIME_TIMESTAMP=",
+            " [s=",
+            "_request: ",
+            "print_req_error: ",
+            "error on dev",
+            "error, dev ",
+            "INFO: task ",
+            "Aborting journal",
+            "EXT4-fs ",
+            "XFS (",
+            "md/raid",
+            "scsi",
+            "aacraid",
+            "usb",
+            "xhci",
+            "mmcblk",
+            "mpt2sas",
+            "mpt3sas",
+            "mptbase",
+            "megaraid",
+            "mr_sas",
+            "ahcich",
+            "nvme",
+            "ata\\d",
+            "connection\\d",
+            "sd ",
+            "sense key",
+            "DMA ",
+            "dma_",
+            "dma timeout ",
+            "drive not ready for command",
+            "irq timeout: ",
+            "lost interrupt",
+            "_intr: ",
+            "status timeout: ",
+            "timeout waiting for DMA",
+            "^address",
+            "^bracket",
+            "^comma",
+            ",-;",
+            ",-,",
+            ",c;",
+            ",c,",
+            ",+;",
+            ",+,",
+        ],
+        sniff,
+        reader: || Box::new(KernelLog::default()),
+    },
 };
 
 /// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels that end that line
@@ -177,9 +233,16 @@ fn device(message: &str) -> Option<&str> {
     if let Some((name, _)) = forms::of_ide(message).or_else(|| forms::older_sense(message)) {
         return Some(name);
     }
+    if let Some((name, _)) = forms::of_bad_sector(message) {
+        return Some(name);
+    }
     // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device dm-0): ...`
-    for mark in ["error, dev ", "error on dev ", "error on device ", " (device "] {
-        if let Some((before, rest)) = message.split_once(mark)
+    let marks: &[&str] = match message.contains("dev") {
+        true => &["error, dev ", "error on dev ", "error on device ", " (device "],
+        false => &[],
+    };
+    for mark in marks {
+        if let Some((before, rest)) = message.split_once(*mark)
             && before.split_whitespace().count() <= 3
         {
             // Kernels 2.5 and 2.6.0 name the numbers first: `dev 16:01 (hdc), sector 150636992`.
@@ -256,7 +319,9 @@ fn server(message: &str) -> Option<&str> {
         return rest.get(..word(rest));
     }
     // These do not name the server.
-    if message.starts_with("CIFS VFS: Error connecting") {
+    let said = message.strip_prefix("CIFS").map(|rest| rest.trim_start_matches(':'));
+    let said = said.and_then(|rest| rest.strip_prefix(" VFS: "));
+    if said.is_some_and(|said| said.starts_with("Error connecting")) {
         return message.get(.."CIFS".len());
     }
     if message.starts_with("iscsi: ") {
@@ -271,11 +336,14 @@ fn server(message: &str) -> Option<&str> {
         let name = message.get(.."Kernel reported iSCSI connection ".len() + word(rest));
         return name?.strip_prefix("Kernel reported iSCSI ");
     }
-    if let Some(rest) = message.strip_prefix("CIFS: VFS: ") {
+    if let Some(rest) = said {
         let rest = rest.trim_start_matches("Server ").trim_start_matches('\\');
         return rest.get(..word(rest));
     }
     let message = message.trim_start();
+    if let Some(rest) = message.strip_prefix("block ").filter(|rest| rest.starts_with("nbd")) {
+        return rest.split_once(": ").map(|(name, _)| name);
+    }
     let name = message.strip_prefix("drbd ").or_else(|| {
         let rest =
             message.strip_prefix("connection").or_else(|| message.strip_prefix("session"))?;
@@ -294,6 +362,29 @@ fn unread_behind_3ware(message: &str) -> Option<String> {
     let (_, port) = said.split_once("port=").filter(|_| unread)?;
     let port = port.split(|c: char| !c.is_ascii_digit()).next().filter(|port| !port.is_empty())?;
     Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
+}
+
+/// What btrfs counts of a member: `BTRFS error (device sda1): bdev /dev/sdb1 errs: wr 270, rd 271, flush 0, corrupt 6, gen 0`
+/// (fs/btrfs/volumes.c, btrfs_dev_stat_print_on_error).
+fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
+    const KINDS: [(&str, &str); 5] = [
+        ("wr", "write"),
+        ("rd", "read"),
+        ("flush", "flush"),
+        ("corrupt", "checksum"),
+        ("gen", "generation"),
+    ];
+    let said = message.trim_start().strip_prefix("BTRFS ")?;
+    let (_, said) = said.split_once(" (device ")?.1.split_once("): ")?;
+    let (member, counts) = said.strip_prefix("bdev ")?.split_once(" errs: ")?;
+    let counts = counts.split(", ").map(|pair| {
+        let (name, count) = pair.trim().split_once(' ')?;
+        let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
+        Some((*kind, integer(count)?))
+    });
+    let counts: Option<Vec<(&str, u64)>> = counts.collect();
+    let is_path = member.starts_with('/') && !member.contains(char::is_whitespace);
+    counts.filter(|counts| is_path && counts.len() == KINDS.len()).map(|counts| (member, counts))
 }
 
 /// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or the controller's place.
@@ -324,7 +415,8 @@ fn pci(word: &str) -> Option<&str> {
 fn is_disk(name: &str) -> bool {
     let prefixes = ["sd", "hd", "vd", "xvd", "nvme", "dm-", "md", "mmcblk", "sr", "loop", "nbd"];
     let long = name.len() > 2 && name.len() < 16;
-    long && prefixes.iter().any(|prefix| name.starts_with(prefix))
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    long && is_plain && prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[derive(Default)]
@@ -347,6 +439,8 @@ struct KernelLog {
     complaints: Complaints,
     /// Sectors that drives behind an adapter could not read, as it counts them.
     unread: BTreeMap<String, u64>,
+    /// Errors that btrfs counted of its members, as it said last.
+    of_btrfs: BTreeMap<String, BtrfsCounts>,
     /// Arrays that do background work of which no end was printed.
     arrays: BTreeMap<String, String>,
     /// What the log called the disks at which addresses and plugs.
@@ -411,6 +505,12 @@ struct Record {
     subsystem: String,
     device: String,
     is_part: bool,
+}
+
+/// Errors by kind that btrfs counted of a member, and where it said so.
+struct BtrfsCounts {
+    counts: Vec<(&'static str, u64)>,
+    place: String,
 }
 
 /// A message, and where it stands.
@@ -508,6 +608,17 @@ impl KernelLog {
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
                     }
+                    // The second line of what the block layer says of a request beyond the end of a device.
+                    let stripped = line.trim_start();
+                    if forms::of_bad_sector(stripped).is_some() {
+                        let stamp = self.end.clone();
+                        if kind(stripped).is_some() {
+                            self.message(&stamp, stripped, place, sink);
+                        } else {
+                            self.unfinished = Some((stamp, stripped.trim_end().to_string()));
+                        }
+                        return Step::Took;
+                    }
                     // The line that begins a stack is longer than a mail's.
                     if self.trace > 0 && line.trim_start().starts_with("flags:0x") {
                         return Step::Took;
@@ -591,8 +702,7 @@ impl KernelLog {
             self.message(&entry.stamp, &entry.message, place.clone(), sink);
         }
         if matches!(self.form, Form::Bare) {
-            let reason =
-                "messages without a time: which came first, and how long ago, is not known";
+            let reason = "messages without a time: their order and age are not known";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
         if let Some(said) = self.given_up.take() {
@@ -621,6 +731,11 @@ impl KernelLog {
         }
         for (drive, count) in std::mem::take(&mut self.unread) {
             sink.add_fact_at(&drive, typed::MEMBER_ERRORS.of("media"), count, &place);
+        }
+        for (member, BtrfsCounts { counts, place }) in std::mem::take(&mut self.of_btrfs) {
+            for (kind, count) in counts {
+                sink.add_fact_at(&member, typed::MEMBER_ERRORS.of(kind), count, &place);
+            }
         }
         for (function, (count, place)) in std::mem::take(&mut self.waits) {
             sink.add_fact_at(None, typed::TASKS_WAIT_IN.of(function), count, &place);
@@ -750,7 +865,8 @@ impl KernelLog {
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
         }
-        self.buses.learn(&Message::new(stamp, message), &place);
+        let reset = Message::new(stamp, message);
+        self.buses.learn(&reset, &place);
         let of_request = named.filter(|_| commands::is_of_a_request(message));
         self.names.join(stamp, message, of_request);
         let gone = self.names.learn(stamp, message, named);
@@ -776,7 +892,6 @@ impl KernelLog {
             }
             self.complaints.take(MessageKind::Offline, &disk, said, place.clone(), sink);
         }
-        let reset = Message::new(stamp, message);
         if names::usb_reset(message).is_some() && self.recovers_usb(&reset) {
             return;
         }
@@ -792,6 +907,12 @@ impl KernelLog {
         }
         if let Some(drive) = unread_behind_3ware(message).filter(|_| self.unread.len() < ARRAYS) {
             *self.unread.entry(drive).or_default() += 1;
+            return;
+        }
+        if let Some((member, counts)) = btrfs_counts(message) {
+            if self.of_btrfs.len() < ARRAYS || self.of_btrfs.contains_key(member) {
+                self.of_btrfs.insert(member.to_string(), BtrfsCounts { counts, place });
+            }
             return;
         }
         self.functions.learn(message);
@@ -828,12 +949,21 @@ impl KernelLog {
         if forms::is_recovery(message) && self.commands.recovers(target, &said) {
             return;
         }
-        let Some(kind) = kind.filter(|_| self.is_of_storage(message)) else {
+        let Some(known) = kind.filter(|_| self.is_of_storage(message)) else {
             for complaint in self.commands.take(&whose, &said, None) {
                 self.state_complaint(complaint, sink);
             }
+            if kind.is_none()
+                && let Some(kind) = forms::kind_by_words(message)
+                && self.is_of_storage(message)
+            {
+                let at = names::address(message).map(|address| self.names.at(address));
+                let name = named.map(str::to_string).or(at).unwrap_or_default();
+                self.complaints.take_by_words(kind, &name, said, place, sink);
+            }
             return;
         };
+        let kind = known;
         // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon repeats it.
         if message.starts_with("connection") {
             let number = named.and_then(|name| name.strip_prefix("connection"));
@@ -1028,25 +1158,9 @@ fn clock(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::{FactValue, key};
+    use iowhy_model::key;
 
     use super::*;
-    use crate::scan::recorded;
-
-    #[test]
-    fn a_message_that_a_mail_program_broke_is_one() {
-        let recording = recorded(
-            "Feb 21 07:03:49 nas kernel: [1708259.528953] sd 2:0:0:0: [sdb]\n\
-             tag#16 Sense Key : Medium Error [current]\n\
-             Feb 21 07:03:49 nas kernel: [1708259.533355] ata2: EH complete\n\
-             which is no complaint\n",
-        );
-        let medium = key::KERNEL_LOG.of("medium");
-        let facts = recording.listings[0].facts.iter().filter(|fact| fact.key == medium);
-        let names: Vec<&str> =
-            facts.filter_map(|fact| Some(&*recording.device_of(fact.device?).name)).collect();
-        assert_eq!(names, ["sdb"]);
-    }
 
     #[test]
     fn messages_by_kind_and_device() {
@@ -1073,117 +1187,11 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_hangs_while_memory_is_freed_is_counted() {
-        let hung = |trace: &str| {
-            let log = format!(
-                "[5.000001] INFO: task x:2 blocked for more than 120 seconds.\n[5.000002] Call trace:\n\
-                 [5.000003]  io_schedule+0x38/0xcc\n[5.000004]  {trace}\n"
-            );
-            let facts = crate::scan::recorded(&log).listings.remove(0).facts;
-            facts.into_iter().find(|fact| fact.key == key::TASKS_HUNG_IN_RECLAIM).map(|f| f.value)
-        };
-        assert_eq!(hung("do_try_to_free_pages+0x1a4/0x574"), Some(FactValue::Count(1)));
-        assert_eq!(hung("? do_try_to_free_pages+0x1a4/0x574"), None);
-        assert_eq!(hung("wait_on_page_bit+0x1a4/0x574"), None);
-        // Without a task that hung it is somebody else's trace.
-        let other = "[5.000004]  do_try_to_free_pages+0x1a4/0x574\n[5.000005] Out of memory\n";
-        let facts = crate::scan::recorded(other).listings;
-        let facts = facts.iter().flat_map(|listing| &listing.facts);
-        assert_eq!(facts.filter(|fact| fact.key == key::TASKS_HUNG_IN_RECLAIM).count(), 0);
-    }
-
-    #[test]
-    fn a_link_that_is_slow_while_its_disk_wakes_is_no_complaint() {
-        let count = |text: &str| {
-            let facts = crate::scan::recorded(text).listings.remove(0).facts;
-            let key = key::KERNEL_LOG_COUNT.of("link");
-            facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.to_string())
-        };
-        let wakes = "[134712.147107] ata3: wake up from deepsleep, reset link now\n";
-        let slow = "[134720.892042] ata3: link is slow to respond, please be patient (ready=0)\n";
-        assert_eq!(count(&(wakes.to_string() + slow)), None);
-        assert_eq!(count(&(wakes.replace("ata3", "ata4") + slow)), Some("1".to_string()));
-    }
-
-    #[test]
     fn what_an_adapter_repaired_is_counted_of_the_drive() {
         let line = "3w-9xxx: scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F.";
         assert_eq!(unread_behind_3ware(line).as_deref(), Some("c0/p1"));
         let other = "3w-9xxx: scsi0: AEN: INFO (0x04:0x0029): Verify started:unit=0.";
         assert_eq!(unread_behind_3ware(other), None);
-    }
-
-    #[test]
-    fn what_a_host_adapter_returned_has_a_kind() {
-        for (message, expected) in [
-            (
-                "sd 7:0:0:0: [sdc] tag#0 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK",
-                "offline",
-            ),
-            ("sd 3:0:0:0: [sda] Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK", "timeout"),
-            ("sd 3:0:0:0: SCSI error: return code = 0x10070000", "controller"),
-            ("sd 3:0:0:0: SCSI error: return code = 0x00010000", "offline"),
-            ("ata1: link is slow to respond, please be patient (ready=0)", "link"),
-        ] {
-            assert_eq!(kind(message).map(MessageKind::name), Some(expected), "{message}");
-        }
-        assert_eq!(kind("sd 3:0:0:0: SCSI error: return code = 0x08000002"), None);
-        let set = "ata1.00: exception Emask 0×0 SAct 0×0 SErr 0×0 action 0×6 frozen\n";
-        let facts = crate::scan::recorded(set).listings.remove(0).facts;
-        assert!(facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("timeout")));
-    }
-
-    #[test]
-    fn the_disk_behind_a_port_is_told_when_its_command_comes_back() {
-        let behind = |log: &str| -> Vec<(String, String)> {
-            let facts = crate::scan::recorded(log);
-            let told = facts.listings[0].facts.iter().filter(|fact| fact.key == key::DEVICE_PORT);
-            told.filter_map(|fact| {
-                let disk = facts.device_of(fact.device?).name.clone();
-                Some((disk, fact.value.text()?.to_string()))
-            })
-            .collect()
-        };
-        let unread = "[ 2639.557934] ata1.00: error: { UNC }\n\
-                      [ 2639.563242] ata1.00: configured for UDMA/133\n";
-        for failed in [
-            "[ 2639.563280] sd 0:0:0:0: [sda] Unhandled sense code\n",
-            "[ 2639.563280] sd 0:0:0:0: [sda] tag#5 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE\n",
-        ] {
-            let told = ("sda".to_string(), "ata1".to_string());
-            assert_eq!(behind(&format!("{unread}{failed}{unread}{failed}")), [told], "{failed}");
-        }
-        // At the start disks and ports are found side by side.
-        let found = "[    1.563280] sd 0:0:0:0: [sda] Write Protect is off\n";
-        assert!(behind(&format!("{unread}{found}")).is_empty());
-        let between = "[ 2639.563250] ata2: EH complete\n";
-        let failed = "[ 2639.563280] sd 0:0:0:0: [sda] Unhandled sense code\n";
-        assert!(behind(&format!("{unread}{between}{failed}")).is_empty());
-    }
-
-    #[test]
-    fn a_write_that_failed_with_a_read_error_is_no_drives_answer() {
-        let told = |sense: &str, command: &str| {
-            let log = format!(
-                "[1.000001] sd 3:0:0:0: [sdb] tag#3 Sense Key : Medium Error [current]\n\
-                 [1.000002] sd 3:0:0:0: [sdb] tag#3 Add. Sense: {sense}\n\
-                 [1.000003] sd 3:0:0:0: [sdb] tag#3 CDB: {command}\n"
-            );
-            let facts = crate::scan::recorded(&log).listings.remove(0).facts;
-            facts.iter().any(|fact| fact.key == key::KERNEL_LOG.of("target"))
-        };
-        assert!(told("Unrecovered read error", "Write(10) 2a 00 00 00 14 88 00 00 08 00"));
-        assert!(told(
-            "Unrecovered read error",
-            "Write(16) 8a 00 00 00 00 01 00 00 00 08 00 00 00 10 00 00"
-        ));
-        // Half a block: a drive of 4-KiB sectors reads before it writes.
-        assert!(!told("Unrecovered read error", "Write(10) 2a 00 00 00 14 89 00 00 08 00"));
-        assert!(!told("Unrecovered read error", "Read(10) 28 00 00 00 14 88 00 00 08 00"));
-        assert!(!told(
-            "Unrecovered read error - auto reallocate failed",
-            "Write(10) 2a 00 00 00 14 88 00 00 08 00"
-        ));
     }
 
     #[test]
@@ -1217,8 +1225,8 @@ mod tests {
 
     #[test]
     fn messages_run_together_are_told_apart() {
-        let one = "[ 6546.141374] ata3.00: exception Emask 0x0 frozen [ 6546.141379] ata3.00: failed command: FLUSH \
-                   CACHE EXT [ 6546.141390] ata3.00: status: { DRDY }";
+        let one = "[ 6546.141374] ata3.00: exception Emask 0x0 frozen [ 6546.141379] ata3.00: \
+                   failed command: FLUSH CACHE EXT [ 6546.141390] ata3.00: status: { DRDY }";
         let parts = messages(one);
         assert_eq!(parts.len(), 3);
         assert_eq!(
@@ -1232,55 +1240,6 @@ mod tests {
         ] {
             assert_eq!(messages(alone), [alone], "{alone}");
         }
-    }
-
-    #[test]
-    fn a_log_that_was_pasted_twice_complains_once() {
-        let count = |text: &str| {
-            let facts = crate::scan::recorded(text).listings.remove(0).facts;
-            let key = key::KERNEL_LOG_COUNT.of("link");
-            facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.to_string())
-        };
-        let line = "Nov 24 21:27:39 box kernel: [   43.828023] ata1: link is slow to respond\n";
-        assert_eq!(count(&line.repeat(2)), Some("1".to_string()));
-        let coarse = "Nov 24 21:27:39 box kernel: ata1: link is slow to respond\n";
-        assert_eq!(count(&coarse.repeat(2)), Some("2".to_string()));
-        // Clocks that count ticks print the same time for commands that failed together.
-        let lost = "Nov 24 21:27:39 box kernel: [   43.828000] sd 2:0:0:0: [sdb] tag#3 FAILED \
-                    Result: hostbyte=DID_TRANSPORT_DISRUPTED\n";
-        let ends = "Nov 24 21:27:39 box kernel: [   43.832000] sd 2:0:0:0: [sdb] Stopping disk\n";
-        assert_eq!(count(&lost.repeat(2)), Some("2".to_string()));
-        let twice = (lost.to_string() + ends).repeat(2);
-        assert_eq!(count(&twice), Some("1".to_string()));
-    }
-
-    #[test]
-    fn an_array_that_is_checked_until_it_is_done() {
-        let actions = |text: &str| {
-            let facts = crate::scan::recorded(text).listings.remove(0).facts;
-            let of = facts.into_iter().filter(|fact| fact.key == key::ARRAY_ACTION);
-            of.map(|fact| fact.value.to_string()).collect::<Vec<_>>()
-        };
-        let begins = "[61523.111294] md: data-check of RAID array md3\n";
-        assert_eq!(actions(begins), ["data-check"]);
-        assert!(actions(&format!("{begins}[71523.111294] md: md3: data-check done.\n")).is_empty());
-    }
-
-    #[test]
-    fn the_second_line_of_a_message_bears_no_time() {
-        let second = "                        res 40/00:80:00:50:0c/00:00:48:00:00/40 Emask 0x10 (ATA bus error)\n";
-        let count = |text: &str| {
-            let recording = crate::scan::recorded(text);
-            let facts = &recording.listings[0].facts;
-            facts.iter().filter(|fact| fact.key == key::KERNEL_LOG.of("link")).count()
-        };
-        let text = format!("[   69.473319] ata1.00: failed command: READ FPDMA QUEUED\n{second}");
-        assert_eq!(count(&text), 1);
-        // Of no port that was named before it is prose.
-        assert_eq!(
-            count(&format!("[   69.473319] sd 0:0:0:0: [sda] Attached SCSI disk\n{second}")),
-            0
-        );
     }
 
     #[test]

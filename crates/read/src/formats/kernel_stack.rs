@@ -1,20 +1,21 @@
-//! The kernel's functions that a task stands in: /proc/PID/stack.
+//! Kernel stacks of tasks: /proc/PID/stack.
 //!
 //! ## Reads
-//! A frame on each line. The first of a stack is what the task stands in (`task.stands-in`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that becomes a fact
-//! `kernel.log.remote` of it, once for each stack.
+//! A frame on each line. The first function of a stack is where the task is blocked
+//! (`task.stands-in`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that
+//! becomes a fact `kernel.log.remote` of it, once for each stack.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are read by `kernel-log`.
 //!
 //! ## Versions
 //! Linux 2.6.29 to 6.18; addresses are `<0>` since 4.15.
 //!
-//! ## Traps
-//! It is one moment. A task that waits long shows the same stack again; one that stands in `io_schedule` waits for a disk, but not
-//! each such moment is slow.
+//! ## Caveats
+//! It is one moment. A task that waits long shows the same stack repeatedly; a task in
+//! `io_schedule` waits for a disk, but not every such sample is slow.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! How long the task has waited, which server or disk it is. Whether frames are missing.
 
 use iowhy_model::{Level, Message, MessageKind, Sink, typed};
@@ -22,20 +23,23 @@ use iowhy_model::{Level, Message, MessageKind, Sink, typed};
 use crate::drive::health::Places;
 use crate::drive::stack_frames;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "kernel-stack",
-    summary: "the kernel's functions that a task stands in: /proc/PID/stack",
+    summary: "kernel stacks of tasks: /proc/PID/stack",
     manual: iowhy_model::manual!("kernel_stack.rs"),
     level: Level::E,
-    sniff: |lines| match lines {
-        [first] if is_frame(first) => Sniff::More,
-        [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
-        _ => Sniff::No,
+    body: Body::Custom {
+        needles: &["[<"],
+        sniff: |lines| match lines {
+            [first] if is_frame(first) => Sniff::More,
+            [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
+            _ => Sniff::No,
+        },
+        reader: || Box::new(KernelStack::default()),
     },
-    reader: || Box::new(KernelStack::default()),
 };
 
 /// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>] 0xffffffffffffffff`.
@@ -93,18 +97,6 @@ impl Reader for KernelStack {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::{MessageKind, key};
-
-    #[test]
-    fn a_server_is_told_once_for_each_stack() {
-        let stack = "[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]\n[<0>] nfs_wait_bit_killable+0x1e/0x90 [nfs]\n\
-                     [<0>] do_syscall_64+0x5b/0x1b0\n[<ffffffffffffffff>] 0xffffffffffffffff\n";
-        let recording = crate::scan::recorded(&format!("{stack}\n{stack}"));
-        let remote = key::KERNEL_LOG.of(MessageKind::Remote.name());
-        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-        assert_eq!(facts.filter(|fact| fact.key == remote).count(), 2);
-        assert_eq!(recording.devices()[0].name, "NFS");
-    }
 
     #[test]
     fn other_brackets_are_no_frames() {

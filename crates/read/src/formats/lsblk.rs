@@ -1,32 +1,32 @@
-//! Block devices as `lsblk` lists them: model, medium, queue, and what lies on what.
+//! Block devices listed by `lsblk`: model, medium, queue, and how they are stacked.
 //!
 //! ## Reads
 //! The tree and the list, with any columns (`-t`, `-D`, `-S`, `-O`, `-o NAME,ROTA,MODEL`), in pairs
-//! (`-P`) and in JSON (`-J`). Columns become the facts that /sys gives: ROTA `queue.rotational`, SCHED
-//! `queue.scheduler`, RQ-SIZE `queue.nr_requests`, RA `queue.read_ahead_kb`, DISC-MAX
+//! (`-P`) and in JSON (`-J`). Columns become the facts that /sys gives: ROTA `queue.rotational`,
+//! SCHED `queue.scheduler`, RQ-SIZE `queue.nr_requests`, RA `queue.read_ahead_kb`, DISC-MAX
 //! `queue.discard_max_bytes`, LOG-SEC and PHY-SEC `queue.logical_block_size` and
 //! `queue.physical_block_size`, ZONED `queue.zoned`, MODEL `device.model`, REV `device.firmware`,
 //! STATE `device.state`, RO `device.read_only`, ALIGNMENT `device.alignment_offset`, MAJ:MIN
 //! `device.number`, SIZE `device.bytes`, TRAN `device.transport`. Of the tree, a volume, a crypt or
-//! RAID device and a path states what it is made of (`device.slaves`). Another name of the same
+//! RAID device and a path lists its underlying devices (`device.slaves`). Another name of the same
 //! device is `device.alias`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `lsblk`, `lsblk -t`, `lsblk -D`, `lsblk -o NAME,ROTA,MODEL,SCHED`, `lsblk -J -O`, `lsblk -P`.
 //!
 //! ## Versions
 //! util-linux 2.19 to 2.41. JSON has strings up to 2.32 and numbers and booleans since; newer pairs
 //! write MAJ_MIN for MAJ:MIN.
 //!
-//! ## Traps
-//! ROTA of a virtual disk is what the hypervisor says, 1 by default, and of a disk behind a RAID
-//! controller what the controller says. Sizes are rounded unless `-b` was given. A device of the
-//! mapper is named by its name; iostat calls it dm-N, where N is its minor number. Cells may be empty:
-//! they are found by the place of their column, so a listing whose blanks were squeezed is read only
-//! where a row has as many words as the header. Partitions state nothing of their own.
+//! ## Caveats
+//! ROTA of a virtual disk is set by the hypervisor, 1 by default, and that of a disk behind a RAID
+//! controller by the controller. Sizes are rounded unless `-b` was given. A device-mapper device is
+//! identified by its mapper name; iostat calls it dm-N, where N is its minor number. Cells may be
+//! empty: they are found by the place of their column, so a listing whose blanks were squeezed is
+//! read only where a row has as many words as the header. Partitions have no facts of their own.
 //!
-//! ## Cannot know
-//! What the drive says of itself. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The drive's own health data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ use crate::drive::health::{Places, is_name};
 use crate::facts::AddFact;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Format, Reader, Sniff, Step, bytes, integer};
+use crate::{Body, Format, Reader, Sniff, Step, bytes, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -45,8 +45,11 @@ pub const FORMAT: Format = Format {
     summary: "block devices: lsblk as a tree, list, pairs or JSON",
     manual: iowhy_model::manual!("lsblk.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Lsblk::default()),
+    body: Body::Custom {
+        needles: &["NAME", "PATH", "^document"],
+        sniff,
+        reader: || Box::new(Lsblk::default()),
+    },
 };
 
 /// What a column's text is turned into.
@@ -262,7 +265,7 @@ impl Reader for Lsblk {
             if let Some(value) = document.mended() {
                 self.json(&value, &[], sink);
             }
-            sink.skip(note("the document is cut: what is complete was read"));
+            sink.skip(note("the document is truncated; the complete part was read"));
         }
         for (name, (below, place)) in std::mem::take(&mut self.below) {
             let below = below.into_iter().collect::<Vec<_>>();
@@ -464,30 +467,6 @@ fn value(text: &str, kind: Cell) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded;
-
-    fn facts(text: &str) -> Vec<String> {
-        let recording = recorded(text);
-        let all = recording.listings.iter().flat_map(|listing| &listing.facts);
-        all.map(|fact| {
-            let device = recording.device_of(fact.device.unwrap()).name.clone();
-            format!("{device} {} {}", fact.key, fact.value)
-        })
-        .collect()
-    }
-
-    #[test]
-    fn three_columns_are_enough_and_models_have_blanks() {
-        let text = "NAME   ROTA MODEL\nsda       1 EXAMPLE HD4000 S\n├─sda1    1 \nsdb       0 \n";
-        assert_eq!(
-            facts(text),
-            [
-                "sda queue.rotational yes",
-                "sda device.model EXAMPLE HD4000 S",
-                "sdb queue.rotational no"
-            ]
-        );
-    }
 
     #[test]
     fn tables_of_other_tools_are_not_its_own() {

@@ -3,29 +3,29 @@
 //! ## Reads
 //! Of each controller of storage, by its address: `device.link_speed`, `device.max_link_speed`,
 //! `device.link_width` and `device.max_link_width` (lines `LnkSta` and `LnkCap`), and
-//! `pci.errors.correctable`, `pci.errors.fatal` and `pci.errors.unsupported` where `DevSta` says that
-//! such errors were seen (1; what was not seen is 0).
+//! `pci.errors.correctable`, `pci.errors.fatal` and `pci.errors.unsupported` if `DevSta` shows such
+//! errors (1, else 0).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `lspci -vv` as root; without root the links are not shown.
 //!
 //! ## Versions
-//! pciutils 3.1 to 3.13; the words `ok` and `downgraded` stand since 3.6.
+//! pciutils 3.1 to 3.13; the words `ok` and `downgraded` are printed since 3.6.
 //!
-//! ## Traps
-//! A link below its capability may be what the slot gives, and an idle link may run slower to save
-//! power. `UnsupReq+` is common and harmless. Which drive is behind an address, the kernel's log or
-//! `ls -l /sys/block` tells.
+//! ## Caveats
+//! A link below its capability may be limited by the slot, and an idle link may run slower to save
+//! power. `UnsupReq+` is common and harmless. The drive at an address: see the kernel's log or
+//! `ls -l /sys/block`.
 //!
-//! ## Cannot know
-//! When an error was seen. Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! When an error was seen.
 
 use iowhy_model::typed::BitsPerSecond;
 use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::Places;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +33,7 @@ pub const FORMAT: Format = Format {
     summary: "links of storage controllers and NVMe drives: lspci -vv",
     manual: iowhy_model::manual!("lspci.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Lspci::default()),
+    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Lspci::default()) },
 };
 
 /// Classes of devices whose link a disk's I/O goes through (pci.ids, class 01).
@@ -65,7 +64,7 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// `01:00.0 Non-Volatile memory controller: ...`: address and class.
 fn device(line: &str) -> Option<(&str, &str)> {
-    let (address, rest) = line.split_once(' ')?;
+    let (address, rest) = line.split_once(' ').filter(|(address, _)| address.contains('.'))?;
     let (class, _) = rest.split_once(':')?;
     let parts: Vec<&str> = address.split([':', '.']).collect();
     let hex = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
@@ -76,8 +75,7 @@ fn device(line: &str) -> Option<(&str, &str)> {
         }
         _ => false,
     };
-    (sound && parts.iter().all(hex) && address.contains('.'))
-        .then(|| (address, class.split(" [").next().unwrap_or(class)))
+    (sound && parts.iter().all(hex)).then(|| (address, class.split(" [").next().unwrap_or(class)))
 }
 
 #[derive(Default)]

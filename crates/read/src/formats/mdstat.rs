@@ -1,34 +1,33 @@
 //! Linux software RAID: `/proc/mdstat` and `mdadm --detail`.
 //!
 //! ## Reads
-//! Each array's members, how many are missing, and what it does beside its work: resync, recovery,
-//! check, repair, reshape, with progress and speed. Facts of the array are `device.slaves`,
-//! `array.state` as printed, `array.degraded` (members it lacks), `array.action` (`idle`, `resync`,
-//! `recover`, `check`, `repair`, `reshape`, or with ` delayed` behind it), `array.percent`,
-//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` (`faulty`, `spare`,
-//! `rebuilding`, `write-mostly`, `removed`).
+//! Each array's members, the number of missing ones, and its background work: resync, recovery,
+//! check, repair, reshape, with progress and rate. Facts of the array are `device.slaves`,
+//! `array.state` as printed, `array.degraded` (missing members), `array.action` (`idle`, `resync`,
+//! `recover`, `check`, `repair`, `reshape`, or followed by ` delayed`), `array.percent`,
+//! `array.speed` (bytes per second) and `array.left_s`; of a member `member.state` (`faulty`,
+//! `spare`, `rebuilding`, `write-mostly`, `removed`).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `cat /proc/mdstat`, `mdadm --detail /dev/md0`.
 //!
 //! ## Versions
 //! Linux 2.6 to 6.x, mdadm 2.6 to 4.3. `mdadm --detail` gives no speed.
 //!
-//! ## Traps
-//! `[3/2] [U_U]`: of three members two work. A recovery, a check or a resync reads and writes the
-//! members beside all other I/O, and the kernel lets it run at `sync_speed_min` at least. An array
-//! that is `inactive` lists members without a level. Members are printed with their partition.
+//! ## Caveats
+//! `[3/2] [U_U]`: of three members two work. A recovery, a check or a resync competes with other
+//! I/O on the members, and the kernel maintains at least `sync_speed_min`. An array that is
+//! `inactive` lists members without a level. Members are printed with their partition.
 //!
-//! ## Cannot know
-//! Why a member was thrown out: the kernel's log says. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! Why a member failed: see the kernel's log.
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +35,11 @@ pub const FORMAT: Format = Format {
     summary: "Linux software RAID: /proc/mdstat, mdadm --detail",
     manual: iowhy_model::manual!("mdstat.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Mdstat::default()),
+    body: Body::Custom {
+        needles: &["Personalities :", " : ", "/dev/md"],
+        sniff,
+        reader: || Box::new(Mdstat::default()),
+    },
 };
 
 /// Labels of `mdadm --detail` without a fact of ours.

@@ -5,28 +5,28 @@
 //! also `memory.dirty` and `memory.writeback`, in bytes. A swap area states `swap.used`, in bytes, of
 //! its device.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `cat /proc/meminfo`, `free`, `free -h`, `swapon --show`, `cat /proc/swaps`.
 //!
 //! ## Versions
-//! Linux; `MemAvailable` since 3.14, before it is taken for what is free, in buffers and in cache.
-//! procps 3 and 4.
+//! Linux; `MemAvailable` since 3.14, before that free memory, buffers and cache are used. procps 3
+//! and 4.
 //!
-//! ## Traps
-//! Little free memory is normal; little available memory is not. Swap in use says that memory was
-//! short at some time, not that it is: `vmstat` shows whether pages move now. `free` prints no unit
+//! ## Caveats
+//! Little free memory is normal; little available memory is not. Used swap shows that memory was
+//! short at some time, not that it is now: `vmstat` shows current swapping. `free` prints no unit
 //! unless `-h` was given, so only shares are taken from it.
 //!
-//! ## Cannot know
-//! Who uses it. Whether pages are moved now. Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Who uses it. Whether pages are moved now.
 
 use iowhy_model::typed::{Bytes, Key, Share};
 use iowhy_model::{Level, Sink, typed};
 
-use crate::drive::health::Places;
+use crate::describe::labels::{Labels, Report, begins, perhaps, says};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, bytes, integer};
+use crate::{Body, Format, bytes};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,8 +34,7 @@ pub const FORMAT: Format = Format {
     summary: "memory and swap: /proc/meminfo, free, swapon, /proc/swaps",
     manual: iowhy_model::manual!("memory.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Memory::default()),
+    body: Body::Labels(&LABELS),
 };
 
 /// Labels of /proc/meminfo that are used.
@@ -50,169 +49,109 @@ const USED: [&str; 9] = [
     "SwapTotal",
     "SwapFree",
 ];
+/// The unit of /proc/swaps.
+const KIB: &str = "KiB";
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first().filter(|line| is_for_people(line)) else {
-        return Sniff::No;
-    };
-    let total =
-        first.contains("MemTotal") && meminfo(first).is_some_and(|(label, _)| label == "MemTotal");
-    Sniff::from(total || is_free(first) || is_swaps(first))
-}
-
-/// `MemTotal:       16323456 kB`: the label and bytes.
-fn meminfo(line: &str) -> Option<(&str, u64)> {
-    let (label, rest) = line.trim().split_once(':')?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let kib = match words.as_slice() {
-        [number, "kB"] => integer(number)?,
-        // HugePages_Total and its kin are counts.
-        [number] if label.starts_with("HugePages") => integer(number)?,
-        _ => return None,
-    };
-    let sound = label.bytes().all(|b| b.is_ascii_alphanumeric() || b"_()".contains(&b));
-    sound.then(|| (label, kib.saturating_mul(1024)))
-}
-
-/// `total used free shared buff/cache available`.
-fn is_free(line: &str) -> bool {
-    line.trim_start().starts_with("total ")
-        && line.split_whitespace().take(4).eq(["total", "used", "free", "shared"])
-}
-
-/// `Filename  Type  Size  Used  Priority`, `NAME TYPE SIZE USED PRIO`.
-fn is_swaps(line: &str) -> bool {
-    let is = |titles: [&str; 5]| line.split_whitespace().eq(titles);
-    line.trim_start().starts_with(['F', 'N'])
-        && (is(["Filename", "Type", "Size", "Used", "Priority"])
-            || is(["NAME", "TYPE", "SIZE", "USED", "PRIO"]))
-}
-
-#[derive(Clone, Copy, Default, PartialEq)]
-enum Part {
-    #[default]
-    Meminfo,
-    Free,
-    Swaps,
-}
-
-#[derive(Default)]
-struct Memory {
-    places: Places,
-    part: Part,
-    titles: Vec<String>,
-    /// Sizes by the labels of /proc/meminfo.
-    sizes: Vec<(String, u64)>,
-    place: String,
-}
-
-impl Reader for Memory {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        self.place = self.places.next(sink);
-        if line.trim().is_empty() {
-            return Step::Took;
-        }
-        if is_free(line) || is_swaps(line) {
-            self.part = if is_free(line) { Part::Free } else { Part::Swaps };
-            self.titles = line.split_whitespace().map(str::to_string).collect();
-            return Step::Took;
-        }
-        let took = match self.part {
-            Part::Meminfo => self.size(line),
-            Part::Free => self.row(line, sink),
-            Part::Swaps => self.area(line, sink),
-        };
-        if took { Step::Took } else { Step::Passed }
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        let size = |label: &str| self.sizes.iter().find(|(l, _)| l == label).map(|(_, size)| *size);
-        let (total, swap) = (size("MemTotal"), size("SwapTotal"));
-        let sum = || Some(size("MemFree")? + size("Buffers")? + size("Cached")?);
-        let available = size("MemAvailable").or_else(sum);
-        let dirty =
-            [(typed::MEMORY_DIRTY, size("Dirty")), (typed::MEMORY_WRITEBACK, size("Writeback"))];
-        let free = size("SwapFree");
-        if let Some((available, total)) = available.zip(total) {
-            self.share(typed::MEMORY_AVAILABLE, available as f64, total as f64, sink);
-        }
-        if let Some((free, total)) = free.zip(swap) {
-            self.share(
-                typed::SWAP_USED_SHARE,
-                total.saturating_sub(free) as f64,
-                total as f64,
-                sink,
-            );
-        }
-        for (key, size) in dirty {
-            if let Some(size) = size {
-                sink.add_fact_at(None, key, Bytes(size), &self.place);
-            }
-        }
-    }
-}
-
-impl Memory {
-    fn share(&self, key: Key<Share>, part: f64, whole: f64, sink: &mut dyn Sink) {
-        if whole > 0.0 && part <= whole {
-            let share = Share((1000.0 * part / whole).round_ties_even() / 1000.0);
-            sink.add_fact_at(None, key, share, &self.place);
-        }
-    }
-
-    fn size(&mut self, line: &str) -> bool {
-        let Some((label, size)) = meminfo(line) else { return false };
-        if USED.contains(&label) {
-            self.sizes.push((label.to_string(), size));
-        }
-        true
-    }
-
-    /// `Mem:  16323456  9123456 ...` of free.
-    fn row(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
-        let Some((label, rest)) = line.trim().split_once(':') else { return false };
-        let cells: Option<Vec<f64>> = rest
-            .split_whitespace()
-            .map(|cell| bytes(cell.strip_suffix('i').unwrap_or(cell)))
-            .collect();
-        let Some(cells) = cells else { return false };
-        let cell = |title: &str| {
-            let place = self.titles.iter().position(|known| known == title)?;
-            cells.get(place).copied()
-        };
-        match label {
-            "Mem" => {
-                let old = || Some(cell("free")? + cell("buffers")? + cell("cached")?);
-                if let (Some(available), Some(total)) =
-                    (cell("available").or_else(old), cell("total"))
-                {
-                    self.share(typed::MEMORY_AVAILABLE, available, total, sink);
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("^MemTotal:{n:u} kB$", size).like(&["MemTotal:       16323456 kB"]),
+        perhaps("^{:word}:{n:u} kB$", size).like(&["Dirty:              1204 kB"]),
+        begins("^total used free shared ", |found, report, _| report.quote_alone(found.line()))
+            .like(&["total        used        free      shared  buff/cache   available"]),
+        says("^Mem:{cells:text}$", |found, report, sink| {
+            let cells = Cells::of(found, report)?;
+            let old = || Some(cells.get("free")? + cells.get("buffers")? + cells.get("cached")?);
+            let available = cells.get("available").or_else(old);
+            share(typed::MEMORY_AVAILABLE, available, cells.get("total"), report, sink)
+        })
+        .like(&[
+            "Mem:        16323456     9123456      812344       12345     6387656     6812345",
+        ]),
+        says("^Swap:{cells:text}$", |found, report, sink| {
+            let cells = Cells::of(found, report)?;
+            share(typed::SWAP_USED_SHARE, cells.get("used"), cells.get("total"), report, sink)
+        })
+        .like(&["Swap:        2097148      524288     1572860"]),
+        begins("^Filename Type Size Used Priority$", |_, report, _| report.enter(KIB))
+            .like(&["Filename				Type		Size	Used	Priority"]),
+        begins("^NAME TYPE SIZE USED PRIO$", |_, report, _| report.enter(""))
+            .like(&["NAME      TYPE       SIZE USED PRIO"]),
+        // A swap area.
+        says(
+            "^{name:word} {partition|file} {:word} {used:size} {:word}$",
+            |found, report, sink| {
+                let scale = if report.part == KIB { 1024.0 } else { 1.0 };
+                let used = Bytes((found.number("used")? * scale).round() as u64);
+                let name = found.text("name").filter(|name| name.starts_with("/dev/"));
+                if let Some(name) = name {
+                    sink.add_fact_at(name, typed::SWAP_USED, used, report.place());
                 }
-            }
-            "Swap" => {
-                if let (Some(used), Some(total)) = (cell("used"), cell("total")) {
-                    self.share(typed::SWAP_USED_SHARE, used, total, sink);
-                }
-            }
-            "Total" | "Low" | "High" | "-/+ buffers/cache" => {}
-            _ => return false,
-        }
-        true
+                Some(())
+            },
+        )
+        .like(&["/dev/sda2                               partition	2097148	524288	-2"]),
+    ],
+    // HugePages_Total and its kin are counts.
+    own: &["^HugePages{:word}:{:u}$", "^{Total|Low|High|-/+ buffers/cache}:"],
+    end: Some(stated),
+    ..Labels::NEW
+};
+
+/// The cells of a row of free, by the titles above.
+struct Cells<'r> {
+    titles: Vec<&'r str>,
+    values: Vec<f64>,
+}
+
+impl Cells<'_> {
+    fn of<'r>(found: &Found, report: &'r Report) -> Option<Cells<'r>> {
+        let cells = found.text("cells")?.split_whitespace();
+        let values = cells.map(|cell| bytes(cell.strip_suffix('i').unwrap_or(cell)));
+        let values = values.collect::<Option<_>>()?;
+        Some(Cells { titles: report.quoted().last()?.split_whitespace().collect(), values })
     }
 
-    /// A swap area: sizes are KiB in /proc/swaps.
-    fn area(&mut self, line: &str, sink: &mut dyn Sink) -> bool {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [name, kind, _, used, _] = words.as_slice() else { return false };
-        if !matches!(*kind, "partition" | "file") {
-            return false;
+    fn get(&self, title: &str) -> Option<f64> {
+        let place = self.titles.iter().position(|known| *known == title)?;
+        self.values.get(place).copied()
+    }
+}
+
+fn size(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let (label, _) = found.line().split_once(':')?;
+    match USED.iter().find(|used| **used == label) {
+        Some(label) => report.keep(label, found.number("n")? * 1024.0),
+        None => Some(()),
+    }
+}
+
+fn share(
+    key: Key<Share>,
+    part: Option<f64>,
+    whole: Option<f64>,
+    report: &Report,
+    sink: &mut dyn Sink,
+) -> Option<()> {
+    if let Some((part, whole)) =
+        part.zip(whole).filter(|(part, whole)| *whole > 0.0 && part <= whole)
+    {
+        let share = Share((1000.0 * part / whole).round_ties_even() / 1000.0);
+        sink.add_fact_at(None, key, share, report.place());
+    }
+    Some(())
+}
+
+fn stated(report: &mut Report, sink: &mut dyn Sink) {
+    let size = |label: &str| report.kept(label);
+    let (total, swap) = (size("MemTotal"), size("SwapTotal"));
+    let sum = || Some(size("MemFree")? + size("Buffers")? + size("Cached")?);
+    let available = size("MemAvailable").or_else(sum);
+    let used = swap.zip(size("SwapFree")).map(|(total, free)| (total - free).max(0.0));
+    share(typed::MEMORY_AVAILABLE, available, total, report, sink);
+    share(typed::SWAP_USED_SHARE, used, swap, report, sink);
+    for (key, label) in [(typed::MEMORY_DIRTY, "Dirty"), (typed::MEMORY_WRITEBACK, "Writeback")] {
+        if let Some(bytes) = size(label) {
+            sink.add_fact_at(None, key, Bytes(bytes as u64), report.place());
         }
-        let kib = self.titles.first().is_some_and(|title| title == "Filename");
-        let scale = if kib { 1024.0 } else { 1.0 };
-        if let Some(used) = bytes(used).filter(|_| name.starts_with("/dev/")) {
-            let used = Bytes((used * scale).round() as u64);
-            sink.add_fact_at(*name, typed::SWAP_USED, used, &self.place);
-        }
-        true
     }
 }

@@ -6,27 +6,26 @@
 //! `/proc/self/mountinfo`, and the command `mount -o OPTIONS ... /point` as it was typed. Each file system on a block device or a server becomes the facts
 //! `mount.point`, `mount.type`, `mount.options` and, on Solaris, `mount.since`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `mount`, `findmnt`'s source files, `mount | grep u02`, support archives.
 //!
 //! ## Versions
 //! Solaris separates options with slashes, all others with commas; both are kept as printed. The
 //! options of mountinfo are those of the mount, then those of the file system.
 //!
-//! ## Traps
+//! ## Caveats
 //! A device is named without `/dev/`, `/dev/mapper/` or `/dev/dsk/`: the volume or slice, not the
-//! disks below it. File systems without a device (proc, tmpfs, cgroup) are
-//! passed over. A line of `/etc/fstab` says what should be mounted, not what is: it is not read.
+//! disks below it. File systems without a device (proc, tmpfs, cgroup) are ignored. A line of
+//! `/etc/fstab` describes what should be mounted, not what is: it is not read.
 //!
-//! ## Cannot know
-//! Defaults that nobody printed, flags given to open(2), and what lies below a volume. Whether
-//! whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Defaults that are not printed, flags of open(2), and the devices below a volume.
 
 use iowhy_model::{Level, Sink, typed};
 
 use crate::facts::AddFact;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,8 +33,11 @@ pub const FORMAT: Format = Format {
     summary: "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
     manual: iowhy_model::manual!("mounts.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Mounts::default()),
+    body: Body::Custom {
+        needles: &["mount", " rw", "\trw", "(rw", " ro", "\tro", "(ro", "read/write", "only"],
+        sniff,
+        reader: || Box::new(Mounts::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {

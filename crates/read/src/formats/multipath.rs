@@ -1,29 +1,32 @@
 //! Paths to a volume: `multipath -ll`.
 //!
 //! ## Reads
-//! Each volume with its paths; rows of paths that somebody grepped out of it; and what `multipathd` logs of a path (`tur checker
-//! reports path is down`, `mark as failed`, `path offline`, `state down`). Facts of the volume are `device.alias` (its name), `device.model`,
+//! Each volume with its paths; single rows of paths (`grep`); and the messages of `multipathd`
+//! about a path (`tur checker reports path is down`, `mark as failed`, `path offline`,
+//! `state down`). Facts of the volume are `device.alias` (its name), `device.model`,
 //! `device.slaves` (the paths), `multipath.paths` and `multipath.failed`; of a path that does not
 //! work `path.state`, as printed.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `multipath -ll`, `multipathd show topology`, `journalctl -u multipathd`.
 //!
 //! ## Versions
 //! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
 //!
-//! ## Traps
+//! ## Caveats
 //! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path` makes
 //! requests wait for ever when all paths fail.
 //!
-//! ## Cannot know
-//! Latencies of a path. Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Latencies of a path.
+
+use std::collections::BTreeMap;
 
 use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::Places;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,8 +34,11 @@ pub const FORMAT: Format = Format {
     summary: "paths to a volume: multipath -ll",
     manual: iowhy_model::manual!("multipath.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Multipath::default()),
+    body: Body::Custom {
+        needles: &["dm-", "active", "failed", "undef", "multipathd"],
+        sniff,
+        reader: || Box::new(Multipath::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -44,7 +50,7 @@ fn sniff(lines: &[&str]) -> Sniff {
         }
         [first, ..] => {
             let row = path(first).is_some_and(|(_, said)| is_state(&said));
-            (row || logged(first).is_some()).into()
+            (row || logged(first).is_some() || without_paths(first).is_some()).into()
         }
         [] => Sniff::No,
     }
@@ -58,22 +64,35 @@ fn is_state(said: &str) -> bool {
     device_mapper && words.get(1).is_some_and(|word| checker.contains(word))
 }
 
+/// Paths of a volume that are remembered.
+const PATHS: usize = 64;
 /// What the daemon says of a path that is gone (multipathd/main.c, check_path).
 const GONE: [&str; 4] = ["path is down", "mark as failed", "path offline", "state down"];
 
-/// The path that the daemon logs as gone: `... multipathd[4554]: mpathaq: sdak - tur checker reports path is down`.
-fn logged(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once("multipathd")?;
-    let (_, message) = rest.split_once(": ")?;
+/// The path that the daemon logs as gone, and its volume: `... multipathd[4554]: mpathaq: sdak - tur checker reports path is
+/// down`.
+fn logged(line: &str) -> Option<(Option<&str>, &str)> {
+    let message = said_by_daemon(line)?;
     // The volume may stand before the path.
-    let parts = [message, message.split_once(": ").map_or(message, |(_, rest)| rest)];
-    parts.into_iter().find_map(|part| {
+    let of_volume = message.split_once(": ").map(|(volume, rest)| (Some(volume), rest));
+    [Some((None, message)), of_volume].into_iter().flatten().find_map(|(volume, part)| {
         let (disk, said) = part.split_once(' ')?;
         let disk = disk.trim_end_matches(':');
         let gone = GONE.iter().any(|words| said.contains(words));
         let named = disk.bytes().all(|b| b.is_ascii_alphanumeric()) && disk.starts_with("sd");
-        (gone && named).then_some(disk)
+        (gone && named).then_some((volume, disk))
     })
+}
+
+/// The volume that has no path left: `... multipathd[1491]: mpathu: remaining active paths: 0`.
+fn without_paths(line: &str) -> Option<&str> {
+    let (volume, said) = said_by_daemon(line)?.split_once(": ")?;
+    (said.trim_end() == "remaining active paths: 0").then_some(volume)
+}
+
+fn said_by_daemon(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("multipathd")?;
+    rest.split_once(": ").map(|(_, message)| message)
 }
 
 /// `mpatha (3600601...) dm-2 DGC,VRAID`: name, kernel's name, model.
@@ -114,6 +133,8 @@ struct Multipath {
     paths: Vec<String>,
     failed: u64,
     place: String,
+    /// Paths that the daemon called gone, by volume.
+    gone: BTreeMap<String, Vec<String>>,
 }
 
 impl Reader for Multipath {
@@ -141,8 +162,17 @@ impl Reader for Multipath {
             }
             return Step::Took;
         }
-        if let Some(disk) = logged(line) {
+        if let Some((volume, disk)) = logged(line) {
             sink.add_fact_at(disk, typed::PATH_STATE, "down", &self.place);
+            let known = self.gone.entry(volume.unwrap_or_default().to_string()).or_default();
+            if !known.iter().any(|other| other == disk) && known.len() < PATHS {
+                known.push(disk.to_string());
+            }
+            return Step::Took;
+        }
+        if let Some(volume) = without_paths(line) {
+            let paths = self.gone.get(volume).cloned().unwrap_or_default();
+            self.state(volume, paths.len() as u64, paths, sink);
             return Step::Took;
         }
         let ours = text.is_empty()
@@ -167,10 +197,17 @@ impl Multipath {
     fn close(&mut self, sink: &mut dyn Sink) {
         let (volume, paths) = (std::mem::take(&mut self.volume), std::mem::take(&mut self.paths));
         let failed = std::mem::take(&mut self.failed);
-        if volume.is_empty() || paths.is_empty() {
+        if !volume.is_empty() {
+            self.state(&volume, failed, paths, sink);
+        }
+    }
+
+    /// States the paths of a volume, and how many of them do not work.
+    fn state(&self, volume: &str, failed: u64, paths: Vec<String>, sink: &mut dyn Sink) {
+        if paths.is_empty() {
             return;
         }
-        let (volume, n) = (sink.device(&volume), paths.len() as u64);
+        let (volume, n) = (sink.device(volume), paths.len() as u64);
         sink.add_fact_at(volume, typed::DEVICE_SLAVES, paths, &self.place);
         sink.add_fact_at(volume, typed::MULTIPATH_PATHS, n, &self.place);
         sink.add_fact_at(volume, typed::MULTIPATH_FAILED, failed, &self.place);

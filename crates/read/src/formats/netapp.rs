@@ -5,7 +5,7 @@
 //! a histogram, and the line `beautifier: TEXT` that PyLatencyMap's script prints ahead of them:
 //! the label.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `system node run -node N stats show -r -n 100 -i 1 volume:V:nfs_protocol_read_latency`, or
 //! PyLatencyMap's `NetApp_histogram_Cmode.pl` before its connector.
 //!
@@ -13,22 +13,21 @@
 //! Data ONTAP 8.x and 9.x print the same 39 bounds from 20 us to 120 s. The form of a row is
 //! inferred from the connector that parses it.
 //!
-//! ## Traps
-//! A bound is an upper one: `<40us` counts 20 to 40 us. Each histogram holds the operations of its
+//! ## Caveats
+//! A bound is an upper one: `<40us` counts 20 to 40 us. Each histogram counts the operations of its
 //! own interval, not a running sum. The buckets are not powers of two; PyLatencyMap moves them up
 //! to the next one and loses all above 4.2 s. A row that does not come counts nothing. A histogram
 //! without its last row is used, with a note.
 //!
-//! ## Cannot know
-//! When it was: no row has a time. What lies between the filer and the application: network,
-//! client queue, page cache. The sizes of the operations. Whether whole lines are missing: they
-//! bear no numbers.
+//! ## Not in this output
+//! When it was: no row has a time. The layers between the filer and the application: network,
+//! client queue, page cache. The sizes of the operations.
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +35,11 @@ pub const FORMAT: Format = Format {
     summary: "NetApp cluster-mode NFS latency histograms (stats show)",
     manual: iowhy_model::manual!("netapp.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Netapp::default()),
+    body: Body::Custom {
+        needles: &["beautifier: ", "_latency."],
+        sniff,
+        reader: || Box::new(Netapp::default()),
+    },
 };
 
 /// The filer's upper bounds in us (NetApp_latency_connector.pl of PyLatencyMap); behind the last
@@ -151,7 +153,7 @@ impl Netapp {
             return;
         }
         if !whole {
-            sink.note(note("a histogram lacks its last row"));
+            sink.note(note("the last row of a histogram is missing"));
         }
         let Some(histogram) = histogram_of(rows) else { return };
         // The filer times its own work: what the client waits before is not in it.
@@ -176,8 +178,9 @@ mod tests {
 
     /// The names of all rows in order, as the filer prints them.
     const NAMES: &str = "<20us <40us <60us <80us <100us <200us <400us <600us <800us <1ms <2ms <4ms \
-        <6ms <8ms <10ms <12ms <14ms <16ms <18ms <20ms <40ms <60ms <80ms <100ms <200ms <400ms \
-        <600ms <800ms <1s <2s <4s <6s <8s <10s <20s <30s <60s <90s <120s >120s";
+                         <6ms <8ms <10ms <12ms <14ms <16ms <18ms <20ms <40ms <60ms <80ms <100ms \
+                         <200ms <400ms <600ms <800ms <1s <2s <4s <6s <8s <10s <20s <30s <60s <90s \
+                         <120s >120s";
 
     #[test]
     fn the_connectors_own_figures_follow_from_our_buckets() {

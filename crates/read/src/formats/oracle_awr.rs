@@ -5,30 +5,29 @@
 //! time and the mean, `log file sync 59,558 3,275 55 54.53 Commit`, however the columns were run
 //! together. Each becomes so many waits of that mean.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `awrrpt.sql`, Statspack's `spreport.sql`, as text or pasted from the HTML page.
 //!
 //! ## Versions
 //! Oracle 9i to 23: `Avg wait (ms)`, or a mean with its unit (`512.1us`). A row is taken only if
 //! waits, time and mean agree, so no heading is needed.
 //!
-//! ## Traps
-//! A wait is what a process of the database sees: file system, queue, remote storage and disk
-//! together, and for `log file sync` the log writer and the processors too. `log file parallel write`
-//! is the log writer's own I/O. A `parallel` read or write is many requests at once. Means of a
-//! snapshot of an hour hide its worst minute. Times are whole seconds, means often whole
-//! milliseconds.
+//! ## Caveats
+//! A wait is measured in a database process: it includes file system, queue, remote storage and
+//! disk, and for `log file sync` also the log writer and the CPUs. `log file parallel write` is the
+//! log writer's own I/O. A `parallel` read or write is many requests at once. Means of a snapshot
+//! of an hour hide its worst minute. Times are whole seconds, means often whole milliseconds.
 //!
-//! ## Cannot know
-//! Single latencies (the histograms of the same report tell more), which file or device, the length
-//! of the snapshot where it was not pasted. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Individual latencies (the histograms of the same report have more), the file or device, the
+//! duration of the snapshot if it is not included.
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::histogram::buckets::mean_only;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Step, decimal, integer};
+use crate::{Body, Format, Reader, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,11 +35,23 @@ pub const FORMAT: Format = Format {
     summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     manual: iowhy_model::manual!("oracle_awr.rs"),
     level: Level::B,
-    sniff: |lines| {
-        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
-        lines.first().is_some_and(begins).into()
+    body: Body::Custom {
+        needles: &[
+            "db file ",
+            "log file ",
+            "control file ",
+            "direct path ",
+            "cell ",
+            "Disk file operations I/O",
+            "read by other session",
+        ],
+        sniff: |lines| {
+            let begins =
+                |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
+            lines.first().is_some_and(begins).into()
+        },
+        reader: || Box::new(OracleAwr),
     },
-    reader: || Box::new(OracleAwr),
 };
 
 /// Waits for I/O, and what they do (Oracle Database Reference, appendix C).

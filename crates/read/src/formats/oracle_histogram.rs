@@ -3,10 +3,10 @@
 //! ## Reads
 //! Result tables that have the columns `WAIT_TIME_MILLI` or `WAIT_TIME_MICRO` and `WAIT_COUNT`,
 //! with or without `EVENT`, `INST_ID`, `SNAP_ID`; the section `Wait Event Histogram` of an AWR
-//! report in text form. Each event has histograms of its own; its name stands where other listings
-//! have the device, and is the label.
+//! report in text form. Each event has its own histograms; its name is used as the device and the
+//! label.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `select event, wait_time_milli, wait_count from v$event_histogram`, also of `gv$...`,
 //! `v$event_histogram_micro` (12c) and `dba_hist_event_histogram`; `awrrpt.sql`.
 //!
@@ -14,18 +14,17 @@
 //! 10g and later for milliseconds, 12c for microseconds. 19c writes fractions of a millisecond and
 //! one bucket of 1.8E+16 for the rest (sqldb360 issue 68): both are understood.
 //!
-//! ## Traps
+//! ## Caveats
 //! A bucket B counts waits of B/2 up to, not including, B; the first one all below it. The views
-//! count since the instance was started: the same query run again gives what was added, and a
-//! single result is read as it stands, with a note. Counts that fall mean a restart; that stretch
-//! is left out. Instances of a cluster are added up. An AWR report gives percentages of a rounded
+//! count since the start of the instance: from a repeated query the difference is used, and a
+//! single result is read unchanged, with a note. Decreasing counts mean a restart; that interval is
+//! ignored. Instances of a cluster are added up. An AWR report gives percentages of a rounded
 //! total: counts are computed from them, `.0` counts as none, and its `<=1s` means below 1024 ms.
 //! Columns are found by the line of dashes below the heading, so a table whose blanks were lost
 //! cannot be read.
 //!
-//! ## Cannot know
-//! When it was: such tables have no time. Sums, extremes, and which disk was waited for. Whether
-//! whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! When it was: such tables have no time. Sums, extremes, and which disk was waited for.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +33,7 @@ use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +41,11 @@ pub const FORMAT: Format = Format {
     summary: "Oracle wait event histograms: SQL*Plus results, AWR text reports",
     manual: iowhy_model::manual!("oracle_histogram.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(OracleHistogram::default()),
+    body: Body::Custom {
+        needles: &["WAIT_COUNT", "Waits"],
+        sniff,
+        reader: || Box::new(OracleHistogram::default()),
+    },
 };
 
 /// Columns of blanks that a tab stands for (SQL*Plus with `set tab on`).
@@ -216,7 +218,7 @@ impl Reader for OracleHistogram {
         for mut event in std::mem::take(&mut self.events) {
             self.close(&mut event, sink);
             if let (false, Some(record)) = (event.poured, &event.last) {
-                sink.note(note("a single result: its counts run since the instance was started"));
+                sink.note(note("a single result: its counts are since the start of the instance"));
                 let histogram = DataSource::Oracle.histogram(&record.counts, self.unit);
                 pour(&event.name, histogram, sink);
             }
@@ -273,7 +275,7 @@ impl OracleHistogram {
         if let Some(last) = event.last.take() {
             event.poured = true;
             if record.falls_below(&last) {
-                sink.note(note("counts fell: the instance was restarted"));
+                sink.note(note("counts decreased: the instance was restarted"));
             } else {
                 let added = record.added_since(&last);
                 let histogram = DataSource::Oracle.histogram(&added, self.unit);
@@ -302,7 +304,7 @@ impl OracleHistogram {
         });
         let histogram = histogram_of(rows.collect());
         if histogram.is_none() {
-            return Step::Skipped("the row is no row of percentages".to_string());
+            return Step::Skipped("the row is not a row of percentages".to_string());
         }
         self.estimated = true;
         pour(name, histogram, sink);

@@ -1,46 +1,49 @@
 //! perf-script: block events of the kernel as perf, trace-cmd or ftrace print them.
 //!
 //! ## Reads
-//! Lines that end in a block event, whatever the tool printed in front: `fio-1003 [001] d..1.
-//! 12.345678: block_rq_issue: 8,16 WS 4096 () 29826448 + 8 none,0,0 [fio]`. Events of one
-//! request (bio_queue, getrq, io_start, rq_insert, rq_issue, rq_requeue, merges, split,
-//! rq_complete or bio_complete) become one event with its time in the queue and on the device.
+//! Lines that end in a block event, after any tool's prefix:
+//! `fio-1003 [001] d..1. 12.345678: block_rq_issue: 8,16 WS 4096 () 29826448 + 8 none,0,0 [fio]`.
+//! Events of one request (bio_queue, getrq, io_start, rq_insert, rq_issue, rq_requeue, merges,
+//! split, rq_complete or bio_complete) become one event with its time in the queue and on the
+//! device.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `perf record -e 'block:block_rq_*' -a` and `perf script`; `trace-cmd record -e block` and
 //! `trace-cmd report`; or, with no tool at all, the file `trace` in /sys/kernel/tracing with
 //! `events/block/enable` set to 1. The events to ask for are block_bio_queue, block_rq_insert,
 //! block_rq_issue and block_rq_complete.
 //!
 //! ## Versions
-//! Linux 6.9 added the I/O priority (`none,0,0`) behind the length, 6.5 block_io_start and
+//! Linux 6.9 added the I/O priority (`none,0,0`) after the length, 6.5 block_io_start and
 //! block_io_done. Older kernels lack the byte count of block_rq_issue or print it as 0.
 //!
-//! ## Traps
+//! ## Caveats
 //! perf prints microseconds unless `--ns` was given. A request without insert or queue event has
 //! no queue time: most devices without a scheduler are sent requests directly. Completions run in
 //! interrupts, so the process of a request is the one of its earliest event. Lost events are
 //! counted from the tools' own notices and from ftrace's count of entries written and kept.
 //!
-//! ## Cannot know
-//! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose
-//! numbers are handed out at boot: they stay `253:0`. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose numbers
+//! are handed out at boot: they stay `253:0`.
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
 
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
-use crate::{Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
     name: "perf-script",
-    summary: "block events as perf, trace-cmd or ftrace print them",
+    summary: "block events of perf, trace-cmd or ftrace",
     manual: iowhy_model::manual!("perf_script.rs"),
     level: Level::D,
-    sniff,
-    reader: || Box::new(PerfScript::default()),
+    body: Body::Custom {
+        needles: &["block_", "# entries-in-buffer/entries-written:"],
+        sniff,
+        reader: || Box::new(PerfScript::default()),
+    },
 };
 
 /// ftrace's head, before the first event of a listing.
@@ -224,65 +227,4 @@ fn action(event: &str) -> Option<Action> {
 
 fn errno(number: i32) -> Option<u16> {
     u16::try_from(number.unsigned_abs()).ok().filter(|number| *number != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iowhy_model::{Recording, Stage};
-
-    #[test]
-    fn all_three_tools_give_the_same_request() {
-        let ftrace = "\
-# tracer: nop
-#
-# entries-in-buffer/entries-written: 4/9   #P:2
-#
-#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
-  my job-1003    [001] d..1.    12.000001: block_bio_queue: 8,16 WS 800 + 8 [my job]
-  my job-1003    [001] d..1.    12.000002: block_io_start: 8,16 WS 4096 () 800 + 8 none,0,0 [my job]
- kworker/1:1H-77 [001] d..1.    12.000003: block_rq_issue: 8,16 WS 4096 () 800 + 8 none,0,0 [kworker/1:1H]
-  <idle>-0       [000] d.h1.    12.000103: block_rq_complete: 8,16 WS () 800 + 8 none,0,0 [0]
-  <idle>-0       [000] d.h1.    12.000104: block_io_done: 8,16 WS 0 () 800 + 0 none,0,0 [swapper/0]
-";
-        let perf = "\
-my job  1003 [001]    12.000001:    block:block_bio_queue: 8,16 WS 800 + 8 [my job]
-kworker/1:1H    77 [001]    12.000003:     block:block_rq_issue: 8,16 WS 4096 () 800 + 8 [kworker/1:1H]
-swapper     0 [000]    12.000103:  block:block_rq_complete: 8,16 WS () 800 + 8 [0]
-";
-        let trace_cmd = "\
-cpus=2
-          my job-1003  [001]    12.000001: block_bio_queue:      8,16 WS 800 + 8 [my job]
-    kworker/1:1H-77    [001]    12.000003: block_rq_issue:       8,16 WS 4096 () 800 + 8 [kworker/1:1H]
-          <idle>-0     [000]    12.000103: block_rq_complete:    8,16 WS () 800 + 8 [0]
-";
-        for (text, lost) in [(ftrace, 5), (perf, 0), (trace_cmd, 0)] {
-            let mut recording = Recording::new();
-            crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-            let listing = &recording.listings[0];
-            let [one] = &listing.events[..] else { panic!("{} events", listing.events.len()) };
-            assert_eq!(one.latency(Stage::Queue), Some(Nanos(2_000)));
-            assert_eq!(one.latency(Stage::Device), Some(Nanos(100_000)));
-            assert_eq!((one.pid, one.sector, one.bytes), (Some(1003), Some(800), Some(4096)));
-            assert_eq!(recording.text(one.comm.unwrap()), "my job");
-            assert_eq!((listing.source.lost(), listing.source.skipped), (lost, 0));
-            assert_eq!(listing.source.resolution, Some(Nanos(1_000)));
-        }
-    }
-
-    #[test]
-    fn a_bio_of_a_stacked_device_has_no_issue_and_losses_are_counted() {
-        let text = "\
- cat-9  [000] d..1.  1.000000: block_bio_queue: 253,0 RA 64 + 8 [cat]
-CPU:1 [LOST 123 EVENTS]
- cat-9  [000] d..1.  1.000500: block_bio_complete: 253,0 RA 64 + 8 [-5]
-";
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        let listing = &recording.listings[0];
-        let one = &listing.events[0];
-        assert_eq!((one.issued, one.error), (None, Some(5)));
-        assert_eq!(one.latency(Stage::Total), Some(Nanos(500_000)));
-        assert_eq!(listing.source.lost(), 123);
-    }
 }

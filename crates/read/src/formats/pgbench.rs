@@ -5,26 +5,27 @@
 //! s, 421.2 tps, lat 23.620 ms stddev 8.4`), and of `-r` the statement `END;` or `COMMIT;`, whose
 //! time becomes the fact `commit.time`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `pgbench -c 10 -T 60 -P 5 -r`.
 //!
 //! ## Versions
 //! PostgreSQL 9.4 and later (`latency average: 23.474 ms`, since 10 with `=`).
 //!
-//! ## Traps
+//! ## Caveats
 //! A transaction is several statements, caches, locks and one commit: its latency is the
 //! application's, not a disk's. `-N` and `-S` do other work than the default. The commit waits for
 //! the write-ahead log to be flushed, alone or in a group.
 //!
-//! ## Cannot know
-//! Single latencies (`-l` writes those to files), what disk and flush took. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! Single latencies (`-l` writes those to files), what disk and flush took.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time, typed};
 
 use crate::counters::stated::rates;
+use crate::describe::labels::{Labels, Report, begins, says};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal};
+use crate::{Body, Format};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -32,139 +33,68 @@ pub const FORMAT: Format = Format {
     summary: "pgbench: transactions per second and their latency",
     manual: iowhy_model::manual!("pgbench.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Pgbench::default()),
+    body: Body::Labels(&LABELS),
 };
 
-const NS_PER_MS: f64 = 1e6;
-/// What pgbench and its users call what is measured.
-const NAME: &str = "pgbench";
-
-fn sniff(lines: &[&str]) -> Sniff {
-    let first = lines.first().copied().unwrap_or_default().trim();
-    let known = progress(first).is_some()
-        || average(first).is_some()
-        || first.starts_with("transaction type: ")
-        || tps(first).is_some();
-    known.into()
-}
-
-/// `progress: 5.0 s, 421.2 tps, lat 23.620 ms stddev 8.400`: seconds, rate, mean in ns.
-fn progress(line: &str) -> Option<(f64, f64, f64)> {
-    let (seconds, rest) = line.trim().strip_prefix("progress: ")?.split_once(" s, ")?;
-    let (rate, rest) = rest.split_once(" tps, lat ")?;
-    let (ms, _) = rest.split_once(" ms")?;
-    Some((decimal(seconds)?, decimal(rate)?, decimal(ms)? * NS_PER_MS))
-}
-
-/// `latency average = 23.474 ms` or `latency average: 23.474 ms`, in ns.
-fn average(line: &str) -> Option<f64> {
-    let rest = line.trim().strip_prefix("latency average")?.trim_start();
-    let ms = rest.strip_prefix(['=', ':'])?.trim().strip_suffix(" ms")?;
-    decimal(ms).map(|ms| ms * NS_PER_MS)
-}
-
-/// `tps = 425.994523 (without initial connection time)`.
-fn tps(line: &str) -> Option<f64> {
-    let (rate, what) = line.trim().strip_prefix("tps = ")?.split_once(" (")?;
-    let known = ["connection", "connections"].iter().any(|word| what.contains(word));
-    known.then(|| decimal(rate))?
-}
-
-#[derive(Default)]
-struct Pgbench {
-    average_ns: Option<f64>,
-    rate: Option<f64>,
-    /// Seconds at the last line of progress.
-    before: f64,
-}
-
-impl Reader for Pgbench {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
-        if let Some((seconds, rate, ns)) = progress(text) {
-            let mut interval = Interval::new(sink.device(NAME), Layer::Application);
-            interval.mixed = rates(Some(rate), None, Some(ns));
-            if seconds > self.before {
-                interval.start = Some(Time::from_seconds(self.before));
-                interval.length = Some(Nanos::from_seconds(seconds - self.before));
-            }
-            self.before = seconds;
-            sink.interval(interval);
-        } else if let Some(ns) = average(text) {
-            self.average_ns = Some(ns);
-        } else if let Some(rate) = tps(text) {
-            // The second of two counts without the time of connecting.
-            self.rate = Some(rate);
-        } else if let Some(ms) = commit(text) {
-            let mean = Nanos::from_us((ms * 1e3).round());
-            sink.add_fact(NAME, typed::COMMIT_TIME, mean);
-        } else if !is_summary(text) {
-            return Step::Passed;
-        }
-        Step::Took
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
+static LABELS: Labels = Labels {
+    nameless: "pgbench",
+    lines: &[
+        begins("^progress: {s:n} s, {tps:n} tps, lat {took:ms} ms", progress)
+            .like(&["progress: 5.0 s, 421.2 tps, lat 23.620 ms stddev 8.400"]),
+        begins("^latency average{ }{=|:}{took:ms} ms$", |found, report, _| {
+            report.keep("ns", found.time("took")?.ns() as f64)
+        })
+        .like(&["latency average = 23.474 ms", "latency average: 23.474 ms"]),
+        // The second of two counts without the time of connecting.
+        begins("^tps = {tps:n} ({*}connection", |found, report, _| {
+            report.keep("rate", found.number("tps")?)
+        })
+        .shaped("tps")
+        .like(&["tps = 425.994523 (without initial connection time)"]),
+        begins("^transaction type: ", |_, _, _| Some(()))
+            .like(&["transaction type: <builtin: TPC-B (sort of)>"]),
+        // The mean time of the statement that commits, in ms.
+        says("^{took:ms} {END|end|COMMIT|commit};$", commit).like(&["18.345  COMMIT;"]),
+        says("^{took:ms} {:word} {END|end|COMMIT|commit};$", commit)
+            .like(&["18.345           0  END;"]),
+    ],
+    // Lines of the summary that say nothing of time, and the other statements.
+    own: &[
+        "^{:n} ",
+        "^transaction type",
+        "^scaling factor",
+        "^query mode",
+        "^{|maximum }number of ",
+        "^duration",
+        "^latency stddev",
+        "^initial connection",
+        "^statement latencies",
+        "^SQL script",
+    ],
+    end: Some(|report, sink| {
+        let (rate, mean) = (report.kept("rate"), report.kept("ns"));
         // Lines of progress said it before, stretch by stretch.
-        if self.before > 0.0 || self.average_ns.is_none() && self.rate.is_none() {
-            return;
+        if report.kept("before").is_none() && (rate.is_some() || mean.is_some()) {
+            let alone = Rates { await_ns: mean, ..Rates::default() };
+            report.average(None, rates(rate, None, mean).unwrap_or(alone), None, sink);
         }
-        let mut interval = Interval::new(sink.device(NAME), Layer::Application);
-        interval.mixed = rates(self.rate, None, self.average_ns)
-            .or_else(|| Some(Rates { await_ns: self.average_ns, ..Rates::default() }));
-        sink.interval(interval);
+    }),
+    ..Labels::NEW
+};
+
+fn progress(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let (seconds, before) = (found.number("s")?, report.kept("before").unwrap_or(0.0));
+    let mut interval = Interval::new(report.device(sink), Layer::Application);
+    interval.mixed = rates(found.number("tps"), None, found.time("took").map(|ns| ns.ns() as f64));
+    if seconds > before {
+        interval.start = Some(Time::from_seconds(before));
+        interval.length = Some(Nanos::from_seconds(seconds - before));
     }
+    sink.interval(interval);
+    report.keep("before", seconds)
 }
 
-/// `18.345           0  END;`: the mean time of the statement that commits, ms.
-fn commit(line: &str) -> Option<f64> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let last = words.last()?.to_ascii_lowercase();
-    let ms = decimal(words.first()?)?;
-    (matches!(last.as_str(), "end;" | "commit;") && words.len() <= 3).then_some(ms)
-}
-
-/// A line of the summary that says nothing of time.
-fn is_summary(line: &str) -> bool {
-    let statement = line.split_whitespace().next().is_some_and(|word| decimal(word).is_some());
-    line.is_empty()
-        || statement
-        || [
-            "transaction type",
-            "scaling factor",
-            "query mode",
-            "number of ",
-            "maximum number of ",
-            "duration",
-            "latency stddev",
-            "initial connection",
-            "statement latencies",
-            "SQL script",
-        ]
-        .iter()
-        .any(|start| line.starts_with(start))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn summary_progress_and_commit() {
-        let recording = read(
-            "progress: 5.0 s, 421.2 tps, lat 23.620 ms stddev 8.400\n\
-             progress: 10.0 s, 430.0 tps, lat 23.100 ms stddev 8.100\n\
-             transaction type: <builtin: TPC-B (sort of)>\nlatency average = 23.474 ms\n\
-             tps = 425.994523 (without initial connection time)\n\
-             statement latencies in milliseconds and failures:\n         0.002           0  \\set aid\n        \
-             18.345           0  END;\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.intervals.len(), 2);
-        assert_eq!(listing.intervals[1].length, Some(Nanos::from_seconds(5.0)));
-        assert_eq!(listing.intervals[1].mixed.unwrap().await_ns, Some(23.1e6));
-        assert_eq!(listing.facts[0].value.number(), Some(0.018345));
-    }
+fn commit(found: &Found, _: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    sink.add_fact("pgbench", typed::COMMIT_TIME, found.time("took")?);
+    Some(())
 }

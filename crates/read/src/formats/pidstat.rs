@@ -1,25 +1,24 @@
-//! pidstat -d: what each process read and wrote, and how long it was delayed by I/O.
+//! pidstat -d: reads, writes and I/O delay of each process.
 //!
 //! ## Reads
-//! The table `UID  PID  kB_rd/s  kB_wr/s  kB_ccwr/s  iodelay  Command`, with a time in front, with
+//! The table `UID  PID  kB_rd/s  kB_wr/s  kB_ccwr/s  iodelay  Command`, with a preceding time, with
 //! `-h` or among the columns of other reports. The processes that moved most become facts
 //! (`process.reads`, `process.writes`), as means over the reports; so does the longest delay.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `pidstat -d 5 3`, `pidstat -dl 1`.
 //!
 //! ## Versions
 //! sysstat 7 and later; `iodelay` since 11.5. Columns are found by the heading.
 //!
-//! ## Traps
-//! What a process writes goes to the page cache first: `kB_wr/s` is what it made dirty, and the
-//! flusher writes it later. `kB_ccwr/s` was thrown away before it was written. `iodelay` counts
-//! clock ticks (10 ms) spent waiting for block I/O. -1.00 means that the kernel did not tell, which
-//! takes root. `Average:` rows repeat the others, and are read where they stand alone.
+//! ## Caveats
+//! Writes go to the page cache first: `kB_wr/s` is dirtied data, which the flusher writes later.
+//! `kB_ccwr/s` was thrown away before it was written. `iodelay` counts clock ticks (10 ms) spent
+//! waiting for block I/O. -1.00 means that the value is not available, which needs root. `Average:`
+//! rows repeat the others, and are read only if there are no others.
 //!
-//! ## Cannot know
-//! Which disk, how many requests, how long each took. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! The disk, the number of requests and their latency.
 
 use iowhy_model::typed::OfProcess;
 use iowhy_model::{Level, Nanos, Sink, typed};
@@ -27,7 +26,7 @@ use iowhy_model::{Level, Nanos, Sink, typed};
 use crate::counters::processes::Processes;
 use crate::facts::AddFact;
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Step, WallTime, bytes, decimal, integer};
+use crate::{Body, Format, Reader, Step, WallTime, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,8 +34,11 @@ pub const FORMAT: Format = Format {
     summary: "pidstat -d: reads, writes and I/O delay of processes",
     manual: iowhy_model::manual!("pidstat.rs"),
     level: Level::E,
-    sniff: |lines| lines.first().is_some_and(|line| heading(line).is_some()).into(),
-    reader: || Box::new(Pidstat::default()),
+    body: Body::Custom {
+        needles: &["kB_rd/s"],
+        sniff: |lines| lines.first().is_some_and(|line| heading(line).is_some()).into(),
+        reader: || Box::new(Pidstat::default()),
+    },
 };
 
 /// Words in front that are no column: a time, AM or PM, a hash.
@@ -132,7 +134,7 @@ impl Reader for Pidstat {
 impl Pidstat {
     fn whole_row(&mut self, values: &[&str]) -> Step {
         if values.len() < self.heading.width() {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         self.row(values)
     }
@@ -145,7 +147,7 @@ impl Pidstat {
             return Step::Skipped("the row has no process".to_string());
         };
         if self.heading.word("kB_rd/s", values).is_none_or(|word| rate(word).is_none()) {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         let command = values.get(self.heading.width() - 1..).unwrap_or_default().join(" ");
         let who = format!("{command} ({pid})");
@@ -160,63 +162,5 @@ impl Pidstat {
         let (read, written) = (bytes("kB_rd/s"), bytes("kB_wr/s"));
         self.processes.add(&who, read, written);
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn means_over_reports_and_the_longest_delay() {
-        let heading =
-            "12:00:00      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n";
-        let recording = read(&format!(
-            "{heading}12:00:05        0       201      0.00    100.00      0.00       7  jbd2/sda1-8\n\
-             12:00:05      112      1234  20480.00   2048.00      0.00     210  mysqld\n\n\
-             {heading}12:00:10      112      1234      0.00   2048.00      0.00      90  mysqld\n\
-             12:00:10      112      1234\n\
-             Average:      112      1234  10240.00   2048.00      0.00     150  mysqld\n"
-        ));
-        let listing = &recording.listings[0];
-        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
-        assert_eq!(
-            facts,
-            [
-                "10240.0 KiB/s mysqld (1234)",
-                "2048.0 KiB/s mysqld (1234)",
-                "50.0 KiB/s jbd2/sda1-8 (201)",
-                "2100 ms mysqld (1234)"
-            ]
-        );
-        assert_eq!(listing.source.skipped, 1);
-    }
-
-    #[test]
-    fn values_with_units_are_read() {
-        let recording = read(
-            "# Time        UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n\
-             14:23:42        0         1     17.5k     21.3k    140.9B       0  systemd\n\
-             14:23:42        0       500     17.5M     21.3k    140.9B      80  mysqld\n",
-        );
-        let listing = &recording.listings[0];
-        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
-        assert_eq!(facts[0], "17920.0 KiB/s mysqld (500)");
-        assert_eq!(listing.source.skipped, 0);
-    }
-
-    #[test]
-    fn means_that_stand_alone_are_read() {
-        let recording = read(
-            "Average:      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n\
-             Average:     1003     17119      0.00  74142.57      0.00       0  ora_arc1\n\
-             Average:        0      2568      0.00      0.79      0.00       0  java\n\
-             Average:      UID       PID  minflt/s  majflt/s     VSZ     RSS   %MEM  Command\n\
-             Average:        0      2568      0.00      0.79  100000   20000   1.00  java\n",
-        );
-        let listing = &recording.listings[0];
-        let facts: Vec<_> = listing.facts.iter().map(|fact| fact.value.to_string()).collect();
-        assert_eq!(facts, ["74142.6 KiB/s ora_arc1 (17119)", "0.8 KiB/s java (2568)"]);
-        assert_eq!(listing.source.skipped, 0);
     }
 }

@@ -1,36 +1,40 @@
 //! pmstat: Performance Co-Pilot's line of the whole machine.
 //!
 //! ## Reads
-//! The rows below `1 min swpd free buff cache pi po bi bo in cs us sy id`: mean and maximum of the processors'
-//! shares become the facts `cpu.*`; with `-x` iowait and steal among them.
+//! The rows below `1 min swpd free buff cache pi po bi bo in cs us sy id`: mean and maximum of the
+//! CPU shares become the facts `cpu.*`; with `-x` iowait and steal among them.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `pmstat -t 5 -x`, `pmstat -a ARCHIVE`.
 //!
 //! ## Versions
-//! PCP 3 to 7. Columns are found by the heading; `si so` stand there on machines that swap by process.
+//! PCP 3 to 7. Columns are found by the heading; `si so` are printed on machines that swap whole
+//! processes.
 //!
-//! ## Traps
-//! There is no row since boot, unlike vmstat. Without `-x` iowait is part of idle. Large values are shortened
-//! (`6952m`, `12K`), so that nothing but shares is taken. `bi` and `bo` count blocks of a size that is not said.
+//! ## Caveats
+//! There is no row since boot, unlike vmstat. Without `-x` iowait is part of idle. Large values are
+//! shortened (`6952m`, `12K`), so that nothing but shares is taken. `bi` and `bo` count blocks of
+//! unknown size.
 //!
-//! ## Cannot know
-//! Which disk, which task, how many requests, how long they waited. Whether whole lines are missing: they bear
-//! no numbers.
+//! ## Not in this output
+//! The disk, the task, the number of requests and their latency.
 
 use iowhy_model::{Level, Sink};
 
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::{Format, Reader, Sniff, Step, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "pmstat",
-    summary: "pmstat of Performance Co-Pilot: processors of the machine",
+    summary: "pmstat of Performance Co-Pilot: CPUs of the machine",
     manual: iowhy_model::manual!("pmstat.rs"),
     level: Level::E,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
-    reader: || Box::new(Pmstat::default()),
+    body: Body::Custom {
+        needles: &["swpd"],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
+        reader: || Box::new(Pmstat::default()),
+    },
 };
 
 /// The columns behind the load, which is called `1 min`.
@@ -68,7 +72,7 @@ impl Reader for Pmstat {
         if !load || before.len() > 2 || !row.iter().all(value) {
             let values = words.iter().filter(|word| value(word)).count();
             return match values * 2 > self.columns.len() {
-                true => Step::Skipped("the row does not fit the heading".to_string()),
+                true => Step::Skipped("the row does not match the heading".to_string()),
                 false => Step::Passed,
             };
         }
@@ -79,29 +83,5 @@ impl Reader for Pmstat {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn shares_of_the_processors_and_a_row_cut_short() {
-        let recording = read(
-            " loadavg                      memory      swap        io    system                     cpu\n\
-             \x20  1 min   swpd   free   buff  cache   pi   po   bi   bo   in   cs  us  sy  id  wa  st  gu\n\
-             \x20   0.48      0  6952m   6784  6367m    0    0    0   50  629  552   4   6  60  30   0   0\n\
-             \x20   0.41      0  6955m   6784  6367m    0    0    0 2204  418  12K   6   4  40  50   0   0\n\
-             \x20   0.41      0  6955m   6784  6367m    0    0    0 2204  418\n",
-        );
-        let listing = &recording.listings[0];
-        let said = |key: &str| {
-            let fact = listing.facts.iter().find(|fact| fact.key.to_string() == key);
-            fact.map(|fact| fact.value.to_string())
-        };
-        assert_eq!(said("cpu.iowait.mean"), Some("40 %".to_string()));
-        assert_eq!(said("cpu.iowait.max"), Some("50 %".to_string()));
-        assert_eq!(listing.source.skipped, 1);
     }
 }

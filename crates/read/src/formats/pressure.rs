@@ -1,35 +1,34 @@
-//! Pressure stall information: how long tasks waited for I/O, memory or processors.
+//! Pressure stall information: time in which tasks waited for I/O, memory or CPUs.
 //!
 //! ## Reads
 //! The lines `some avg10=0.85 avg60=11.71 avg300=13.24 total=113349880` and `full ...` of
 //! `/proc/pressure/io` and of a control group's `io.pressure`. They become facts such as
 //! `pressure.io.some.avg10`, in percent of the time, and `pressure.io.some.total`, in microseconds
-//! since boot. Names of files before the lines, as `grep` and `head` print them, or a line above that names one file
-//! (`$ cat /proc/pressure/io`), tell the resource; then `some` and `full` may stand on one line, and fields may be missing,
-//! as in the traces of Android.
+//! since boot. Names of files before the lines, as `grep` and `head` print them, or a line above
+//! that names one file (`$ cat /proc/pressure/io`), identify the resource; then `some` and `full`
+//! may be on one line, and fields may be missing, as in Android traces.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `cat /proc/pressure/io`, `grep . /proc/pressure/*`, `head /proc/pressure/*`.
 //!
 //! ## Versions
-//! Linux 4.20 and later; `full` of the processors since 5.13. The file is missing where the kernel
-//! was built or started without it.
+//! Linux 4.20 and later; `full` of the CPUs since 5.13. The file is missing where the kernel was
+//! built or started without it.
 //!
-//! ## Traps
+//! ## Caveats
 //! `some` is time in which at least one task waited, `full` in which all that could run did. Memory
-//! pressure causes I/O, so high pressure of I/O beside that of memory is no fault of the disk. Idle
-//! waits of io_uring counted as I/O in some kernels (6.1.39 to 6.14). Averages run behind: `avg300`
-//! remembers five minutes.
+//! pressure causes I/O, so high I/O pressure together with memory pressure is not a fault of the
+//! disk. Idle waits of io_uring counted as I/O in some kernels (6.1.39 to 6.14). Averages lag:
+//! `avg300` covers five minutes.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! The resource of bare lines, unless the input is named after it: then the facts are called
-//! `pressure.some...`. Which device, which task. Whether whole lines are missing: they bear no
-//! numbers.
+//! `pressure.some...`. Which device, which task.
 
 use iowhy_model::{Level, Sink, key};
 
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -37,8 +36,11 @@ pub const FORMAT: Format = Format {
     summary: "pressure stall information: /proc/pressure, io.pressure",
     manual: iowhy_model::manual!("pressure.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Pressure::default()),
+    body: Body::Custom {
+        needles: &["avg10=", "pressure"],
+        sniff,
+        reader: || Box::new(Pressure::default()),
+    },
 };
 
 /// Lines between a heading and its rows: blank ones.
@@ -146,7 +148,7 @@ impl Reader for Pressure {
         }
         let Some(rows) = rows(line, self.path.is_some()) else {
             if line.contains("avg10=") {
-                return Step::Skipped("the line has not its four fields".to_string());
+                return Step::Skipped("the line does not have four fields".to_string());
             }
             let Some(path) = heading(line) else { return Step::Passed };
             self.path = Some(path.to_string());
@@ -186,22 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_above_names_the_file() {
-        for above in ["$ cat /proc/pressure/memory", "Example (/proc/pressure/memory):\n"] {
-            let text =
-                format!("{above}\nsome avg10=70.24 avg60=68.52 avg300=69.91 total=3559632828\n");
-            let recording = crate::scan::recorded(&text);
-            let first = &recording.listings[0].facts[0];
-            assert_eq!(first.key.name(), "pressure.memory.some.avg10");
-        }
-        let text = "----- Output from /proc/pressure/io -----\nsome avg10=85.37 avg60=63.13 avg300=23.13\n\
-                    /proc/pressure/memory:  some avg10=0.50   full avg10=0.25\n";
-        let recording = crate::scan::recorded(text);
-        let keys: Vec<_> =
-            recording.listings[0].facts.iter().map(|fact| fact.key.to_string()).collect();
-        let rest = ["pressure.io.some.avg60", "pressure.io.some.avg300"];
-        assert_eq!(keys[..3], ["pressure.io.some.avg10", rest[0], rest[1]]);
-        assert_eq!(keys[3..], ["pressure.memory.some.avg10", "pressure.memory.full.avg10"]);
+    fn two_files_and_prose_are_no_heading() {
         assert_eq!(heading("cat /proc/pressure/io /proc/pressure/cpu"), None);
         assert_eq!(heading("the pressure on io grows"), None);
     }

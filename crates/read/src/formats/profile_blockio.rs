@@ -4,14 +4,14 @@
 //! The screen of `profile_blockio`: the line `latency`, the heading `µs : count distribution` (or `ms`) and rows
 //! `LO -> HI : N |***|`; and that of `kubectl gadget profile block-io` of earlier versions, which has the heading alone.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `kubectl gadget run profile_blockio --node NODE`, `ig run profile_blockio`, `kubectl gadget profile block-io`.
 //!
 //! ## Versions
 //! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row holds what it says. Gadgets that are
 //! images (`run profile_blockio`) print rows `2 -> 4`; see below.
 //!
-//! ## Traps
+//! ## Caveats
 //! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) holds latencies from HI up to, not
 //! including, twice HI: the program counts by the highest bit of the latency (`log2l` in its program.bpf.c), and the
 //! printer puts each of these under the bound that its smallest value reaches (addValHistFunc in otel-metrics.go). Its
@@ -19,7 +19,7 @@
 //! tables that count on from each other the last is used. `profile_tcprtt` prints the same table of the network: where no
 //! command or heading above names block I/O, no disk is judged by it.
 //!
-//! ## Cannot know
+//! ## Not in this output
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Sink, Stage};
@@ -27,7 +27,7 @@ use iowhy_model::{Distribution, Layer, Level, Nanos, Sink, Stage};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
-use crate::{Format, Reader, Sniff, Step, histogram_of, integer};
+use crate::{Body, Format, Reader, Sniff, Step, histogram_of, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,8 +35,11 @@ pub const FORMAT: Format = Format {
     summary: "Inspektor Gadget's profile_blockio: block I/O latency histograms",
     manual: iowhy_model::manual!("profile_blockio.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(ProfileBlockio::default()),
+    body: Body::Custom {
+        needles: &["distribution", "latency"],
+        sniff,
+        reader: || Box::new(ProfileBlockio::default()),
+    },
 };
 
 const NS_PER_US: u64 = 1_000;
@@ -123,7 +126,7 @@ impl Reader for ProfileBlockio {
                 self.subject = Subject::Disks;
             }
             _ if line.contains("profile_tcprtt") || line.contains("profile tcprtt") => {
-                self.subject = Subject::Foreign("round trips of the network");
+                self.subject = Subject::Foreign("network round trips");
             }
             _ => self.subject.note_above(line),
         }
@@ -188,62 +191,5 @@ impl ProfileBlockio {
         let device = sink.device("");
         sink.distribution(Distribution::new(device, Layer::Block, Stage::Device, histogram));
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    fn table(rows: &[(u64, u64, u64)]) -> String {
-        let rows = rows.iter().map(|(low, high, count)| {
-            format!(
-                "{low:>10} -> {high:<10} : {count:<8} |****                                    |\n"
-            )
-        });
-        format!("        µs               : count    distribution\n{}", rows.collect::<String>())
-    }
-
-    #[test]
-    fn a_row_of_an_image_is_named_by_half_of_what_it_holds() {
-        let text = "$ kubectl gadget run profile_blockio --node worker-2\nlatency\n".to_string()
-            + &table(&[(0, 1, 3), (1, 2, 0), (2, 4, 5), (4, 8, 7)]);
-        let recording = read(&text);
-        let listing = &recording.listings[0];
-        let histogram = &listing.distributions[0].histogram;
-        let held: Vec<(u64, u64)> = histogram.filled().map(|(low, _, n)| (low, n)).collect();
-        assert_eq!(held, [(0, 3), (4_000, 5), (8_000, 7)]);
-        // Of the earlier one as printed.
-        let text = "latency\n".to_string() + &table(&[(0, 1, 3), (2, 3, 5), (4, 7, 7)]);
-        let recording = read(&text);
-        let histogram = &recording.listings[0].distributions[0].histogram;
-        let held: Vec<(u64, u64)> = histogram.filled().map(|(low, _, n)| (low, n)).collect();
-        assert_eq!(held, [(0, 3), (2_000, 5), (4_000, 7)]);
-    }
-
-    #[test]
-    fn tables_that_count_on_are_one() {
-        let counts = |tables: &[[u64; 3]]| {
-            let text: String = tables
-                .iter()
-                .map(|n| {
-                    "latency\n".to_string() + &table(&[(0, 1, n[0]), (1, 2, n[1]), (2, 4, n[2])])
-                })
-                .collect();
-            let recording = read(&text);
-            let all = &recording.listings[0].distributions;
-            all.iter().map(|of| of.histogram.count()).collect::<Vec<_>>()
-        };
-        assert_eq!(counts(&[[0, 1, 2], [0, 4, 2], [1, 4, 9]]), [14]);
-        // Another run of it.
-        assert_eq!(counts(&[[0, 4, 2], [1, 4, 9], [0, 1, 1]]), [14, 2]);
-    }
-
-    #[test]
-    fn the_same_table_of_the_network_is_not_read() {
-        let text =
-            "# ig run profile_tcprtt\nlatency\n".to_string() + &table(&[(0, 1, 3), (1, 2, 9)]);
-        let recording = read(&text);
-        assert!(recording.listings.iter().all(|listing| listing.distributions.is_empty()));
     }
 }

@@ -6,21 +6,20 @@
 //! whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a unit. Each set of
 //! labels becomes one histogram; `device` and `operation` are taken from the labels of these names.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `curl -s localhost:2379/metrics | grep fsync`, the page of an exporter, a recording of either.
 //!
 //! ## Versions
 //! Text formats 0.0.4 and OpenMetrics 1.0: counts as integers or with an exponent, with or without a time.
 //!
-//! ## Traps
-//! Buckets are cumulative and count since the program started: a disk that is slow since an hour hides
-//! among the days before. `le` is the upper end of a bucket; the first begins at 0, the last is open. The sum
-//! is exact where it is printed. Syncs are the program's wait, file system and queue included. All other
-//! metrics are passed over: the page of a program holds hundreds.
+//! ## Caveats
+//! Buckets are cumulative and count since the program started: a disk that is slow since an hour
+//! hides among the days before. `le` is the upper end of a bucket; the first begins at 0, the last
+//! is open. The sum is exact where it is printed. Syncs are the program's wait, file system and
+//! queue included. All other metrics are ignored: the page of a program holds hundreds.
 //!
-//! ## Cannot know
-//! What happened last; the slowest beyond the last bucket; which disk stands behind a sync. Whether
-//! whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The most recent events; latencies beyond the last bucket; the disk of a sync.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,8 @@ use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
 
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, decimal};
+use crate::text::exposition::{MetricLine, announced};
+use crate::{Body, Format, Reader, Sniff, Step, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +36,11 @@ pub const FORMAT: Format = Format {
     summary: "Prometheus: histograms of disk latency and syncs in /metrics",
     manual: iowhy_model::manual!("prometheus.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Prometheus::default()),
+    body: Body::Custom {
+        needles: &["histogram", "_bucket"],
+        sniff,
+        reader: || Box::new(Prometheus::default()),
+    },
 };
 
 /// Units at the end of a name, in ns.
@@ -61,21 +64,13 @@ const SERIES: usize = 1024;
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
-    let begins = match first.trim_start().strip_prefix("# ") {
-        Some(comment) => typed(comment).is_some_and(|name| Subject::of(name).is_some()),
+    let begins = match announced(first, "TYPE") {
+        Some((name, kind)) => kind.trim() == "histogram" && Subject::of(name).is_some(),
         None => Sample::of(first).is_some_and(|sample| {
             sample.part == Part::Bucket && Subject::of(sample.name).is_some()
         }),
     };
     begins.into()
-}
-
-/// `TYPE NAME histogram`: the name.
-fn typed(comment: &str) -> Option<&str> {
-    let mut words = comment.split_whitespace();
-    let found = words.next() == Some("TYPE");
-    let name = words.next()?;
-    (found && words.next() == Some("histogram")).then_some(name)
 }
 
 /// Which number of a histogram a line bears.
@@ -88,56 +83,26 @@ enum Part {
 
 /// `NAME_PART{LABELS} VALUE`.
 struct Sample<'a> {
+    line: MetricLine<'a>,
     name: &'a str,
     part: Part,
-    labels: &'a str,
-    value: &'a str,
 }
 
 impl<'a> Sample<'a> {
     fn of(line: &'a str) -> Option<Sample<'a>> {
-        let text = line.trim();
-        let (head, labels, rest) = match text.split_once('{') {
-            Some((head, rest)) => {
-                let (labels, rest) = rest.rsplit_once('}')?;
-                (head, labels, rest)
-            }
-            None => {
-                let (head, rest) = text.split_once(' ')?;
-                (head, "", rest)
-            }
-        };
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
+        let line = MetricLine::of(line)?;
         let ends = [("_bucket", Part::Bucket), ("_sum", Part::Sum), ("_count", Part::Count)];
         let (name, part) =
-            ends.iter().find_map(|(end, part)| Some((head.strip_suffix(end)?, *part)))?;
-        let value = rest.split_whitespace().next()?;
-        let named = !name.is_empty() && name.chars().all(plain);
-        (named && (part == Part::Bucket) == labels.contains("le=\"")).then_some(Sample {
-            name,
-            part,
-            labels,
-            value,
-        })
-    }
-
-    /// The value of a label.
-    fn label(&self, key: &str) -> Option<&'a str> {
-        pairs(self.labels).find(|(known, _)| *known == key).map(|(_, value)| value)
+            ends.iter().find_map(|(end, part)| Some((line.name.strip_suffix(end)?, *part)))?;
+        let is_bucket = part == Part::Bucket;
+        let is_one = !name.is_empty() && is_bucket == line.label("le").is_some();
+        is_one.then_some(Sample { line, name, part })
     }
 
     /// All labels but the bucket's.
     fn series(&self) -> Vec<(&'a str, &'a str)> {
-        pairs(self.labels).filter(|(key, _)| *key != "le").collect()
+        self.line.labels().filter(|(key, _)| *key != "le").collect()
     }
-}
-
-/// `a="b",c="d"`.
-fn pairs(labels: &str) -> impl Iterator<Item = (&str, &str)> {
-    labels.split("\",").filter_map(|pair| {
-        let (key, value) = pair.split_once("=\"")?;
-        Some((key.trim_matches([',', ' ']), value.strip_suffix('"').unwrap_or(value)))
-    })
 }
 
 /// What a histogram is of, by its name.
@@ -210,18 +175,18 @@ impl Reader for Prometheus {
         let mut place = self.open.iter().rposition(same);
         let known = place.and_then(|place| self.open.get_mut(place));
         if sample.part != Part::Bucket {
-            let Some(value) = decimal(sample.value) else {
-                return Step::Skipped(format!("`{}` is not a number", sample.value));
+            let Some(value) = decimal(sample.line.value) else {
+                return Step::Skipped(format!("`{}` is not a number", sample.line.value));
             };
             if let Some(open) = known.filter(|_| sample.part == Part::Sum && value >= 0.0) {
                 open.sum = Some(value * subject.unit_ns);
             }
             return Step::Took;
         }
-        let Some(count) = exponential(sample.value).filter(|n| (0.0..MOST).contains(n)) else {
-            return Step::Skipped(format!("`{}` is not a count", sample.value));
+        let Some(count) = exponential(sample.line.value).filter(|n| (0.0..MOST).contains(n)) else {
+            return Step::Skipped(format!("`{}` is not a count", sample.line.value));
         };
-        let end = sample.label("le").and_then(|end| match end {
+        let end = sample.line.label("le").and_then(|end| match end {
             "+Inf" => Some(u64::MAX),
             _ => exponential(end)
                 .map(|end| (end * subject.unit_ns).round())
@@ -229,7 +194,7 @@ impl Reader for Prometheus {
                 .map(|ns| ns as u64),
         });
         let Some(end) = end else {
-            return Step::Skipped("the bucket has no end that a latency can have".to_string());
+            return Step::Skipped("the end of the bucket is not a latency".to_string());
         };
         // The same bucket again: another page, read later.
         if known.is_some_and(|open| open.rows.contains_key(&end)) || self.open.len() >= SERIES {
@@ -270,7 +235,7 @@ impl Prometheus {
         for (end, count) in &series.rows {
             if *count < before {
                 let reason =
-                    "a bucket counts fewer than the one before it: its histogram is left out";
+                    "a bucket counts fewer than the previous one: its histogram is ignored";
                 sink.skip(note(reason));
                 return;
             }
@@ -299,7 +264,7 @@ impl Prometheus {
         }
         sink.distribution(one);
         if !std::mem::replace(&mut self.told, true) {
-            sink.note(note("the counts are of all that happened since the program started"));
+            sink.note(note("the counts are totals since the program started"));
         }
     }
 }
@@ -314,49 +279,6 @@ fn exponential(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn buckets_are_cumulative_and_the_last_is_open() {
-        let text = "# TYPE etcd_disk_wal_fsync_duration_seconds histogram\n\
-             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.001\"} 3\n\
-             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.002\"} 1.0e+01\n\
-             etcd_disk_wal_fsync_duration_seconds_bucket{le=\"+Inf\"} 12\n\
-             etcd_disk_wal_fsync_duration_seconds_sum 0.024\n\
-             etcd_disk_wal_fsync_duration_seconds_count 12\n\
-             go_goroutines 103\n";
-        let recording = read(text);
-        let turned: Vec<&str> = text.lines().rev().skip(1).collect();
-        let turned = read(&turned.join("\n"));
-        assert_eq!(turned.listings[0].distributions[0].histogram.counts(), [3, 7, 2]);
-        let [one] = &recording.listings[0].distributions[..] else { panic!() };
-        assert_eq!(one.histogram.counts(), [3, 7, 2]);
-        assert_eq!((one.op, one.layer), (Some(Op::Flush), Layer::Application));
-        assert_eq!(one.histogram.mean_ns(), Some((2e6, true)));
-    }
-
-    #[test]
-    fn devices_and_operations_stand_in_labels_and_each_set_is_a_histogram() {
-        let line = |device: &str, op: &str, le: &str, n: u32| {
-            format!(
-                "ebpf_exporter_bio_latency_seconds_bucket{{device=\"{device}\",operation=\"{op}\",le=\"{le}\"}} {n}\n"
-            )
-        };
-        let mut text = String::new();
-        for (device, op) in [("nvme0n1", "read"), ("nvme0n1", "write"), ("sda", "read")] {
-            text += &line(device, op, "1e-06", 0);
-            text += &line(device, op, "0.001", 5);
-        }
-        let recording = read(&text);
-        let found = &recording.listings[0].distributions;
-        let of = |one: &Distribution| (recording.device_of(one.device).name.clone(), one.op);
-        let expected = [("nvme0n1", Op::Read), ("nvme0n1", Op::Write), ("sda", Op::Read)];
-        assert_eq!(found.len(), 3);
-        for (one, (device, op)) in found.iter().zip(expected) {
-            assert_eq!(of(one), (device.to_string(), Some(op)));
-            assert_eq!((one.layer, one.histogram.counts()), (Layer::Block, &[0u64, 5][..]));
-        }
-    }
 
     #[test]
     fn what_is_no_disk_latency_is_not_begun() {

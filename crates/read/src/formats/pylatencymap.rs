@@ -2,39 +2,40 @@
 //!
 //! ## Reads
 //! Blocks from `<begin record>` to `<end record>` with the lines `timestamp, microsec, N, TEXT`,
-//! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and `BUCKET,
-//! COUNT`, in any order and case; the tables of SystemTap and DTrace too, as their scripts print
-//! them between the tags before the connector. What stands between records is passed over. Each
-//! pair of consecutive records becomes one histogram of what was added between them, from the
-//! first timestamp to the second.
+//! `label, TEXT`, `latencyunit, millisec|microsec|nanosec`, `datasource, NAME` and `BUCKET, COUNT`,
+//! in any order and case; the tables of SystemTap and DTrace too, as their scripts print them
+//! between the tags before the connector. Text between records is ignored. Each pair of consecutive
+//! records becomes one histogram of what was added between them, from the first timestamp to the
+//! second.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! PyLatencyMap's SQL, SystemTap, DTrace, bcc and NetApp sources and connectors, and files of
 //! them kept for replay.
 //!
 //! ## Versions
-//! 1.0 to 1.3. Version 1.0 and the AWR source give no `datasource`; early files write `musec`
-//! for `microsec`. What a single record counts is taken as it stands, since its source began.
+//! 1.0 to 1.3. Version 1.0 and the AWR source give no `datasource`; early files write `musec` for
+//! `microsec`. A single record is used unchanged: its counts are since the start of its source.
 //!
-//! ## Traps
+//! ## Caveats
 //! With `datasource, oracle` bucket B holds B/2 up to B (bucket 1 all below 1); with `bpf`,
-//! `systemtap` and `dtrace` it holds B up to 2B. Without `datasource` a table's heading tells who
-//! counted (`Distribution` is DTrace's); else B is taken as an upper bound, because the sources
-//! that leave the line out are Oracle's; PyLatencyMap 1.3 itself takes it as a lower bound and is
-//! then off by a factor of two. A bucket named twice in a record is added up (several instances of
-//! a cluster). A bucket that is missing keeps its last count. Counts that fall mean that the
-//! source was restarted: that interval is left out; another label is another stream. A clock that
-//! counts from midnight and wraps is followed; without timestamps nothing is known of time.
+//! `systemtap` and `dtrace` it holds B up to 2B. Without `datasource` the heading of a table
+//! identifies the source (`Distribution` is DTrace's); otherwise B is assumed to be an upper bound,
+//! because sources without that line are Oracle's; PyLatencyMap 1.3 itself assumes a lower bound
+//! and is then off by a factor of two. A bucket named twice in a record is added up (several
+//! instances of a cluster). A bucket that is missing keeps its last count. Decreasing counts mean
+//! that the source was restarted: that interval is ignored; another label is another stream. A
+//! clock that counts from midnight and wraps is followed; without timestamps nothing is known of
+//! time.
 //!
-//! ## Cannot know
-//! Device and operation, unless the label tells them. The exact mean: buckets are a factor of
-//! two wide.
+//! ## Not in this output
+//! Device and operation, unless they are in the label. The exact mean: buckets are a factor of two
+//! wide.
 
 use iowhy_model::{DeviceId, Distribution, Edges, Level, Name, Nanos, Note, Sink, Stage, Time};
 
 use crate::histogram::latency_record::{DataSource, Item, LatencyRecord, Unit, row};
 use crate::text::recent::RecentNames;
-use crate::{BlockSize, Format, Reader, Sniff, Step, integer};
+use crate::{BlockSize, Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +43,7 @@ pub const FORMAT: Format = Format {
     summary: "PyLatencyMap records: cumulative latency histograms over time",
     manual: iowhy_model::manual!("pylatencymap.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Pylatencymap::default()),
+    body: Body::Custom { needles: &["<"], sniff, reader: || Box::new(Pylatencymap::default()) },
 };
 
 const BEGIN: &str = "<begin record>";
@@ -99,7 +99,7 @@ impl Reader for Pylatencymap {
             (BEGIN, None) => self.begin(),
             (BEGIN, Some(_)) => {
                 self.open = Some(LatencyRecord::default());
-                return Step::Skipped("the record before has no end and is left out".to_string());
+                return Step::Skipped("the previous record has no end and is ignored".to_string());
             }
             (END, Some(_)) => self.close(sink),
             ("", _) => {}
@@ -109,7 +109,7 @@ impl Reader for Pylatencymap {
             (word, None) if word.ends_with("rows selected.") => {}
             ("pl/sql procedure successfully completed.", None) => {}
             (_, None) if text.contains(',') && Item::of(text).is_ok() => {
-                return Step::Skipped("no record has begun here".to_string());
+                return Step::Skipped("no record has started here".to_string());
             }
             (_, None) => return Step::Passed,
         }
@@ -152,14 +152,14 @@ impl Reader for Pylatencymap {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         if self.open.take().is_some() {
-            let reason = "the last record has no end and is left out".to_string();
+            let reason = "the last record has no end and is ignored".to_string();
             sink.skip(Note { line: 0, text: String::new(), reason });
         }
         if self.intervals == 0
             && self.records == 1
             && let Some(record) = self.last.take()
         {
-            note(sink, "a single record: its counts run since the source began".to_string());
+            note(sink, "a single record: its counts are since the start of the source".to_string());
             self.pour(&record, &record.counts, None, sink);
         }
     }
@@ -216,15 +216,19 @@ impl Pylatencymap {
         }
         self.records += 1;
         if record.source.is_none() && !std::mem::replace(&mut self.untagged, true) {
-            let reason = "no `datasource` line: buckets are taken as upper bounds, as Oracle's are";
+            let reason =
+                "no `datasource` line: buckets are assumed to be upper bounds, like Oracle's";
             note(sink, reason.to_string());
         }
         if let Some(mut last) = self.last.take() {
             if last.label.is_some() && record.label.is_some() && last.label != record.label {
                 let label = record.label.as_deref().unwrap_or_default();
-                note(sink, format!("record {}: another stream begins, \"{label}\"", self.records));
+                note(sink, format!("record {}: another stream starts, \"{label}\"", self.records));
             } else if record.falls_below(&last) {
-                note(sink, format!("counts fell in record {}: the source restarted", self.records));
+                note(
+                    sink,
+                    format!("counts decreased in record {}: the source restarted", self.records),
+                );
             } else {
                 let added = record.added_since(&last);
                 let span = self.span(&last, &record, sink);
@@ -245,14 +249,14 @@ impl Pylatencymap {
         sink: &mut dyn Sink,
     ) -> Option<(i64, i64)> {
         let Some((then, now)) = last.at_us.zip(record.at_us) else {
-            note(sink, format!("record {} or the one before has no time", self.records));
+            note(sink, format!("record {} or the previous one has no time", self.records));
             return None;
         };
         let span = now.checked_sub(then)?;
         let wrapped = span < 0 && (0..DAY_US).contains(&now) && (0..DAY_US).contains(&then);
         let span = if wrapped { span + DAY_US } else { span };
         if span <= 0 {
-            note(sink, format!("record {} is not later than the one before", self.records));
+            note(sink, format!("record {} is not later than the previous one", self.records));
             return None;
         }
         Some((then, span))

@@ -4,7 +4,7 @@
 //! `value ------------- Distribution ------------- count`, the rows `1048576 |@@ 5253` below it,
 //! and the key lines above it, which DTrace indents by two blanks.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `quantize()` in any DTrace script on Solaris, illumos, FreeBSD or macOS, for example
 //! `dtrace -n 'io:::start{s[arg0]=timestamp} io:::done/s[arg0]/{@ns[args[1]->dev_statname] =
 //! quantize(timestamp-s[arg0])}'`.
@@ -12,25 +12,24 @@
 //! ## Versions
 //! The table is that of Solaris 10; no system is known to print another.
 //!
-//! ## Traps
+//! ## Caveats
 //! A row B holds B up to, not including, 2B; row 0 holds 0 alone. DTrace times are nanoseconds
 //! unless the script divided them; a key with `us`, `microseconds`, `ms` or `milliseconds` in it
-//! says so, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables
-//! of `lquantize` look the same but have other steps; their rows are no powers of two and are
-//! skipped. A key that reads like a disk (`sd0`, `cmdk1`) is taken for the device, any other is
-//! kept as the label; one that is `R` or `W` gives the operation.
+//! says so, else nanoseconds are assumed, with a note. Rows below 0 are counted as lost. Tables of
+//! `lquantize` look the same but have other steps; their rows are not powers of two and are
+//! skipped. A key that reads like a disk (`sd0`, `cmdk1`) is used as the device, any other is kept
+//! as the label; one that is `R` or `W` gives the operation.
 //!
-//! ## Cannot know
-//! What was measured, where no key and no heading says so: no disk is judged by such a table, and one of
-//! sizes, seeks, functions, processors or the network is not read. When, for how long,
-//! and whether the script cleared the table between two prints; it is taken as cleared. Whether
-//! whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! What was measured, if neither key nor heading shows it: such a table is not used to judge a
+//! disk, and one of sizes, seeks, functions, CPUs or the network is not read. When, for how long,
+//! and whether the script cleared the table between two prints; it is taken as cleared.
 
 use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
 
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// The format's entry in the list.
 pub const FORMAT: Format = Format {
@@ -38,8 +37,7 @@ pub const FORMAT: Format = Format {
     summary: "DTrace latency histograms (quantize)",
     manual: iowhy_model::manual!("quantize.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(Quantize::default()),
+    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Quantize::default()) },
 };
 
 /// Words of a key that give the unit, with its nanoseconds.
@@ -159,7 +157,7 @@ impl Quantize {
         let unit = unit_of(&keys);
         if unit.is_none() && !self.table.is_empty() && !self.noted {
             self.noted = true;
-            sink.note(note("no key names the unit: read as nanoseconds"));
+            sink.note(note("no key names the unit: nanoseconds are assumed"));
         }
         let unit = unit.unwrap_or(1);
         let Some(histogram) = self.table.take(unit, sink) else { return };
@@ -199,37 +197,8 @@ fn is_device(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iowhy_model::Recording;
 
     const TABLE: &str = "           value  ------------- Distribution ------------- count    \n";
-
-    fn read(text: &str) -> Recording {
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), Some(&FORMAT), &mut recording).unwrap();
-        recording
-    }
-
-    #[test]
-    fn each_key_is_a_distribution() {
-        let recording = read(&format!(
-            "  sd0                                               \n{TABLE}\
-             8192 |                                 0\n  16384 |@@@@   2\n  32768 |   0\n\n\
-             \n  latency (us)\n{TABLE}  4 |@@@ 7\n"
-        ));
-        let [first, second] = &recording.listings[0].distributions[..] else { panic!("two") };
-        assert_eq!(recording.device_of(first.device).name, "sd0");
-        assert_eq!(first.histogram.edges().as_slice(), [8192, 16384, 32768, 65536]);
-        assert_eq!(first.histogram.count(), 2);
-        assert_eq!(second.histogram.filled().next(), Some((4000, 8000, 7)));
-        assert_eq!(recording.text(second.label.unwrap()), "latency (us)");
-    }
-
-    #[test]
-    fn a_linear_table_is_not_taken_for_powers() {
-        let recording = read(&format!("{TABLE} < 0 |   0\n 0 |@@ 4\n 10 |@@ 4\n 20 |@ 2\n"));
-        let source = &recording.listings[0].source;
-        assert_eq!((source.skipped, source.records), (4, 0));
-    }
 
     #[test]
     fn sniffing_waits_only_behind_a_key() {

@@ -1,16 +1,17 @@
 //! RAID controllers by their own tools: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu.
 //!
 //! ## Reads
-//! Volumes, drives, cache and battery, out of tables and of lines `label : value`. Facts of a volume
-//! are `array.state`, `array.write_cache` (`write-back` or `write-through`, what is in force),
-//! `array.write_cache.asked` (what was configured), `array.action` (`rebuild`, `check`, `init` ...)
-//! and `array.percent`; of the controller `controller.cache`, `controller.battery` and
+//! Volumes, drives, cache and battery, out of tables and of lines `label : value`. Facts of a
+//! volume are `array.state`, `array.write_cache` (`write-back` or `write-through`, what is in
+//! force), `array.write_cache.asked` (what was configured), `array.action` (`rebuild`, `check`,
+//! `init` ...) and `array.percent`; of the controller `controller.cache`, `controller.battery` and
 //! `array.write_cache`, all as printed but in lower case; of a drive `member.state` where it is not
-//! online, `member.errors.media`, `member.errors.other`, `member.errors.predictive`, `device.model`,
-//! `device.medium`, `device.celsius`, `device.link_speed` and `device.max_link_speed`; of a phy of an enclosure
-//! `phy.invalid_dword_count` and its kin, of `show phyerrorcounters`.
+//! online, `member.errors.media`, `member.errors.other`, `member.errors.predictive`,
+//! `device.model`, `device.medium`, `device.celsius`, `device.link_speed` and
+//! `device.max_link_speed`; of a phy of an enclosure `phy.invalid_dword_count` and related names,
+//! of `show phyerrorcounters`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `storcli /c0 show`, `storcli /c0/eall/sall show all`, `perccli`, `MegaCli -PDList -aALL`,
 //! `MegaCli -LDInfo -Lall -aALL`, `MegaCli -AdpBbuCmd -aALL`, `ssacli ctrl all show config detail` (also
 //! hpacucli, hpssacli), `cciss_vol_status -V`, `sas2ircu 0 DISPLAY`, `sas2ircu 0 STATUS`.
@@ -18,15 +19,15 @@
 //! ## Versions
 //! storcli 1 to 7, MegaCli 5 to 8.07, hpacucli 8 to ssacli 6, cciss_vol_status 1.06 to 1.12.
 //!
-//! ## Traps
+//! ## Caveats
 //! `Other Error Count` counts retries and pulled plugs too. Drives are named by controller,
-//! enclosure and slot, `c0/e32/s4`, as storcli names them, and volumes `c0/v1`: which `/dev/sd`
-//! that is, only the volume's name or `lsblk` can tell. MegaCli's `Device Id: 7` is `megaraid,7` of
-//! smartctl. `AWB` is write-back even with a bad battery. A battery that learns turns the cache off
-//! for hours, on purpose.
+//! enclosure and slot, `c0/e32/s4`, as storcli names them, and volumes `c0/v1`: for the `/dev/sd`
+//! name see the volume's name or `lsblk`. MegaCli's `Device Id: 7` is `megaraid,7` of smartctl.
+//! `AWB` is write-back even with a bad battery. A battery that learns turns the cache off for
+//! hours, on purpose.
 //!
-//! ## Cannot know
-//! Latencies. Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Latencies.
 
 use iowhy_model::{Level, Sink};
 
@@ -34,7 +35,7 @@ use crate::drive::raid_lines::{
     Controller, DRIVES, PHYS, VOLUMES, begins, subject, titles, volume,
 };
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -42,8 +43,35 @@ pub const FORMAT: Format = Format {
     summary: "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
     manual: iowhy_model::manual!("raid_controller.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Controller::default()),
+    body: Body::Custom {
+        needles: &[
+            "DG/VD",
+            "EID:Slt",
+            "PNO",
+            "Drive /c",
+            "Virtual Drive: ",
+            "Virtual Disk: ",
+            " in Slot ",
+            "BBU status for Adapter:",
+            "-- Virtual Drive Information",
+            "logicaldrive ",
+            "physicaldrive ",
+            "status: ",
+            "Non-Volatile Cache status:",
+            "Current Cache Policy",
+            "Default Cache Policy",
+            "Battery/Capacitor Status",
+            "Predictive Failure Count",
+            "IR Volume information",
+            "IR Configuration Utility",
+            "Cache Status:",
+            "Slot Number:",
+            "Enclosure Device ID:",
+            "Adapter #",
+        ],
+        sniff,
+        reader: || Box::new(Controller::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -124,22 +152,5 @@ impl Reader for Controller {
 
     fn resumes(&self) -> bool {
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_drive_in_detail_has_its_state_below() {
-        let recording = crate::scan::recorded(
-            "      physicaldrive 1I:1:3\n         Port: 1I\n         Box: 1\n         Bay: 3\n         Status: Failed\n\
-             \x20        Last Failure Reason: Not ready bad sense\n         Drive Type: Spare Drive\n\
-             \x20        Interface Type: Solid State SAS\n\n      physicaldrive 1I:1:4\n         Status: OK\n\n\
-             \x20  Array: B\n      Logical Drive: 2\n         Status: Failed\n",
-        );
-        let facts = &recording.listings[0].facts;
-        let of = |name: &str| facts.iter().filter(|fact| fact.key.to_string() == name).count();
-        assert_eq!((of("member.state"), of("device.medium")), (1, 1));
-        assert_eq!(recording.devices()[0].name, "c0/1I:1:3");
     }
 }

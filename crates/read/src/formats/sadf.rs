@@ -1,29 +1,30 @@
 //! sadf's lines and XML: sar's disk tables one value a line (`-p`), or as attributes (`-x`).
 //!
 //! ## Reads
-//! Lines `host 600 2026-11-21 00:10:01 UTC sda await 5.00` between tabs, one value each; and elements `<disk-device
-//! dev="sda" tps="10.00" ... await="5.00" util-percent="2.00"/>` inside `<timestamp date="2026-11-21" time="00:10:01"
-//! interval="600">`. They become what the table of `sar -d` becomes.
+//! Lines `host 600 2026-11-21 00:10:01 UTC sda await 5.00` between tabs, one value each; and
+//! elements `<disk-device dev="sda" tps="10.00" ... await="5.00" util-percent="2.00"/>` inside
+//! `<timestamp date="2026-11-21" time="00:10:01" interval="600">`. They are read like the table of
+//! `sar -d`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `sadf -p sa21 -- -d`, `sadf -x sa21 -- -d` of the sysstat package.
 //!
 //! ## Versions
 //! sysstat 10 to 12.7: `rd_sec/s` and `rkB/s`, `avgrq-sz` and `areq-sz`, with `svctm` or without.
 //!
-//! ## Traps
-//! A row is the mean over the interval that ends at its time. In XML `rkB` and `rd_sec` are the same bytes twice, per
-//! second. Values of other things in the same output (processors, network) are passed over. `await` contains the time in
-//! the host's queue; `util-percent` is no saturation.
+//! ## Caveats
+//! A row is the mean over the interval that ends at its time. In XML `rkB` and `rd_sec` are the
+//! same bytes twice, per second. Other values in the same output (CPUs, network) are ignored.
+//! `await` contains the time in the host's queue; `util-percent` is not a measure of saturation.
 //!
-//! ## Cannot know
-//! Reads and writes apart, single latencies. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Reads and writes separately, individual latencies.
 
 use iowhy_model::{Level, Nanos, Sink, Time};
 
 use crate::counters::disk_columns::{Draft, is_value};
 use crate::counters::sar_columns::{named, own};
-use crate::{Format, Reader, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,11 +32,14 @@ pub const FORMAT: Format = Format {
     summary: "sadf -p and -x: sar's disks one value a line, and in XML",
     manual: iowhy_model::manual!("sadf.rs"),
     level: Level::A,
-    sniff: |lines| {
-        let first = lines.first().copied().unwrap_or_default();
-        (value(first).is_some() || first.trim() == "<sysstat").into()
+    body: Body::Custom {
+        needles: &["\t", "<sysstat"],
+        sniff: |lines| {
+            let first = lines.first().copied().unwrap_or_default();
+            (value(first).is_some() || first.trim() == "<sysstat").into()
+        },
+        reader: || Box::<Sadf>::default(),
     },
-    reader: || Box::<Sadf>::default(),
 };
 
 /// sar's columns of disks, and the attributes of the XML that are the same.
@@ -108,10 +112,10 @@ impl Reader for Sadf {
         }
         if text.starts_with("<disk-device ") {
             let Some(name) = attribute(text, "dev") else {
-                return Step::Skipped("the element names no device".to_string());
+                return Step::Skipped("the element has no device".to_string());
             };
             if self.now.is_none() {
-                return Step::Skipped("the time stamp above it is none".to_string());
+                return Step::Skipped("the line above it is not a timestamp".to_string());
             }
             let mut draft = Draft::default();
             for (column, xml) in COLUMNS.iter().filter(|(_, xml)| !xml.is_empty()) {
@@ -130,7 +134,7 @@ impl Reader for Sadf {
         let torn = line.matches('\t').count() == 5 && COLUMNS.iter().any(|(c, _)| line.contains(c));
         match (other || text.starts_with("xsi:"), torn) {
             (true, _) => Step::Took,
-            (_, true) => Step::Skipped("no time or no value".to_string()),
+            (_, true) => Step::Skipped("time or value missing".to_string()),
             _ if line.matches('\t').count() == 5 => Step::Took,
             _ => Step::Passed,
         }
@@ -158,36 +162,5 @@ impl Sadf {
         interval.length = Some(Nanos::from_seconds(seconds)).filter(|_| seconds > 0.0);
         interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
         sink.interval(interval);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn lines_and_elements_say_the_same() {
-        let lines = "h\t600\t2026-11-21 00:10:01 UTC\tsda\ttps\t10.00\n\
-             h\t600\t2026-11-21 00:10:01 UTC\tsda\twkB/s\t80.00\n\
-             h\t600\t2026-11-21 00:10:01 UTC\tsda\tawait\t5.00\n\
-             h\t600\t2026-11-21 00:20:01 UTC\tsda\ttps\t20.00\n\
-             h\t600\t2026-11-21 00:20:01 UTC\tsda\tawait\t6.00\n";
-        let xml = "<sysstat\nxmlns=\"x\">\n<timestamp date=\"2026-11-21\" time=\"00:10:01\" utc=\"1\" interval=\"600\">\n\
-             <disk per=\"second\">\n\
-             <disk-device dev=\"sda\" tps=\"10.00\" rd_sec=\"0.00\" wkB=\"80.00\" await=\"5.00\"/>\n\
-             </disk>\n</timestamp>\n\
-             <timestamp date=\"2026-11-21\" time=\"00:20:01\" utc=\"1\" interval=\"600\">\n\
-             <disk-device dev=\"sda\" tps=\"20.00\" await=\"6.00\"/>\n</timestamp>\n</sysstat>\n";
-        for text in [lines, xml] {
-            let recording = read(text);
-            let [first, second] = &recording.listings[0].intervals[..] else {
-                panic!("{:?}", recording.listings[0].intervals)
-            };
-            assert_eq!((first.mixed.map(|m| m.ios_per_s), first.await_ns), (Some(10.0), Some(5e6)));
-            assert_eq!(first.mixed.and_then(|mixed| mixed.bytes_per_s), Some(81_920.0));
-            assert_eq!(second.start, Some(Time::from_seconds(600.0)));
-            assert_eq!(second.length, Some(Nanos::from_seconds(600.0)));
-        }
     }
 }

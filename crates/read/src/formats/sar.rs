@@ -1,14 +1,15 @@
 //! sar's disk tables (`sar -d`, `sar -b`): requests, bytes, queue, await and busy share per interval.
 //!
 //! ## Reads
-//! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of all disks together, as
-//! device `total`, and the facts `disks.read.*`, `disks.written.*`; beside a table of the disks it repeats them and is
-//! not used. The tables of `sar -d`, live or from a daily file, with the device in front of the values or,
-//! with `-p`, behind them; with `--human` units; header by header, so the columns may stand in any
-//! order. Tables of other things in the same output (`sar -A`) are passed over. `sadf -d -- -d` too: the
-//! same columns between semicolons, each row with its interval and its time; with `-h` all disks in one row.
+//! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
+//! all disks together, as device `total`, and the facts `disks.read.*`, `disks.written.*`; with a
+//! table of the disks it repeats them and is not used. The tables of `sar -d`, live or from a daily
+//! file, with the device before the values or, with `-p`, after them; with `--human` units; header
+//! by header, so the columns may be in any order. Other tables in the same output (`sar -A`) are
+//! ignored. `sadf -d -- -d` too: the same columns between semicolons, each row with its interval
+//! and its time; with `-h` all disks in one row.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `sar -d 10`, `sar -b 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
 //!
 //! ## Versions
@@ -17,17 +18,17 @@
 //! wr_sec/s` alone. `sadf -j` is read as `iostat-json`, `sadf -p` and `-x` as `sadf`; sadf's other outputs (`-g`,
 //! `-r`, `-dh` of more than the disks) are not.
 //!
-//! ## Traps
+//! ## Caveats
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
-//! began. The word for `Average:` and the half of the day may be in any language. Times run past midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and
-//! `dev253-0`, of no fixed meaning, `253:0`. A restart of the machine begins a new stretch. Rows
-//! `Average:` repeat the others and are used only where no other row stands. `await` contains the
-//! time in the host's queue. `%util` is no saturation. Old `avgrq-sz` counts sectors.
+//! began. The word for `Average:` and the half of the day may be in any language. Times run past
+//! midnight. Without `-p` devices are numbers: `dev8-16` is named `sdb`, and `dev253-0`, of no
+//! fixed meaning, `253:0`. A restart of the machine begins a new stretch. Rows `Average:` repeat
+//! the others and are used only if there are no others. `await` contains the time in the host's
+//! queue. `%util` is not a measure of saturation. Old `avgrq-sz` counts sectors.
 //!
-//! ## Cannot know
-//! Reads and writes apart: bytes are given by direction, but requests and waits only together, so
-//! all is kept together. How latencies behind a mean are distributed. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! Reads and writes separately: bytes are printed by direction, but requests and waits only
+//! together, so all are kept together. The distribution behind a mean.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 
@@ -35,7 +36,7 @@ use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{named, own};
 use crate::counters::stated::{Column, rates, state_disks};
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -43,8 +44,11 @@ pub const FORMAT: Format = Format {
     summary: "sar -d and -b of sysstat, live or from a daily file, old and new columns",
     manual: iowhy_model::manual!("sar.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Sar::default()),
+    body: Body::Custom {
+        needles: &["DEV", "rtps", "# hostname;interval;timestamp;", "Linux"],
+        sniff,
+        reader: || Box::new(Sar::default()),
+    },
 };
 
 /// Lines between the banner and the first table: one that is blank, and one restart.
@@ -196,7 +200,7 @@ impl Sadf {
         }
         // The line counts as one; of several disks each is a row of its own.
         sink.source().skipped += lost - 1;
-        Step::Skipped("the values do not fit the header".to_string())
+        Step::Skipped("the values do not match the header".to_string())
     }
 
     fn disk(
@@ -283,7 +287,7 @@ impl Totals {
     fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
         let values: Vec<Option<f64>> = rest.iter().map(|word| decimal(word)).collect();
         if values.len() != self.columns.len() || values.iter().any(Option::is_none) {
-            return Err("the values do not fit the header".to_string());
+            return Err("the values do not match the header".to_string());
         }
         let of = |name: &str| {
             let place = self.columns.iter().position(|column| column == name)?;
@@ -410,7 +414,7 @@ impl Reader for Sar {
             let row = |header: &Header| words.len().abs_diff(header.columns.len() + 2) <= 1;
             let torn = self.table.as_ref().is_some_and(row) && words[0].contains(':');
             return match torn {
-                true => Step::Skipped("the line begins with no time".to_string()),
+                true => Step::Skipped("the line does not begin with a time".to_string()),
                 false => Step::Passed,
             };
         };
@@ -463,7 +467,7 @@ impl Reader for Sar {
                 let device = sink.device(&named(name));
                 sink.skipped_of(device);
             }
-            return Step::Skipped("the values do not fit the header".to_string());
+            return Step::Skipped("the values do not match the header".to_string());
         };
         match stamp {
             Stamp::Average => self.averages.push((name, draft)),
@@ -527,82 +531,4 @@ fn row(header: &Header, words: &[&str]) -> Option<(String, Draft)> {
     let mut draft = Draft::default();
     header.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
     Some((named(name), draft))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn a_translated_average_and_asian_times() {
-        for (one, two, average) in [
-            ("12:00:01", "12:10:01", "Durchschn.:"),
-            ("12:00:01", "12:10:01", "Moyenne :"),
-            ("12:00:01", "12:10:01", "Trung bình:"),
-            ("12时00分01秒", "12时10分01秒", "平均时间:"),
-            ("下午 12:00:01", "下午 12:10:01", "平均時間："),
-        ] {
-            let columns = "tps rkB/s wkB/s areq-sz aqu-sz await %util";
-            let recording = read(&format!(
-                "{one} DEV {columns}\n{two} sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n\n\
-                 {average} DEV {columns}\n{average} sda 10.00 0.00 80.00 8.00 0.05 5.00 2.00\n"
-            ));
-            let listing = &recording.listings[0];
-            assert_eq!((listing.intervals.len(), listing.source.skipped), (1, 0), "{average}");
-            assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(600.0)), "{one}");
-        }
-    }
-
-    #[test]
-    fn all_disks_together_are_one_device_unless_each_is_listed() {
-        let totals = "11:58:01 PM  tps  rtps  wtps  dtps  bread/s  bwrtn/s  bdscd/s\n\
-             11:59:01 PM  67.00  1.00  63.00  3.00  8.00  106064.00  24.00\n\
-             12:00:01 AM  10.00  0.00\n\
-             12:01:01 AM  40.00  40.00  0.00  0.00  320.00  0.00  0.00\n\
-             Average:  35.67  13.67  21.00  1.00  109.33  35354.67  8.00\n";
-        let recording = read(totals);
-        let listing = &recording.listings[0];
-        let [first, last] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        assert_eq!(recording.device_of(first.device).name, "total");
-        assert_eq!(first.of(Op::Write).unwrap().bytes_per_s, Some(106_064.0 * 512.0));
-        assert_eq!(first.of(Op::Read).unwrap().ios_per_s, 1.0);
-        assert_eq!(first.length, Some(Nanos::from_seconds(60.0)));
-        assert_eq!(last.start, Some(Time::from_seconds(60.0)));
-        assert_eq!((listing.source.skipped, first.await_ns), (1, None));
-        // `sar -A` has a table of the disks as well, of the same times.
-        let disks = "\n11:58:01 PM  DEV  tps  rkB/s  wkB/s  areq-sz  aqu-sz  await  %util\n\
-             11:59:01 PM  sda  67.00  4.00  53032.00  791.00  0.10  1.50  3.00\n";
-        let recording = read(&format!("{totals}{disks}"));
-        let listing = &recording.listings[0];
-        let names: Vec<&str> = recording.devices().iter().map(|d| d.name.as_str()).collect();
-        assert_eq!((names, listing.intervals.len()), (vec!["sda"], 1));
-        assert_eq!(listing.intervals[0].length, Some(Nanos::from_seconds(60.0)));
-        // Without a row but the average.
-        let recording = read(
-            "12:00:01  tps  rtps  wtps  bread/s  bwrtn/s\nAverage:  3.00  1.00  2.00  8.00  16.00\n",
-        );
-        assert_eq!(recording.listings[0].intervals.len(), 1);
-    }
-
-    #[test]
-    fn midnight_a_restart_and_numbers_for_names() {
-        let recording = read(
-            "11:50:01 PM       DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     await     svctm     %util\n\
-             12:00:01 AM   dev8-16     10.00      0.00    160.00     16.00      0.05      5.00      2.00      2.00\n\
-             12:10:01 AM   dev8-16     10.00\n\
-             12:10:01 AM       LINUX RESTART\n\
-             12:20:01 AM dev253-0     10.00      0.00    160.00     16.00      0.05      5.00      2.00      2.00\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.skipped, 1);
-        let [first, last] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        assert_eq!(recording.device_of(first.device).name, "sdb");
-        assert_eq!(first.length, Some(Nanos::from_seconds(600.0)));
-        assert_eq!(first.mixed.unwrap().bytes_per_s, Some(81_920.0));
-        assert_eq!(first.await_ns, Some(5e6));
-        assert_eq!(recording.device_of(last.device).name, "253:0");
-        assert_eq!(last.start, Some(Time::from_seconds(1200.0)));
-        assert_eq!(last.length, Some(Nanos::from_seconds(600.0)));
-    }
 }

@@ -10,14 +10,14 @@
 //! SATA link (`smart.sataphy.N`), grown defects of SCSI drives, the link's speed and its limit, and
 //! the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `smartctl -j -a /dev/sda` (also `-x`), `nvme smart-log -o json /dev/nvme0`.
 //!
 //! ## Versions
-//! smartmontools 7.0 and later. nvme-cli has names of its own (`avail_spare`, `percent_used`,
-//! `thm_temp1_trans_count`); they are given by smartctl's.
+//! smartmontools 7.0 and later. nvme-cli has its own names (`avail_spare`, `percent_used`,
+//! `thm_temp1_trans_count`); they are mapped to those of smartctl.
 //!
-//! ## Traps
+//! ## Caveats
 //! `passed` proves little: attribute 197, sectors waiting to be remapped, has no threshold. Raw
 //! values above zero of 5, 187, 188, 197, 198 are reason to look closer (Backblaze, 67 814 drives,
 //! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
@@ -25,9 +25,9 @@
 //! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive, which is
 //! then called `drive`. Failed self-tests that a later one refuted are not counted.
 //!
-//! ## Cannot know
-//! How a value moved: two records of different days are needed. What a drive hides behind a RAID
-//! controller, unless smartctl was told to look there.
+//! ## Not in this output
+//! How a value moved: two records of different days are needed. Drives behind a RAID controller,
+//! unless smartctl addresses them.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ use serde_json::Value;
 use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value};
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -45,8 +45,7 @@ pub const FORMAT: Format = Format {
     summary: "drive health: smartctl -j, nvme smart-log -o json",
     manual: iowhy_model::manual!("smart.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Smart::default()),
+    body: Body::Custom { needles: &["^document"], sniff, reader: || Box::new(Smart::default()) },
 };
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
@@ -124,7 +123,7 @@ impl Reader for Smart {
         if let Some(document) = self.document.mended() {
             record(&document, sink);
         }
-        sink.skip(note("the document is cut: what is complete was read"));
+        sink.skip(note("the document is truncated; the complete part was read"));
     }
 }
 
@@ -255,26 +254,5 @@ fn word(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::{FactValue, Recording, key};
-
-    #[test]
-    fn two_tools_one_set_of_names() {
-        let text = "{\"critical_warning\" : 4, \"temperature\" : 309, \"avail_spare\" : 97,\n\
-                    \"percent_used\" : 12, \"media_errors\" : 3}\n";
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        let facts = &recording.listings[0].facts;
-        let value = |key| facts.iter().find(|fact| fact.key == key).map(|fact| &fact.value);
-        let warning = key::SMART_NVME.of("critical_warning");
-        assert_eq!(value(warning), Some(&FactValue::Count(4)));
-        assert_eq!(value(key::SMART_NVME_TEMPERATURE), Some(&FactValue::Celsius(36.0)));
-        assert_eq!(value(key::SMART_NVME_AVAILABLE_SPARE), Some(&FactValue::Share(0.97)));
-        assert_eq!(value(key::SMART_NVME_PERCENTAGE_USED), Some(&FactValue::Share(0.12)));
-        assert_eq!(value(key::DEVICE_NAMELESS), Some(&FactValue::Flag(true)));
     }
 }

@@ -1,34 +1,34 @@
-//! What smartd says of drives: lines of a system log, and mails.
+//! Messages of smartd about drives: lines of a system log, and mails.
 //!
 //! ## Reads
 //! Sentences such as `Device: /dev/sdf [SAT], 8 Currently unreadable (pending) sectors`, with or
-//! without the stamp of a log in front. They become the facts of `smart`: `smart.raw.197`,
+//! without a preceding log timestamp. They become the facts of `smart`: `smart.raw.197`,
 //! `smart.raw.198`, `smart.errors`, `smart.self-test-errors`, `smart.passed`, `smart.failed.N`,
-//! `smart.nvme.critical_warning`, `smart.celsius`; both values where one is said to have grown. A
-//! drive that gave no answer has `smart.silent`. The line below `Device info:` gives the model.
+//! `smart.nvme.critical_warning`, `smart.celsius`; both values if an increase is reported. A drive
+//! that gave no answer has `smart.silent`. The line below `Device info:` gives the model.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `grep smartd /var/log/syslog`, `journalctl -u smartmontools`, the mail that smartd sends. In a log
 //! of the kernel such lines are read by `kernel-log`.
 //!
 //! ## Versions
 //! smartmontools 5.40 to 7.5.
 //!
-//! ## Traps
+//! ## Caveats
 //! `SMART Usage Attribute: 194 Temperature_Celsius changed from 176 to 181` are normalised values:
-//! noise. Only with smartd's option `-R` the raw values stand behind them. A drive that does not
-//! answer may be a spare that sleeps. A sentence is repeated every half hour: so many lines are not
-//! so many errors. A disk behind a controller is called by the controller's number, `megaraid,19`.
+//! noise. Raw values follow only with smartd's option `-R`. A drive that does not respond may be a
+//! sleeping spare. A sentence is repeated every half hour: so many lines are not so many errors. A
+//! disk behind a controller has the controller's number as its name, `megaraid,19`.
 //!
-//! ## Cannot know
-//! What smartd was not told to watch. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Attributes and drives that smartd does not monitor.
 
 use iowhy_model::{Fact, Level, Sink, typed};
 
 use crate::drive::health::Places;
 use crate::drive::smartd_lines;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step};
+use crate::{Body, Format, Reader, Sniff, Step};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +36,7 @@ pub const FORMAT: Format = Format {
     summary: "drive health: smartd in the system log or by mail",
     manual: iowhy_model::manual!("smartd.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Smartd::default()),
+    body: Body::Custom { needles: &["Device: /"], sniff, reader: || Box::new(Smartd::default()) },
 };
 
 /// What else such a mail says.

@@ -1,30 +1,30 @@
-//! iostat of Solaris and illumos: queue and device time of each disk, apart.
+//! iostat of Solaris and illumos: queue and device time of each disk, separately.
 //!
 //! ## Reads
-//! `iostat -xn` and `iostat -x`, with or without `-M`, `-i`, `-e`, `-r`, `-z`, `-p`, `-c`, `-t`
-//! and `-T u|d`: the title `extended device statistics`, the header, and rows, which may have
-//! been re-flowed. The command line above the listing, if it was copied too, gives the interval.
-//! A mount point behind a name becomes a fact about the device.
+//! `iostat -xn` and `iostat -x`, with or without `-M`, `-i`, `-e`, `-r`, `-z`, `-p`, `-c`, `-t` and
+//! `-T u|d`: the title `extended device statistics`, the header, and rows, which may have been
+//! re-flowed. The command line above the listing, if it was copied too, gives the interval. A mount
+//! point after a name becomes a fact of the device.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `iostat -xnz 5` on Solaris 2.6 and later and on illumos.
 //!
 //! ## Versions
-//! `-n` gives `wsvc_t` and `asvc_t` and puts the device last; without it one `svc_t` holds both
-//! and the device comes first. `-M` prints MB for kB. `-i` prints counts per interval, which
-//! become rates only if the interval is known. `-e` adds error counts, which are read over. `-u`
-//! (Solaris 11.4) prints microseconds, which only the command line tells.
+//! `-n` gives `wsvc_t` and `asvc_t` and puts the device last; without it one `svc_t` includes both
+//! and the device comes first. `-M` prints MB for kB. `-i` prints counts per interval, which become
+//! rates only if the interval is known. `-e` adds error counts, which are ignored. `-u` (Solaris
+//! 11.4) prints microseconds, which only the command line shows.
 //!
-//! ## Traps
-//! The first report counts since boot. It is taken for that if its title says so, if others
-//! follow it, or if its rates cannot come from the interval that the command names; not if they
-//! are all whole requests over that interval. `%b` is time with something on the device, no
+//! ## Caveats
+//! The first report is since boot. It is treated as such if its title says so, if others follow it,
+//! or if its rates cannot come from the interval that the command names; not if they are all whole
+//! requests over that interval. `%b` is time with something on the device, not a measure of
 //! saturation. `wait` and `actv` are mean numbers of requests, not times. `svc_t` without `-n`
 //! contains the queue. Volumes repeat the I/O of their disks.
 //!
-//! ## Cannot know
-//! How latencies are distributed, reads and writes apart in waits, which process asked, and what
-//! happened within an interval. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The latency distribution, reads and writes separately in waits, which process sent the requests,
+//! and what happened within an interval.
 
 mod row;
 
@@ -34,15 +34,18 @@ use self::row::{Scale, interval, is_column, is_value};
 use crate::facts::AddFact;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
-use crate::{Format, Reader, Sniff, Step, WallTime};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
 pub const FORMAT: Format = Format {
     name: "solaris-iostat",
     summary: "iostat -x of Solaris and illumos, with or without -n",
     manual: iowhy_model::manual!("solaris_iostat.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::<SolarisIostat>::default(),
+    body: Body::Custom {
+        needles: &["actv", "extended device statistics", "iostat", "cpu", "tty", "^moment"],
+        sniff,
+        reader: || Box::<SolarisIostat>::default(),
+    },
 };
 
 /// Lines that may stand between a command, time or title and the header.

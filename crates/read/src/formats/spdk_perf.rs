@@ -5,20 +5,20 @@
 //! row for each device and core, and the rows `6.428 - 6.511:  1.0000%  (  120)` of the latency histogram. Rows of
 //! one device on several cores are added up. A failed I/O becomes a note.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `spdk_nvme_perf -L -L`, `bdevperf`, `perf` in `examples/nvme` of older releases.
 //!
 //! ## Versions
-//! SPDK 18 to 25; `MB/s` and `MiB/s` both stand for 1048576 bytes.
+//! SPDK 18 to 25; `MB/s` and `MiB/s` both mean 1048576 bytes.
 //!
-//! ## Traps
-//! A polling program without a kernel below it: its latencies are those of the drive, its link and its own depth, and
-//! no other tool of the machine sees them. The row `Total` repeats the others. Percentiles without a histogram bear no
-//! counts and are passed over. How many were in flight stands on the command line alone.
+//! ## Caveats
+//! A polling program that bypasses the kernel: its latencies are those of the drive, its link and
+//! the queue depth, and no other tool on the machine sees them. The row `Total` repeats the others.
+//! Percentiles without a histogram have no counts and are ignored. The number in flight is only on
+//! the command line.
 //!
-//! ## Cannot know
-//! Reads and writes apart; the depth; sizes, unless the command is there. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! Reads and writes separately; the depth; sizes, unless the command is there.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use iowhy_model::{
 };
 
 use crate::histogram::buckets::histogram_of;
-use crate::{Format, Reader, Sniff, Step, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,11 +35,14 @@ pub const FORMAT: Format = Format {
     summary: "SPDK's perf and bdevperf: rates and latencies of devices",
     manual: iowhy_model::manual!("spdk_perf.rs"),
     level: Level::A,
-    sniff: |lines| {
-        let first = lines.first().copied().unwrap_or_default();
-        Sniff::from(columns(first).is_some() || histogram_of_device(first).is_some())
+    body: Body::Custom {
+        needles: &["Device Information", "Latency histogram for "],
+        sniff: |lines| {
+            let first = lines.first().copied().unwrap_or_default();
+            Sniff::from(columns(first).is_some() || histogram_of_device(first).is_some())
+        },
+        reader: || Box::new(SpdkPerf::default()),
     },
-    reader: || Box::new(SpdkPerf::default()),
 };
 
 const MIB: f64 = 1_048_576.0;
@@ -169,7 +172,7 @@ impl SpdkPerf {
         let whole = words.len() == self.columns.len()
             && words.iter().all(|value| value.is_some_and(|value| value >= 0.0));
         if !whole {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         let of = |column: &str| {
             let place = self.columns.iter().position(|known| known == column)?;
@@ -177,7 +180,7 @@ impl SpdkPerf {
         };
         let failed = of("Fail/s").unwrap_or(0.0) + of("TO/s").unwrap_or(0.0);
         if failed > 0.0 {
-            let reason = format!("{failed} I/Os a second failed or ran out of time");
+            let reason = format!("{failed} I/Os per second failed or timed out");
             sink.note(Note { line: 0, text: name.clone(), reason });
         }
         let bytes = of("MiB/s").or(of("MB/s")).unwrap_or(0.0) * MIB;
@@ -200,34 +203,5 @@ impl SpdkPerf {
         let Some(histogram) = histogram_of(rows).filter(|known| known.count() > 0) else { return };
         sink.source().level = Level::B;
         sink.distribution(Distribution::new(device, Layer::Application, Stage::Total, histogram));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn cores_of_one_device_add_up() {
-        let recording = read(
-            "========================================================\n\
-             \x20                                                   Latency(us)\n\
-             Device Information                     :       IOPS      MiB/s    Average        min        max\n\
-             PCIE (0000:5e:00.0) NSID 1 from core  0:  300000.00    1171.88     100.00      20.83    1210.20\n\
-             PCIE (0000:5e:00.0) NSID 1 from core  1:  100000.00     390.62     300.00      21.00    1310.20\n\
-             ========================================================\n\
-             Total                                  :  400000.00    1562.50     150.00      20.83    1310.20\n\n\
-             Latency histogram for PCIE (0000:5e:00.0) NSID 1 from core  0:\n\
-             ==============================================================================\n\
-             \x20      Range in us     Cumulative    IO count\n\
-             \x20  20.791 -    20.907:   25.0000%  (       10)\n\
-             \x20 200.000 -   201.000:  100.0000%  (       30)\n",
-        );
-        let listing = &recording.listings[0];
-        assert_eq!((listing.intervals.len(), listing.source.skipped), (1, 0));
-        let rates = listing.intervals[0].mixed.as_ref().unwrap();
-        assert_eq!((rates.ios_per_s, rates.await_ns), (400_000.0, Some(150_000.0)));
-        assert_eq!(listing.distributions[0].histogram.count(), 40);
-        assert_eq!(recording.devices().len(), 1);
     }
 }

@@ -1,26 +1,26 @@
-//! strace -T: how long system calls for I/O took; strace -c: how many there were.
+//! strace -T: duration of I/O system calls; strace -c: their number.
 //!
 //! ## Reads
-//! Calls that read, write or flush files, with the time of `-T` behind them: `pread64(5, ..., 16384,
-//! 81920) = 16384 <0.008312>`; with any of `-t`, `-tt`, `-ttt`, `-r`, `-f`, `-y` in front or inside.
-//! With times each becomes an event of a system call, without a histogram of its kind. Of the table of
-//! `-c` counts become the fact `strace.calls`.
+//! Calls that read, write or flush files, followed by the time of `-T`:
+//! `pread64(5, ..., 16384, 81920) = 16384 <0.008312>`; with any of `-t`, `-tt`, `-ttt`, `-r`, `-f`,
+//! `-y` before or inside. With times each becomes an event of a system call, without a histogram of
+//! its kind. Of the table of `-c` counts become the fact `strace.calls`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `strace -f -T -ttt -y -e trace=pread64,pwrite64,fsync,fdatasync -p PID`.
 //!
 //! ## Versions
 //! strace 4 and later; `<unfinished ...>` and `<... fsync resumed>` are put together by their name.
 //!
-//! ## Traps
+//! ## Caveats
 //! A call waits for the page cache, the file system, locks and the device, and strace itself slows
-//! each call by tens of microseconds. `read` and `write` on sockets and pipes wait for others: with `-y`
-//! they are left out, without nobody can tell, so only calls that take an offset or flush are read
-//! then. The seconds of `-c` are processor time unless `-w` was given: no latency.
+//! each call by tens of microseconds. `read` and `write` on sockets and pipes wait for other
+//! processes: with `-y` they are ignored; without it they cannot be distinguished, so only calls
+//! with an offset or flushes are read. The seconds of `-c` are CPU time unless `-w` was given, not
+//! a latency.
 //!
-//! ## Cannot know
-//! Which device, what of it was the device, calls of io_uring and mmap. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! Which device, what of it was the device, calls of io_uring and mmap.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use iowhy_model::{
 use crate::facts::AddFact;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -39,8 +39,11 @@ pub const FORMAT: Format = Format {
     summary: "strace -T, -c: time and number of system calls for I/O",
     manual: iowhy_model::manual!("strace.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(Strace::default()),
+    body: Body::Custom {
+        needles: &[" <", ") = ", "usecs/call"],
+        sniff,
+        reader: || Box::new(Strace::default()),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -181,9 +184,9 @@ impl Reader for Strace {
             return match (ours, cut) {
                 (true, _) => Step::Took,
                 (false, false) if resumed.is_some_and(|(name, _)| op(name).is_some()) => {
-                    Step::Skipped("the call has no time behind it".to_string())
+                    Step::Skipped("the call has no duration".to_string())
                 }
-                (_, true) => Step::Skipped("the call has no time behind it".to_string()),
+                (_, true) => Step::Skipped("the call has no duration".to_string()),
                 _ => Step::Passed,
             };
         };
@@ -270,7 +273,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     }
     let (Some(seconds), Some(_), Some(calls)) = (decimal(seconds), integer(each), integer(calls))
     else {
-        return Step::Skipped("the row does not fit the heading".to_string());
+        return Step::Skipped("the row does not match the heading".to_string());
     };
     if op(name).is_some() {
         let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
@@ -282,43 +285,9 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
 
     #[test]
-    fn calls_with_and_without_times() {
-        let recording = read(
-            "[pid  1822] 1793700001.500000 pread64(5</srv/db>, \"...\"..., 16384, 81920) = 16384 <0.008312>\n\
-             [pid  1822] 1793700001.600000 read(7<socket:[123]>, \"x\", 10) = 1 <1.500000>\n\
-             [pid  1822] 1793700002.500000 fsync(6</srv/log> <unfinished ...>\n\
-             [pid  1823] 1793700002.600000 openat(AT_FDCWD, \"/x\", O_RDONLY) = 3 <0.000010>\n\
-             [pid  1822] 1793700003.000000 <... fsync resumed>) = 0 <0.500000>\n\
-             [pid  1822] 1793700003.100000 pwrite64(5</srv/db>, \"...\"\n",
-        );
-        let listing = &recording.listings[0];
-        let [first, flush] = &listing.events[..] else { panic!("{:?}", listing.events) };
-        assert_eq!(flush.completed, Some(Time::from_seconds(1.5)));
-        assert_eq!(first.latency(Stage::Total), Some(Nanos(8_312_000)));
-        assert_eq!((first.pid, first.bytes), (Some(1822), Some(16_384)));
-        assert_eq!(recording.text(first.file.unwrap()), "/srv/db");
-        assert_eq!(listing.source.skipped, 1);
-        let plain = read("fdatasync(4) = 0 <0.010000>\nfdatasync(4) = 0 <0.012000>\n");
-        let known = &plain.listings[0].distributions[0];
-        assert_eq!((known.op, known.histogram.count()), (Some(Op::Flush), 2));
+    fn other_equations_are_no_calls() {
         assert_eq!(Call::of("sum(a, b) = 3 <really>"), None);
-    }
-
-    #[test]
-    fn the_summary_holds_counts() {
-        let recording = read(
-            "% time     seconds  usecs/call     calls    errors syscall\n\
-             ------ ----------- ----------- --------- --------- ----------------\n \
-             98.12    1.234567        1234      1000           fsync\n  \
-             1.88    0.020000           2     10000         3 futex\n\
-             ------ ----------- ----------- --------- --------- ----------------\n\
-             100.00    1.254567                 11000         3 total\n",
-        );
-        let facts = &recording.listings[0].facts;
-        assert_eq!(facts.len(), 1);
-        assert!(recording.listings[0].distributions.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Files of /sys as somebody printed them: queue settings of disks, counters of SAS phys.
+//! Printed files of /sys: queue settings of disks, counters of SAS phys.
 //!
 //! ## Reads
 //! A path and its value on one line, as `grep` prints them; a path in arrows above its value, as
@@ -8,26 +8,26 @@
 //! phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`, `phy.loss_of_dword_sync_count`
 //! and `phy.phy_reset_problem_count`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `grep . /sys/block/*/queue/scheduler`, `head /sys/block/sd*/queue/*`, `cat
 //! /sys/block/sda/queue/scheduler`, `grep . /sys/class/sas_phy/*/*_count`.
 //!
 //! ## Versions
 //! Linux 2.6.33 to 6.x.
 //!
-//! ## Traps
-//! Of several schedulers the one in brackets is in force. `rotational` of a virtual disk is what the
-//! hypervisor says. Counters of a phy go on since its controller was started: growth counts. A phy is
-//! no disk: `phy-0:3` is port 3 of host 0.
+//! ## Caveats
+//! Of several schedulers the one in brackets is in force. `rotational` of a virtual disk is set by
+//! the hypervisor. Counters of a phy go on since its controller was started: growth counts. A phy
+//! is not a disk: `phy-0:3` is port 3 of host 0.
 //!
-//! ## Cannot know
-//! What the drive says of itself. Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The drive's own health data.
 
 use iowhy_model::{FactKey, Level, Sink, key};
 
 use crate::drive::health::Places;
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,8 +35,7 @@ pub const FORMAT: Format = Format {
     summary: "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
     manual: iowhy_model::manual!("sysfs.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Sysfs::default()),
+    body: Body::Custom { needles: &["/sys/"], sniff, reader: || Box::new(Sysfs::default()) },
 };
 
 /// Files below a disk's folder and their facts (Documentation/ABI/stable/sysfs-block).

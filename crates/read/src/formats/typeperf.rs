@@ -4,22 +4,22 @@
 //! The heading `"(PDH-CSV 4.0)","\\HOST\PhysicalDisk(0 C:)\Avg. Disk sec/Read",...` and the rows below it, one
 //! interval of each disk or volume per row.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `typeperf "\PhysicalDisk(*)\*" -si 5 -sc 60 -f CSV -o FILE`, `relog LOG.blg -f CSV -o FILE`,
 //! `Export-Counter -FileFormat CSV`; with tabs alike.
 //!
 //! ## Versions
 //! PDH 4.0, Windows XP to 11. Counters are known by their English names.
 //!
-//! ## Traps
-//! `Avg. Disk sec/Read` is seconds and holds the time in the host's queue; it is 0 where nothing was done,
-//! which is no latency. `_Total` is the mean or sum over all disks and is left out where others are there.
-//! `% Disk Time` is the queue times 100 and no share: the busy share is what `% Idle Time` leaves. The first row
-//! lacks the values that need two samples. A mean without the requests beside it has no weight.
+//! ## Caveats
+//! `Avg. Disk sec/Read` is in seconds and includes the time in the host's queue; it is 0 without
+//! I/O, which is not a latency. `_Total` is the mean or sum over all disks and is ignored if there
+//! are others. `% Disk Time` is the queue times 100, not a share: the busy share is 100 minus
+//! `% Idle Time`. The first row lacks the values that need two samples. A mean without the number
+//! of requests has no weight.
 //!
-//! ## Cannot know
-//! How latencies are distributed, who asked; queue and device time apart. Whether whole lines are missing: they
-//! bear no numbers.
+//! ## Not in this output
+//! The latency distribution, which process sent the requests; queue and device time separately.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
 
 use crate::counters::stated::rates;
 use crate::histogram::powers::note;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,8 +35,11 @@ pub const FORMAT: Format = Format {
     summary: "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
     manual: iowhy_model::manual!("typeperf.rs"),
     level: Level::A,
-    sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-    reader: || Box::new(Typeperf::default()),
+    body: Body::Custom {
+        needles: &["(PDH-"],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+        reader: || Box::new(Typeperf::default()),
+    },
 };
 
 const NS_PER_S: f64 = 1e9;
@@ -108,7 +111,7 @@ impl Reader for Typeperf {
             return Step::Passed;
         };
         if cells.len() != self.columns.len() + 1 {
-            return Step::Skipped("the values do not fit the heading".to_string());
+            return Step::Skipped("the values do not match the heading".to_string());
         }
         let mut disks: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
         for (column, cell) in self.columns.iter().zip(cells.iter().skip(1)) {
@@ -170,28 +173,4 @@ fn pour(disk: &str, values: &BTreeMap<&str, f64>, span: Option<(f64, f64)>, sink
         interval.length = Some(Nanos::from_seconds(length));
     }
     sink.interval(interval);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn the_sum_is_left_out_and_a_blank_is_unknown() {
-        let disk = "\\\\DB1\\PhysicalDisk(0 C:)\\";
-        let recording = read(&format!(
-            "\"(PDH-CSV 4.0)\",\"{disk}Disk Reads/sec\",\"{disk}Avg. Disk sec/Read\",\"{disk}% Idle Time\",\"\\\\DB1\\PhysicalDisk(_Total)\\Disk Reads/sec\"\n\
-             \"11/22/2026 22:10:01.000\",\" \",\" \",\" \",\" \"\n\
-             \"11/22/2026 22:10:06.000\",\"120.5\",\"0.0312\",\"4.0\",\"120.5\"\n\
-             \"11/22/2026 22:10:11.000\",\"120.5\"\n\
-             Exiting, please wait...\n"
-        ));
-        let listing = &recording.listings[0];
-        let [one] = &listing.intervals[..] else { panic!("{:?}", listing.intervals) };
-        let reads = one.of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns.map(f64::round)), (120.5, Some(31.2e6)));
-        assert_eq!((one.busy, one.length), (Some(0.96), Some(Nanos::from_seconds(5.0))));
-        assert_eq!((listing.source.skipped, listing.source.host.as_deref()), (1, Some("DB1")));
-    }
 }

@@ -1,31 +1,34 @@
 //! vdbench: rates, mean latencies and queue of each interval of a run on block devices.
 //!
 //! ## Reads
-//! The heading of two lines (`interval i/o MB/sec bytes read resp read write ...` above `rate 1024**2 i/o pct time resp
-//! resp ...`) and the rows below. Each run (`Starting RD=run1; ...`, or a heading again behind its `avg_2-30`) is a listing of its
-//! own. Where the rows of the intervals are missing, the row of averages is read.
+//! The heading of two lines (`interval i/o MB/sec bytes read resp read write ...` above
+//! `rate 1024**2 i/o pct time resp resp ...`) and the rows below. Each run
+//! (`Starting RD=run1; ...`, or another heading after its `avg_2-30`) is a separate listing. Where
+//! the rows of the intervals are missing, the row of averages is read.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! The standard output of `vdbench -f FILE`, `summary.html`, `totals.html`.
 //!
 //! ## Versions
 //! 5.03 to 5.04.07; columns are found by both lines of the heading. The table of file systems (`fwd`) has another heading
 //! and is not read.
 //!
-//! ## Traps
-//! `avg_2-30` leaves the first interval out, and repeats the others. Latencies are milliseconds, `MB/sec` 1048576 bytes. The
-//! latencies of reads and of writes are 0.000 where there were none. A run at a fixed rate (`I/O rate: 100`) is
-//! paced: its queue says how much was in flight, not how much could be.
+//! ## Caveats
+//! `avg_2-30` leaves the first interval out, and repeats the others. Latencies are milliseconds,
+//! `MB/sec` 1048576 bytes. The latencies of reads and of writes are 0.000 where there were none. A
+//! run at a fixed rate (`I/O rate: 100`) is rate-limited: its queue shows how much was in flight,
+//! not the maximum.
 //!
-//! ## Cannot know
-//! Which device: the run's name stands for all of its storage definitions. How latencies are distributed; the time at the
-//! device apart from that in the host. Whether whole lines are missing, but for a gap in the numbers of the intervals.
+//! ## Not in this output
+//! The device: the run's name represents all of its storage definitions. The latency distribution;
+//! device time separate from time in the host. Whether whole lines are missing, but for a gap in
+//! the numbers of the intervals.
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
 use crate::scan::another_run;
 use crate::text::columns::Heading;
-use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +36,11 @@ pub const FORMAT: Format = Format {
     summary: "vdbench: rates, latencies and queue of a run",
     manual: iowhy_model::manual!("vdbench.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(Vdbench::default()),
+    body: Body::Custom {
+        needles: &["Starting RD=", "MB/sec"],
+        sniff,
+        reader: || Box::new(Vdbench::default()),
+    },
 };
 
 const MIB: f64 = 1_048_576.0;
@@ -114,7 +120,7 @@ impl Reader for Vdbench {
                     self.heading = heading;
                     Step::Took
                 }
-                None => Step::Skipped("the two lines of the heading do not fit".to_string()),
+                None => Step::Skipped("the two lines of the heading do not match".to_string()),
             };
         }
         if text.is_empty() {
@@ -152,7 +158,7 @@ impl Vdbench {
                 .or(integer(words.get(1).unwrap_or(&"")))
             {
                 Some(_) if words.len() > 3 && self.heading.width() > 0 => {
-                    Step::Skipped("the values do not fit the heading".to_string())
+                    Step::Skipped("the values do not match the heading".to_string())
                 }
                 _ => Step::Passed,
             };
@@ -210,42 +216,5 @@ impl Vdbench {
         interval.queue_len = of("queue depth");
         sink.interval(interval);
         Step::Took
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded as read;
-
-    const HEADING: &str = "Jan 24, 2026    interval        i/o   MB/sec   bytes   read     resp     read    write     read    write     resp  queue  cpu%  cpu%\n\
-        \x20                              rate  1024**2     i/o    pct     time     resp     resp      max      max   stddev  depth sys+u   sys\n";
-
-    #[test]
-    fn each_run_is_a_listing_and_averages_count_where_they_stand_alone() {
-        let recording = read(&format!(
-            "16:24:29.004 Starting RD=fill; I/O rate: Uncontrolled MAX; elapsed=(none); For loops: threads=2\n\n{HEADING}\
-             16:24:30.181     avg_2-1        0.0     0.00       0   0.00    0.000    0.000    0.000     0.00     0.00    0.000    0.0   NaN   NaN\n\
-             16:24:31.001 Starting RD=rd1; I/O rate: 100; elapsed=5; For loops: None\n\n{HEADING}\
-             16:24:32.018           1      100.0     0.39    4096  75.00    1.300    1.400    1.000     0.03     0.05    0.006    0.1  19.2   1.5\n\
-             16:24:33.018           2      200.0     0.78    4096  75.00    1.300    1.500    1.000     0.03     0.05    0.006    0.3  19.2   1.5\n\
-             16:24:34.018           3      200.0     0.78\n\
-             16:24:33.060     avg_2-2      200.0     0.78    4096  75.00    1.300    1.500    1.000     0.07     2.00    0.100    0.3  10.0   1.0\n\
-             16:25:01.001 Starting RD=rd2; I/O rate: 100; elapsed=5; For loops: None\n\n{HEADING}\
-             16:25:33.060     avg_2-2      400.0     1.56    4096 100.00    2.500    2.500    0.000     0.07     2.00    0.100    1.0  10.0   1.0\n"
-        ));
-        let of_runs: Vec<_> =
-            recording.listings.iter().filter(|listing| !listing.intervals.is_empty()).collect();
-        let [one, two] = &of_runs[..] else { panic!("{:?}", recording.listings) };
-        assert_eq!((one.intervals.len(), one.source.skipped), (2, 1));
-        let reads = one.intervals[1].of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns), (150.0, Some(1.5e6)));
-        assert_eq!(reads.bytes_per_s, Some(150.0 * 4096.0));
-        assert_eq!(one.intervals[1].length, Some(Nanos::from_seconds(1.0)));
-        assert_eq!(one.intervals[1].queue_len, Some(0.3));
-        assert_eq!(two.intervals[0].of(Op::Read).unwrap().ios_per_s, 400.0);
-        assert!(two.intervals[0].of(Op::Write).is_none());
-        let names: Vec<&str> = recording.devices().iter().map(|device| &*device.name).collect();
-        assert_eq!(names, ["rd1", "rd2"]);
     }
 }

@@ -1,45 +1,47 @@
-//! vmstat: whether memory, swap or the processors stand behind slow I/O.
+//! vmstat: memory, swap and CPUs as causes of slow I/O.
 //!
 //! ## Reads
-//! The table of `vmstat INTERVAL`, with or without `-a`, `-w`, `-t`, `-S`. Of the columns that
-//! matter beside a disk (`r`, `b`, `si`, `so`, `bi`, `bo`, `us`, `sy`, `id`, `wa`, `st`) mean and
+//! The table of `vmstat INTERVAL`, with or without `-a`, `-w`, `-t`, `-S`. For the columns that
+//! matter for disks (`r`, `b`, `si`, `so`, `bi`, `bo`, `us`, `sy`, `id`, `wa`, `st`) mean and
 //! maximum over the intervals become facts: `vmstat.wa.mean`, `vmstat.so.max`; `vmstat.intervals`
-//! says how many there were.
+//! is their number.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `vmstat 1 10` of procps on Linux.
 //!
 //! ## Versions
 //! procps 2 and later; `st` came with 3.2.7, `gu` with 4.0.5. Columns are known by their heading.
-//! The lists of `-d`, `-D`, `-m` and `-s` are not read. A time of day before each row (Oracle's OSWatcher and
-//! ExaWatcher) is passed over.
+//! The lists of `-d`, `-D`, `-m` and `-s` are not read. A time of day before each row (Oracle's
+//! OSWatcher and ExaWatcher) is ignored.
 //!
-//! ## Traps
-//! The first row counts since boot: it is left out, unless it is the only one; then its facts are
-//! called `vmstat.since-boot.wa`. `wa` is idle time with I/O outstanding: a busy processor hides
-//! it. `b` counts tasks in uninterruptible sleep, most of them waiting for I/O. `bi` and `bo` are
-//! KiB per second whatever the unit of memory; `si` and `so` are memory per second in the unit of
-//! `-S`, KiB by default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is
-//! the host's business.
+//! ## Caveats
+//! The first row is since boot: it is ignored, unless it is the only one; then its facts are named
+//! `vmstat.since-boot.wa`. `wa` is idle time with I/O outstanding: a busy CPU hides it. `b` counts
+//! tasks in uninterruptible sleep, most of them waiting for I/O. `bi` and `bo` are KiB per second
+//! whatever the unit of memory; `si` and `so` are memory per second in the unit of `-S`, KiB by
+//! default. `so` above 0 on the same disk makes memory the cause. `st` above 5 % is the host's
+//! business.
 //!
-//! ## Cannot know
-//! Which device, which task, how many requests. Whether whole lines are missing: they bear no
-//! numbers.
+//! ## Not in this output
+//! Which device, which task, how many requests.
 
 use iowhy_model::typed::{BytesPerSecond, Share};
 use iowhy_model::{FactValue, Level, Sink, typed};
 
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
     name: "vmstat",
-    summary: "vmstat: run queue, swapping, blocks, processor shares",
+    summary: "vmstat: run queue, swapping, blocks, CPU shares",
     manual: iowhy_model::manual!("vmstat.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(Vmstat::default()),
+    body: Body::Custom {
+        needles: &["procs", "swpd"],
+        sniff,
+        reader: || Box::new(Vmstat::default()),
+    },
 };
 
 /// What a column counts.
@@ -180,30 +182,5 @@ impl Vmstat {
             *sum += value.unwrap_or(0.0);
             *max = max.max(value.unwrap_or(0.0));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::{FactValue, Recording, key};
-
-    #[test]
-    fn the_first_row_is_no_interval() {
-        let text = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n\
-             r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa\n\
-             9  9      0  21471  13548 2808620    0   99  9325  4899  483 2297 17  4 78 91\n\
-             1  3      0  21471  13548 2808620    0   10   316     0  759 1042 93  7  0 40\n\
-             1  1      0  21471  13548 2808620    0   30   316     0  759 1042 93  7  0 20\n\
-             1  1      0  21471\n";
-        let mut recording = Recording::new();
-        crate::scan("test", &mut text.as_bytes(), None, &mut recording).unwrap();
-        let facts = &recording.listings[0].facts;
-        let value = |key| facts.iter().find(|fact| fact.key == key).map(|fact| &fact.value);
-        let swapped_out = FactValue::BytesPerSecond(20.0 * 1024.0);
-        assert_eq!(value(key::VMSTAT_MEAN.of("so")), Some(&swapped_out));
-        assert_eq!(value(key::VMSTAT_MAX.of("wa")), Some(&FactValue::Share(0.4)));
-        assert_eq!(value(key::VMSTAT_MAX.of("st")), None);
-        assert_eq!(value(key::VMSTAT_INTERVALS), Some(&FactValue::Count(2)));
-        assert_eq!(recording.listings[0].source.skipped, 1);
     }
 }

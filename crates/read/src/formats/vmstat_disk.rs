@@ -4,28 +4,29 @@
 //! The table `disk- ---reads--- ---writes---` once or again and again, narrow or wide (`-w`), with times (`-t`) or
 //! without. Two looks give the mean wait of reads and writes of each disk, and with the time between them rates.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `vmstat -d 5 3`, `vmstat -dt 5`, `vmstat -d` once.
 //!
 //! ## Versions
 //! procps 3.3 and procps-ng 4.
 //!
-//! ## Traps
-//! All values count since boot, at every look: a single look says how the disk did since then, and nothing of now.
-//! Without `-t` no look has a time; the interval is taken from the command line where that stands above the table, else
-//! there are waits and no rates. `sec` is busy time in whole seconds and read over. Sectors are 512 bytes. `vmstat -D`
-//! adds up all disks since boot, volumes and what they are made of alike: it is known and says nothing of any disk.
+//! ## Caveats
+//! All values are since boot, in every report: a single report describes the time since then, not
+//! the present. Without `-t` reports have no time; the interval is taken from the command line if
+//! it is above the table, else there are waits but no rates. `sec` is busy time in whole seconds
+//! and is ignored. Sectors are 512 bytes. `vmstat -D` adds up all disks since boot, both volumes
+//! and their members: it is recognised but does not describe any disk.
 //!
-//! ## Cannot know
-//! How latencies are distributed, how much of a wait was queue and how much the device, which process asked, and what
-//! happened within an interval. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The latency distribution, the split into queue and device time, the processes, and events within
+//! an interval.
 
 use iowhy_model::{Level, Nanos, Sink};
 
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::{Counters, Counts};
 use crate::text::invocation::invocation;
-use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,8 +34,11 @@ pub const FORMAT: Format = Format {
     summary: "vmstat -d: counters of each disk",
     manual: iowhy_model::manual!("vmstat_disk.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::<VmstatDisk>::default(),
+    body: Body::Custom {
+        needles: &["disk-", " disks"],
+        sniff,
+        reader: || Box::<VmstatDisk>::default(),
+    },
 };
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -128,8 +132,8 @@ impl Reader for VmstatDisk {
         if TOTALS.iter().any(|what| is_total(line, what)) {
             return match is_total(line, "disks") {
                 true => Step::Skipped(
-                    "vmstat -D counts all disks together since boot, volumes and what they are made of alike; \
-                     `vmstat -d 5 3` tells each"
+                    "vmstat -D counts all disks together since boot, both volumes and their \
+                     members; `vmstat -d 5 3` shows each disk"
                         .to_string(),
                 ),
                 false => Step::Took,
@@ -149,48 +153,5 @@ impl Reader for VmstatDisk {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.0.finish(sink);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use iowhy_model::Op;
-
-    use crate::scan::recorded as read;
-
-    #[test]
-    fn a_sum_of_all_disks_is_refused_by_name() {
-        let text = "           10 disks\n            0 partitions\n      9186439 total reads\n      1285150 milli reading\n";
-        let mut heard = iowhy_model::Recording::new();
-        crate::scan("x", &mut text.as_bytes(), None, &mut heard).expect("text");
-        let said = format!("{heard:?}");
-        assert!(said.contains("vmstat -D counts all disks together"), "{said}");
-    }
-
-    #[test]
-    fn two_looks_give_waits_and_with_the_command_rates() {
-        let table = "disk- ------------reads------------ ------------writes----------- -----IO------\n\
-             \x20      total merged sectors      ms  total merged sectors      ms    cur    sec\n\
-             sda     1000      0   80000    5000    200      0    1600     400      0      6\n\
-             sdb        0      0       0       0      0      0       0       0      0      0\n\
-             sda     1100      0   88000    7000    250      0    2000    1400      2      8\n\
-             sdb        0      0       0       0      0      0       0       0      0      0\n";
-        let timed = read(&format!("$ vmstat -d 5 2\n{table}"));
-        let [timed] = &timed.listings[0].intervals[..] else { panic!("{timed:?}") };
-        let reads = timed.of(Op::Read).unwrap();
-        assert_eq!((reads.ios_per_s, reads.await_ns), (20.0, Some(2e7)));
-        assert_eq!(timed.of(Op::Write).and_then(|writes| writes.await_ns), Some(2e7));
-        // Without a time there is no rate, and what was counted is kept.
-        let untimed = read(table);
-        assert!(untimed.listings[0].intervals.is_empty(), "{untimed:?}");
-        let counted = untimed.listings[0].distributions.iter().map(|known| {
-            (known.op, known.histogram.count(), known.histogram.mean_ns(), known.bytes)
-        });
-        let counted: Vec<_> = counted.collect();
-        let mean = Some((2e7, true));
-        assert_eq!(
-            counted,
-            [(Some(Op::Read), 100, mean, Some(40_960)), (Some(Op::Write), 50, mean, Some(4096))]
-        );
     }
 }

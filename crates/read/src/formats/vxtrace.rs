@@ -5,7 +5,7 @@
 //! the same ID are one I/O; a START without END is an I/O of which only the issue is known, an
 //! END alone gets its start from its own `time`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `vxtrace -g DISKGROUP -l -o disk` on Solaris, HP-UX, AIX or Linux with VxVM. Often filtered
 //! with `grep START`, which throws the completions away.
 //!
@@ -13,18 +13,16 @@
 //! The fields `dg`, `dev`, `op`, `concurrency`, `pid` and `time` come and go between releases,
 //! object types and START or END; all are found by name.
 //!
-//! ## Traps
+//! ## Caveats
 //! LBOLT and `time` are clock ticks of 10 ms: latencies are multiples of that. `block` and `len`
-//! are sectors of 512 bytes, so `len 16` is 8 KB and not 16 KB. One I/O to a volume is shown
-//! once for the volume (`vdev`) and again for every disk below it: iowhy counts the disks, and
-//! the upper objects only where no disk is listed. A Solaris slice (`c5t1d0s2`) is named by its
-//! disk (`c5t1d0`), as iostat names it. Two writes of one tick, block and length to two disks
-//! are the halves of a mirror: both are kept, and the facts `mirror.of` and `mirror.writes` say
-//! so.
+//! are sectors of 512 bytes, so `len 16` is 8 KB and not 16 KB. One I/O to a volume is shown once
+//! for the volume (`vdev`) and again for every disk below it: iowhy counts the disks, and the upper
+//! objects only where no disk is listed. A Solaris slice (`c5t1d0s2`) is named by its disk
+//! (`c5t1d0`), as in iostat. Two writes of one tick, block and length to two disks are the halves
+//! of a mirror: both are kept, and recorded in the facts `mirror.of` and `mirror.writes`.
 //!
-//! ## Cannot know
-//! Anything shorter than 10 ms. From START lines alone: every latency. Whether whole lines are
-//! missing: they bear no numbers.
+//! ## Not in this output
+//! Anything shorter than 10 ms. From START lines alone: every latency.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,7 +30,7 @@ use iowhy_model::{Event, Layer, Level, Nanos, Note, Op, Sink, Time, typed};
 
 use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Format, Reader, Sniff, Step, integer};
+use crate::{Body, Format, Reader, Sniff, Step, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -40,8 +38,11 @@ pub const FORMAT: Format = Format {
     summary: "Veritas Volume Manager I/O trace: one START and END line per I/O",
     manual: iowhy_model::manual!("vxtrace.rs"),
     level: Level::C,
-    sniff,
-    reader: || Box::new(Vxtrace::default()),
+    body: Body::Custom {
+        needles: &["START", "END"],
+        sniff,
+        reader: || Box::new(Vxtrace::default()),
+    },
 };
 
 /// A tick of lbolt, ns: Veritas article 100037700 gives hundredths of a second.
@@ -106,8 +107,8 @@ impl Reader for Vxtrace {
         }
         self.drain(sink);
         let complaints = [
-            (self.unended, "I/Os have a START line and no END: their latency is unknown"),
-            (self.duplicates, "lines of another layer are the same I/Os again and not counted"),
+            (self.unended, "I/Os have a START line but no END: their latency is unknown"),
+            (self.duplicates, "lines of another layer are the same I/Os and not counted again"),
         ];
         for (count, what) in complaints {
             if count > 0 {
@@ -242,7 +243,7 @@ fn parse(line: &str) -> Option<Result<Record, &'static str>> {
     let Some(bytes) = len.checked_mul(BLOCK_BYTES).and_then(|bytes| bytes.try_into().ok()) else {
         return Some(Err("the length is beyond 4 GiB"));
     };
-    let Some(at) = ticks(lbolt) else { return Some(Err("the tick is beyond any clock")) };
+    let Some(at) = ticks(lbolt) else { return Some(Err("the tick is out of range")) };
     Some(Ok(Record {
         id,
         at: Time::from_ns(at.ns()),

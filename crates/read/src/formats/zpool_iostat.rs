@@ -1,11 +1,11 @@
-//! zpool iostat: what a ZFS pool, its vdevs and its disks do, and how long that takes.
+//! zpool iostat: rates and latencies of ZFS pools, vdevs and disks.
 //!
 //! ## Reads
-//! `zpool iostat` with any of `-v`, `-l`, `-q`, `-y`: the heading of two lines and its rows; and the
-//! latency histograms of `-w`. Request sizes (`-r`) are recognised; they hold no latency and become
-//! the fact `zpool.request-sizes`.
+//! `zpool iostat` with any of `-v`, `-l`, `-q`, `-y`: the heading of two lines and its rows; and
+//! the latency histograms of `-w`. Request sizes (`-r`) are recognised; they have no latency and
+//! become the fact `zpool.request-sizes`.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `zpool iostat -vly tank 5 3`, `zpool iostat -w tank 10 2`.
 //!
 //! ## Versions
@@ -13,17 +13,17 @@
 //! avail`) included. Newer ones have more columns (`trim`, `rebuild`); groups are found by the upper
 //! line of the heading.
 //!
-//! ## Traps
-//! The first report counts since the pool was imported, and so does an only one; with `-y` there is
-//! none such. Only the command line tells. `total_wait` holds the queues of ZFS, `disk_wait` does
-//! not: the second is what a disk (and the kernel's queue before it) takes, the first what ZFS waits.
-//! So a disk's row is block I/O with `disk_wait` as its await, a pool's or vdev's row is file-system
-//! I/O with `total_wait`. Bandwidth of a raidz vdev counts parity. Numbers have three digits. A
-//! bucket of `-w` bears its upper end: `131us` holds 65.5 to 131 µs.
+//! ## Caveats
+//! The first report is since the import of the pool, even if it is the only one; with `-y` there is
+//! none. Only the command line tells. `total_wait` includes the queues of ZFS, `disk_wait` does
+//! not: it is the time of the disk and the kernel's queue. So a disk's row is block I/O with
+//! `disk_wait` as its await, a pool's or vdev's row is file-system I/O with `total_wait`. Bandwidth
+//! of a raidz vdev counts parity. Numbers have three digits. A bucket of `-w` is labelled with its
+//! upper end: `131us` counts 65.5 to 131 µs.
 //!
-//! ## Cannot know
-//! Which process asked. The interval, which only the command line tells. Cache hits (ARC) and what
-//! they save. Whether whole lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Which process asked. The interval, which is only on the command line. Cache hits (ARC) and their
+//! effect.
 
 use iowhy_model::{
     Distribution, Histogram, Inference, Interval, Layer, Level, Note, Op, Sink, Stage, typed,
@@ -35,7 +35,7 @@ use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
-use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -43,8 +43,11 @@ pub const FORMAT: Format = Format {
     summary: "zpool iostat: rates, waits and histograms of ZFS pools and disks",
     manual: iowhy_model::manual!("zpool_iostat.rs"),
     level: Level::A,
-    sniff,
-    reader: || Box::new(ZpoolIostat::default()),
+    body: Body::Custom {
+        needles: &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],
+        sniff,
+        reader: || Box::new(ZpoolIostat::default()),
+    },
 };
 
 /// Columns before those of `-l` and `-q`: name, two of capacity, operations, bandwidth.
@@ -90,7 +93,8 @@ fn sniff(lines: &[&str]) -> Sniff {
 
 /// A row of `-l` without its heading: name, two of capacity, four rates, and waits in pairs.
 fn is_bare(line: &str) -> bool {
-    if line.split_whitespace().nth(1).is_none_or(|word| number(word).is_none()) {
+    let begins = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || ".,".contains(c));
+    if !line.split_whitespace().nth(1).is_some_and(|word| begins(word) && number(word).is_some()) {
         return false;
     }
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -243,8 +247,7 @@ impl Reader for ZpoolIostat {
             self.columns = Heading::from_words(&words);
             self.groups = GROUPS.map(str::to_string).to_vec();
             sink.source().infer(Inference::Columns);
-            let reason =
-                "no heading: the columns are taken for those of `zpool iostat -l`".to_string();
+            let reason = "no heading: the columns of `zpool iostat -l` are assumed".to_string();
             sink.note(Note { line: 0, text: String::new(), reason });
         }
         if self.bare && self.margin == line.len() - line.trim_start().len() {
@@ -293,7 +296,7 @@ impl ZpoolIostat {
         if values < PLAIN - 1 || name.is_empty() || !cells.iter().all(is_cell) {
             let cells = words.iter().skip(1).filter(|word| is_cell(word)).count();
             return match cells > 3 {
-                true => Step::Skipped("the values do not fit the heading".to_string()),
+                true => Step::Skipped("the values do not match the heading".to_string()),
                 false => Step::Passed,
             };
         }
@@ -370,7 +373,7 @@ impl Table {
                 self.rows.push((1 << (octave - 1), counts));
                 Step::Took
             }
-            _ => Step::Skipped("the counts do not fit the heading".to_string()),
+            _ => Step::Skipped("the counts do not match the heading".to_string()),
         }
     }
 
@@ -408,76 +411,9 @@ fn ns(word: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::recorded as read;
 
     #[test]
-    fn the_first_report_once_more_is_no_interval() {
-        let report = |reads: u32| {
-            format!(
-                "              capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait    asyncq_wait  scrub   trim\n\
-                 pool        alloc   free   read  write   read  write   read  write   read  write   read  write   read  write   wait   wait\n\
-                 ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n\
-                 tank        1.31T  2.21T      {reads}    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n"
-            )
-        };
-        let of = |text: String| -> Vec<bool> {
-            read(&text).listings[0].intervals.iter().map(|row| row.since_boot).collect()
-        };
-        assert_eq!(of(report(9) + "\n" + &report(9)), [true, true]);
-        assert_eq!(of(report(9) + "\n" + &report(8)), [true, false]);
-    }
-
-    #[test]
-    fn disks_are_block_devices_and_pools_are_above() {
-        let heading = "              capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait    asyncq_wait  scrub   trim\n\
-             pool        alloc   free   read  write   read  write   read  write   read  write   read  write   read  write   wait   wait\n\
-             ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n";
-        let rows = "tank        1.31T  2.21T      9    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n\
-             \x20 mirror-0  1.31T  2.21T      9    149   214K  2.35M    4ms   24ms    2ms   10ms  874us    2us    1ms   20ms   36ms      -\n\
-             \x20   sda         -      -      5     70   112K  1.17M    4ms   12ms    2ms    5ms  874us    2us    1ms   20ms   36ms      -\n\
-             logs            -      -      -      -      -      -      -      -      -      -      -      -      -      -      -      -\n";
-        let next = rows.replace("    149 ", "    150 ").replace("     70 ", "     71 ");
-        let recording = read(&format!("{heading}{rows}{heading}{next}"));
-        let rows = &recording.listings[0].intervals;
-        assert_eq!(rows.len(), 6);
-        assert!(rows[2].since_boot && !rows[5].since_boot);
-        let layers: Vec<Layer> = rows.iter().take(3).map(|row| row.layer).collect();
-        assert_eq!(layers, [Layer::Application, Layer::Application, Layer::Block]);
-        assert_eq!(rows[3].of(Op::Write).unwrap().await_ns, Some(24e6));
-        assert_eq!(rows[5].of(Op::Write).unwrap().await_ns, Some(5e6));
-        assert_eq!(rows[5].of(Op::Read).unwrap().bytes_per_s, Some(112.0 * 1024.0));
-    }
-
-    #[test]
-    fn rows_alone_are_those_of_waits() {
-        let row = "pool1  11,5T  6,60T    313      0  6,94M      0   14ms      -   13ms      -    2us      -      -      -    2us      -\n";
-        let recording = read(&(row.to_string() + &row.replace("313", "312").repeat(2)));
-        let listing = &recording.listings[0];
-        assert_eq!(listing.source.inferred, [Inference::Columns]);
-        let reads: Vec<f64> =
-            listing.intervals.iter().filter_map(|row| row.of(Op::Read)?.await_ns).collect();
-        assert_eq!(reads, [14e6; 3]);
-        assert!(listing.intervals[0].since_boot && !listing.intervals[2].since_boot);
-        assert_eq!(listing.intervals[1].of(Op::Read).unwrap().ios_per_s, 312.0);
+    fn rows_of_other_tools_are_not_bare() {
         assert!(!is_bare("disk1 1.0T 2.0T 1 2 3 4 5 6 7 8 9 10 11 12 13 14"));
-    }
-
-    #[test]
-    fn a_bucket_bears_its_upper_end() {
-        let recording = read(
-            "tank         total_wait     disk_wait    syncq_wait    asyncq_wait\n\
-             latency      read  write   read  write   read  write   read  write  scrub   trim\n\
-             ----------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n\
-             1ns             0      0      0      0      0      0      0      0      0      0\n\
-             131us           7      0      9      0      0      0      0      0      0      0\n\
-             1s              0      3      0      2      0      0      0      0      0      0\n",
-        );
-        let found: Vec<_> = recording.listings[0]
-            .distributions
-            .iter()
-            .map(|one| (one.layer, one.op, one.histogram.filled().next().unwrap()))
-            .collect();
-        assert_eq!(found[0], (Layer::Application, Some(Op::Read), (65_536, 131_072, 7)));
-        assert_eq!(found[3], (Layer::Block, Some(Op::Write), (1 << 29, 1 << 30, 2)));
     }
 }

@@ -9,21 +9,21 @@
 //! `member.events.io`, `.checksum`, `.delay`,
 //! `.deadman` and so on, by class.
 //!
-//! ## Where it comes from
+//! ## How to capture
 //! `zpool status`, also `-v`, `-s`, `-P`, `-L`; the mail that zed sends; `zpool events -v`.
 //!
 //! ## Versions
 //! OpenZFS 0.6 to 2.3, illumos, FreeBSD.
 //!
-//! ## Traps
-//! Error counts are since the pool was imported or cleared. Reads that fail while no write and no
-//! checksum does are of the disk; all three together, or those of several members, may be of a cable
-//! or an adapter. A member that is OFFLINE was taken out by somebody. Checksum errors alone are data
-//! that came back changed, from wherever. Members are named as the pool was made: by id, path or
-//! GUID; where an id stands beside a path, it is `device.alias`.
+//! ## Caveats
+//! Error counts are since the pool was imported or cleared. Read errors without write or checksum
+//! errors point to the disk; all three together, or errors of several members, may be caused by a
+//! cable or an adapter. A member that is OFFLINE was taken offline by an administrator. Checksum
+//! errors alone are data that came back changed, from wherever. Members are named as at the
+//! creation of the pool: by id, path or GUID; an id printed with a path becomes `device.alias`.
 //!
-//! ## Cannot know
-//! Latencies (`zpool iostat` shows them). Whether lines are missing: they bear no numbers.
+//! ## Not in this output
+//! Latencies (`zpool iostat` shows them).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
 use crate::facts::AddFact;
-use crate::{Format, Reader, Sniff, Step, bytes, decimal, integer};
+use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -40,8 +40,11 @@ pub const FORMAT: Format = Format {
     summary: "pools of ZFS: zpool status, zpool events -v, mails of zed",
     manual: iowhy_model::manual!("zpool_status.rs"),
     level: Level::E,
-    sniff,
-    reader: || Box::new(ZpoolStatus::default()),
+    body: Body::Custom {
+        needles: &["CKSUM", "fs.zfs.", "eid: ", "pool: "],
+        sniff,
+        reader: || Box::new(ZpoolStatus::default()),
+    },
 };
 
 /// States a member or pool can be in (zpoolconcepts(7)).

@@ -8,7 +8,7 @@ use crate::histogram::subject::Subject;
 use crate::{device_name, histogram_of, integer};
 
 /// Why a map is left out.
-pub(crate) const NO_UNIT: &str = "the map's name has no unit of time, such as `@usecs`";
+pub(crate) const NO_UNIT: &str = "the name of the map has no time unit, such as `@usecs`";
 
 /// Names of maps, whole or after `_`, and the nanoseconds of their unit.
 const UNITS: [(&str, u64); 9] = [
@@ -55,7 +55,7 @@ pub(crate) fn pour(
 ) {
     let below = rows.iter().filter(|row| row.low.is_none()).map(|row| row.count);
     let below = below.fold(0, u64::saturating_add).min(COUNT_LIMIT);
-    sink.lost("latencies below zero", below);
+    sink.lost("negative latencies", below);
     let edges = rows.iter().filter_map(|row| {
         let high = row.high.map_or(u64::MAX, |high| high.saturating_mul(unit));
         Some((row.low?.saturating_mul(unit), high, row.count))

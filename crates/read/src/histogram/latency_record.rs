@@ -69,7 +69,7 @@ impl Item {
         match key {
             "timestamp" => {
                 let at_us = fields.next().and_then(integer).and_then(|us| us.try_into().ok());
-                at_us.map(Item::Time).ok_or("the timestamp is no whole number of microseconds")
+                at_us.map(Item::Time).ok_or("the timestamp is not a whole number of microseconds")
             }
             "label" => {
                 let text = line.split_once(',').map_or("", |(_, text)| text.trim());
@@ -91,7 +91,7 @@ impl Item {
     fn row(bucket: &str, bar: &str) -> Result<Item, &'static str> {
         match bucket {
             "value" => Ok(Item::Table(DataSource::Systemtap)),
-            _ if bucket.starts_with('-') => Err("a latency below 0 is a clock that jumped"),
+            _ if bucket.starts_with('-') => Err("a negative latency: the clock jumped"),
             _ => Item::count(bucket, bar.trim_start_matches(['@', ' ']).trim()),
         }
     }
@@ -100,7 +100,7 @@ impl Item {
     /// for the rest (sqldb360 issue 68); a fraction belongs below one unit.
     fn count(bucket: &str, count: &str) -> Result<Item, &'static str> {
         let bucket =
-            decimal(bucket).filter(|bucket| *bucket >= 0.0).ok_or("no item of a record")?;
+            decimal(bucket).filter(|bucket| *bucket >= 0.0).ok_or("not an item of a record")?;
         let count = integer(count).ok_or("the count is not a number")?;
         Ok(Item::Count(bucket as u64, count))
     }
@@ -134,7 +134,7 @@ impl LatencyRecord {
             return Err("the count is not a number");
         }
         if !(whole == 0 || whole.is_power_of_two() || whole >= ORACLE_REST) {
-            return Err("the bucket is no power of two");
+            return Err("the bucket is not a power of two");
         }
         if self.counts.last().is_none_or(|(last, _)| *last < whole) {
             self.counts.push((whole, count));

@@ -79,7 +79,7 @@ impl<'a> LiteralRecords<'a> {
                 }
                 Some(_) if text.eq_ignore_ascii_case(BEGIN) => {
                     open = Some(LiteralRecord::default());
-                    Err("the record before has no end")
+                    Err("the previous record has no end")
                 }
                 Some(record) if text.eq_ignore_ascii_case(END) => {
                     record.unit.clone_from(&self.unit);
@@ -114,7 +114,7 @@ fn item(record: &mut LiteralRecord, unit: &mut String, text: &str) -> Result<(),
     let fields: Vec<&str> = lower.split(',').map(str::trim).collect();
     match fields[..] {
         ["timestamp", "microsec", at, date] => {
-            record.at_us = at.parse().map_err(|_| "the timestamp is no whole number")?;
+            record.at_us = at.parse().map_err(|_| "the timestamp is not a whole number")?;
             record.date = date.to_string();
         }
         ["label", label] => record.label = label.to_string(),
@@ -122,9 +122,9 @@ fn item(record: &mut LiteralRecord, unit: &mut String, text: &str) -> Result<(),
         ["latencyunit", name @ ("millisec" | "microsec" | "nanosec")] => *unit = name.to_string(),
         ["latencyunit", _] => return Err("unknown latency unit"),
         ["timestamp", clock, _, _] if clock != "microsec" => {
-            return Err("the original takes stamps in `microsec` only");
+            return Err("PyLatencyMap accepts only timestamps in `microsec`");
         }
-        ["label" | "timestamp", _, _, ..] => return Err("a comma too many"),
+        ["label" | "timestamp", _, _, ..] => return Err("an extra comma"),
         _ => return count(record, text),
     }
     Ok(())
@@ -132,13 +132,13 @@ fn item(record: &mut LiteralRecord, unit: &mut String, text: &str) -> Result<(),
 
 /// A bucket and its count; one that is repeated is added up.
 fn count(record: &mut LiteralRecord, text: &str) -> Result<(), &'static str> {
-    let (bucket, count) = text.split_once(',').ok_or("no item of a record")?;
-    let bucket: u128 = bucket.trim().parse().map_err(|_| "no item of a record")?;
-    let count: i64 = count.trim().parse().map_err(|_| "the count is no whole number")?;
+    let (bucket, count) = text.split_once(',').ok_or("not an item of a record")?;
+    let bucket: u128 = bucket.trim().parse().map_err(|_| "not an item of a record")?;
+    let count: i64 = count.trim().parse().map_err(|_| "the count is not a whole number")?;
     let power = (bucket as f64).ln() / 2f64.ln();
     // Below a bucket of 1 there is minus infinity, which is no whole number either.
     if power.is_infinite() || power - power.floor() > ABOVE_WHOLE {
-        return Err("the bucket is no power of two");
+        return Err("the bucket is not a power of two");
     }
     let power = power as u32;
     match record.counts.iter_mut().find(|(known, _)| *known == power) {
@@ -164,8 +164,17 @@ mod tests {
 
     #[test]
     fn records_are_taken_word_for_word() {
-        let text = "noise\n<BEGIN record>\n Timestamp , microsec, 10000000, Mon 1\nLabel, My Wait\n\
-            latencyunit,microsec\ndatasource,Oracle\n256, 5\n1024 , 2\n256,1\n<end record>\n";
+        let text = "noise\n\
+                    <BEGIN record>\n\
+                     Timestamp , microsec, 10000000, Mon 1\n\
+                    Label, My Wait\n\
+                    latencyunit,microsec\n\
+                    datasource,Oracle\n\
+                    256, 5\n\
+                    1024 , 2\n\
+                    256,1\n\
+                    <end record>\n\
+                    ";
         let again = "<begin record>\n1,7\n<end record>\n";
         let (records, skipped) = read(&(text.to_string() + again));
         assert_eq!(skipped, 0);
@@ -181,8 +190,23 @@ mod tests {
 
     #[test]
     fn what_ends_the_original_is_left_out_and_counted() {
-        let text = "<begin record>\n0,5\n1000,5\nlabel,a,b\nhello\n-4,1\n4,x\n4,9\n<end record>\n\
-            <begin record>\n8,1\n<begin record>\n2,2\n<end record>\n<begin record>\n1,1\n";
+        let text = "<begin record>\n\
+                    0,5\n\
+                    1000,5\n\
+                    label,a,b\n\
+                    hello\n\
+                    -4,1\n\
+                    4,x\n\
+                    4,9\n\
+                    <end record>\n\
+                    <begin record>\n\
+                    8,1\n\
+                    <begin record>\n\
+                    2,2\n\
+                    <end record>\n\
+                    <begin record>\n\
+                    1,1\n\
+                    ";
         let (records, skipped) = read(text);
         let counts: Vec<_> = records.iter().map(|record| record.counts.clone()).collect();
         assert_eq!(counts, [vec![(2, 9)], vec![(1, 2)]]);

@@ -5,7 +5,7 @@ use iowhy_model::{Histogram, Note, Sink};
 use crate::Step;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 
-const NOT_A_POWER: &str = "the bucket is no power of two";
+const NOT_A_POWER: &str = "the bucket is not a power of two";
 const LINEAR: &str = "the table has linear buckets";
 const INCOMPLETE: &str = "the row is incomplete";
 
@@ -56,7 +56,7 @@ impl PowerTable {
         }
         let below = rows.iter().filter(|(value, _)| *value < 0).map(|(_, count)| *count);
         let below = below.fold(0, u64::saturating_add).min(COUNT_LIMIT);
-        sink.lost("latencies below zero", below);
+        sink.lost("negative latencies", below);
         let edges = rows.iter().filter_map(|(value, count)| {
             let low = u64::try_from(*value).ok()?;
             let high = if low == 0 { 1 } else { low.saturating_mul(2) };

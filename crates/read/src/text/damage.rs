@@ -6,11 +6,11 @@ use crate::text::unread::is_disk;
 
 /// What is said of a line that was understood although it holds such bytes: a name or a blank was
 /// hit, and nobody knows what stood there.
-pub(crate) const BROKEN: &str = "lines with bytes that no tool prints";
+pub(crate) const BROKEN: &str = "lines with non-printable bytes";
 /// What is said of such lines before a listing: one of them may have been its heading.
-pub(crate) const BEFORE: &str = "lines before the listing with bytes that no tool prints";
+pub(crate) const BEFORE: &str = "lines with non-printable bytes before the listing";
 /// What is said of the last line of an input that has no line end and is no whole row.
-pub(crate) const CUT: &str = "lines without an end: the input may be cut there";
+pub(crate) const CUT: &str = "lines without an end: the input may be truncated there";
 
 /// Whether a text holds what neither people nor tools write: broken characters (which come as
 /// U+FFFD) or control characters that move no cursor, ring no bell and set no colour.
@@ -75,8 +75,9 @@ mod tests {
     use crate::scan::recorded;
 
     const GOOD: &str = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n\
-        0.000000 dd 16014 sdb R 37144544 131072 77.96\n\
-        0.143268 dd 16014 sdb R 37144800 131072 143.20\n";
+                        0.000000 dd 16014 sdb R 37144544 131072 77.96\n\
+                        0.143268 dd 16014 sdb R 37144800 131072 143.20\n\
+                        ";
 
     fn lost(text: &str) -> Vec<(String, u64)> {
         let recording = recorded(text);

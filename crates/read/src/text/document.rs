@@ -155,7 +155,7 @@ impl Document {
             let element = self.text.split_off(self.base);
             pieces.push(match serde_json::from_str(&element) {
                 Ok(value) => Piece::Element(value),
-                Err(_) => Piece::Broken("an element of the list is no JSON"),
+                Err(_) => Piece::Broken("an element of the list is not valid JSON"),
             });
         } else if self.inside.is_some_and(|inside| depth < inside) {
             self.inside = None;
@@ -164,7 +164,7 @@ impl Document {
             self.over = true;
             pieces.push(match serde_json::from_str(&self.text) {
                 Ok(value) => Piece::Whole(value),
-                Err(_) => Piece::Broken("the document is no JSON"),
+                Err(_) => Piece::Broken("the document is not valid JSON"),
             });
         }
         self.sound = (self.text.len(), self.nesting.open.clone());

@@ -25,6 +25,14 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// The first so many characters of a text.
+pub(crate) fn first_letters(text: &str, count: usize) -> &str {
+    match text.len() <= count {
+        true => text,
+        false => text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end]),
+    }
+}
+
 /// The end of a block of code, as chat programs glue it to the last line.
 const FENCE: &str = "```";
 

@@ -117,7 +117,7 @@ pub(crate) fn skip(mut note: Note, sink: &mut dyn Sink) {
 
 /// Why a line is said to be lost.
 pub(crate) fn reason(odd: &str) -> String {
-    format!("`{odd}` stands where rows of this listing have a number")
+    format!("`{odd}` instead of a number")
 }
 
 /// The odd words of a line, each with the line that has a number in its place; the first has numbers
@@ -160,40 +160,50 @@ fn with(text: &str, places: &[(usize, usize)], number: &str) -> String {
 
 /// Whether something stands in a line for a number that its tool did not have.
 pub(crate) fn has_odd(text: &str) -> bool {
-    !places(text).is_empty()
+    odd_places(text).next().is_some()
 }
 
 /// Where something odd stands: a word for no number that is no part of a longer word of letters,
 /// stars, a sign before a number, a sign or question mark alone, a number beyond 64 bits.
 fn places(text: &str) -> Vec<(usize, usize)> {
-    let bytes = text.as_bytes();
-    let mut places = Vec::new();
+    odd_places(text).collect()
+}
+
+fn odd_places(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        let length = match byte {
-            b'*' => bytes[at..].iter().take_while(|byte| **byte == b'*').count(),
-            b'0'..=b'9' if !before.is_some_and(u8::is_ascii_alphanumeric) => {
-                let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-                if digits > DIGITS { digits } else { 0 }
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let (from, length) = (at, odd_at(text, at));
+            at += length.max(1);
+            if length > 0 {
+                return Some((from, at));
             }
-            b'-' | b'?'
-                if !before
-                    .is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'?')) =>
-            {
-                sign(&bytes[at..])
-            }
-            _ if byte.is_ascii_alphabetic() && !before.is_some_and(u8::is_ascii_alphabetic) => {
-                word(&text[at..])
-            }
-            _ => 0,
-        };
-        if length > 0 {
-            places.push((at, at + length));
         }
-        at += length.max(1);
+        None
+    })
+}
+
+/// Bytes of what is odd and begins at a place; 0 if nothing does.
+fn odd_at(text: &str, at: usize) -> usize {
+    let (before, rest) = text.as_bytes().split_at(at);
+    let before = before.last();
+    match rest.first() {
+        Some(b'*') => rest.iter().take_while(|byte| **byte == b'*').count(),
+        Some(b'0'..=b'9') if !before.is_some_and(u8::is_ascii_alphanumeric) => {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if digits > DIGITS { digits } else { 0 }
+        }
+        Some(b'-' | b'?')
+            if !before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'?')) =>
+        {
+            sign(rest)
+        }
+        // The letters that WORDS begin with.
+        Some(b'n' | b'N' | b'i' | b'I') if !before.is_some_and(u8::is_ascii_alphabetic) => {
+            word(&text[at..])
+        }
+        _ => 0,
     }
-    places
 }
 
 /// Bytes of a sign that begin a rest: with the number it stands before, or alone.

@@ -140,7 +140,7 @@ impl RowCutter {
                     let name = words.first().filter(|_| self.name_first);
                     return RowState::Bad(
                         name.map(ToString::to_string),
-                        "the values do not fit the header",
+                        "the values do not match the header",
                     );
                 }
                 _ if rows.is_empty() => return RowState::Other,
@@ -215,7 +215,7 @@ impl RowCutter {
 }
 
 /// Why a row of the right number of fields is not used.
-const UNREADABLE: &str = "a value that is not a number, or one below zero";
+const UNREADABLE: &str = "a value that is not a number, or is negative";
 
 /// Whether something between values is no word of a sentence: `nan`, `-inf`, `*****`, `--`, or a
 /// number with something in it.

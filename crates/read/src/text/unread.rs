@@ -4,6 +4,8 @@
 use iowhy_model::{Sink, Unread};
 
 use crate::decimal;
+use crate::text::letters::first_letters;
+use crate::text::numbers::time_ns;
 
 /// Rows that make a listing.
 const LEAST: u64 = 2;
@@ -49,11 +51,16 @@ pub(crate) struct Rows {
     /// Whether it speaks of a disk or of waits.
     about_disks: bool,
     said: u64,
+    /// Lines of prose, and how many of the first of them state how long something took.
+    lines: u64,
+    timed: u64,
 }
 
 impl Rows {
     /// Takes a line of prose.
     pub(crate) fn take(&mut self, text: &str, line: u64, input: &str, sink: &mut dyn Sink) {
+        self.timed += u64::from(self.timed == self.lines && states_a_time(text));
+        self.lines += 1;
         if let Some(kind) = kind_of(text) {
             if self.rows == 0 || kind != Kind::Values {
                 self.kind = kind;
@@ -73,7 +80,24 @@ impl Rows {
         self.end(input, sink);
         self.before.0 = line;
         self.before.1.clear();
-        self.before.1.extend(text.chars().take(HEADING));
+        self.before.1.push_str(first_letters(text, HEADING));
+    }
+
+    /// The whole input was prose. What times each step of a program and says no more is no capture, and yet may
+    /// tell of the waiting that the captures beside it know nothing of.
+    /// Whether that was stated.
+    pub(crate) fn only_prose(&self, input: &str, sink: &mut dyn Sink) -> bool {
+        let times = self.lines >= LEAST && self.timed == self.lines;
+        if times {
+            sink.unread(Unread {
+                input: input.to_string(),
+                lines: (1, self.lines),
+                text: String::new(),
+                format: None,
+                reason: "each line has a duration, but the format is not known".to_string(),
+            });
+        }
+        times
     }
 
     /// The stretch ends here.
@@ -95,8 +119,8 @@ impl Rows {
             text: std::mem::take(&mut self.text),
             format: None,
             reason: match kind {
-                Kind::Buckets => "looks like rows of a histogram whose heading is missing",
-                _ => "looks like a table about disks, but is of no format that is known",
+                Kind::Buckets => "looks like rows of a histogram without its heading",
+                _ => "looks like a table about disks, but the format is not known",
             }
             .to_string(),
         });
@@ -108,9 +132,22 @@ fn kind_of(text: &str) -> Option<Kind> {
     if is_bucket(text) {
         return Some(Kind::Buckets);
     }
+    if !is_row(text) {
+        return None;
+    }
     let first = text.split_whitespace().next().unwrap_or_default();
     let named = is_disk(&first.to_ascii_lowercase());
-    is_row(text).then_some(if named { Kind::OfDisk } else { Kind::Values })
+    Some(if named { Kind::OfDisk } else { Kind::Values })
+}
+
+/// Whether a line has a number with a unit of time: `took 2411.22ms`.
+fn states_a_time(text: &str) -> bool {
+    let is_time = |word: &str| {
+        let word = word.trim_end_matches([',', ';', ')', '.']);
+        let begins = word.starts_with(|c: char| c.is_ascii_digit());
+        begins && word.ends_with(char::is_alphabetic) && time_ns(word).is_some()
+    };
+    text.split([' ', '\t', '=', ':', '(']).any(is_time)
 }
 
 /// A row of a histogram: `256 -> 511 : 2 |***|`, `1024 |@@@ 7`, `[256, 512) 2 |@@|`.
@@ -154,6 +191,9 @@ fn is_row(text: &str) -> bool {
     let mut words = 0;
     for word in text.split_whitespace() {
         words += 1;
+        if !word.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+')) {
+            continue;
+        }
         let bare = word.trim_end_matches(['%', 'k', 'K', 'M', 'G', 'B', ',', ';', '|']);
         values += usize::from(decimal(bare).is_some());
     }
@@ -167,5 +207,5 @@ fn is_about_disks(text: &str) -> bool {
 }
 
 fn shortened(text: &str) -> String {
-    text.chars().take(TEXT).collect()
+    first_letters(text, TEXT).to_string()
 }

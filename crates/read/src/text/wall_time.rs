@@ -85,6 +85,33 @@ impl WallTime {
     }
 }
 
+/// The moments that stand beside the reports of a listing: the first, the last, and the one before that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    first: Option<WallTime>,
+    before: Option<WallTime>,
+    now: Option<WallTime>,
+}
+
+impl Moments {
+    /// A moment stands here; whether it is another than before.
+    pub(crate) fn at(&mut self, moment: WallTime) -> bool {
+        let is_new = self.now != Some(moment);
+        if is_new {
+            self.first = self.first.or(Some(moment));
+            (self.before, self.now) = (self.now, Some(moment));
+        }
+        is_new
+    }
+
+    /// Between the last two moments: when that began, counted from the first, and how long it is, s.
+    pub(crate) fn span(&self) -> Option<(f64, f64)> {
+        let (before, now) = (self.before?, self.now?);
+        let length = now.since(before).filter(|length| *length > 0.0)?;
+        Some((before.since(self.first?)?, length))
+    }
+}
+
 /// Whether so many digits stand side by side as seconds since 1970 have.
 fn has_epoch(line: &str) -> bool {
     line.as_bytes().split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() >= 10)

@@ -21,8 +21,10 @@ struct Rule {
 }
 
 /// All kinds, in the order in which they are tried.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 14] = [
     Rule { name: "quote", behind: &[], off: quote },
+    Rule { name: "object", behind: &[], off: object },
+    Rule { name: "export", behind: &[], off: export },
     Rule { name: "tags", behind: &[], off: tags },
     Rule { name: "cells", behind: &[], off: cells },
     Rule { name: "bar", behind: &[], off: bar },
@@ -101,12 +103,15 @@ impl Wrapping {
         })
     }
 
-    /// What may stand around a line, the simplest first.
-    pub(crate) fn candidates(line: &str) -> Vec<Wrapping> {
+    /// What may stand around a line, the simplest first, and what is left without it.
+    pub(crate) fn candidates(line: &str) -> impl Iterator<Item = (Wrapping, Cow<'_, str>)> {
+        let found = if may_be_wrapped(line) { Wrapping::tried(line) } else { Vec::new() };
+        found.into_iter().skip(1)
+    }
+
+    /// The same behind the line as it is.
+    fn tried(line: &str) -> Vec<(Wrapping, Cow<'_, str>)> {
         let mut found: Vec<(Wrapping, Cow<'_, str>)> = Vec::new();
-        if !may_be_wrapped(line) {
-            return Vec::new();
-        }
         found.push((Wrapping::default(), Cow::Borrowed(line)));
         let mut next = 0;
         while let Some((wrapping, text)) = found.get(next).cloned() {
@@ -114,23 +119,30 @@ impl Wrapping {
             let last = wrapping.layers.last().and_then(|(rule, _)| RULES.get(*rule));
             for (place, rule) in RULES.iter().enumerate() {
                 let fits = last.is_some_and(|last| rule.behind.contains(&last.name));
-                let fits = fits || rule.behind.is_empty();
+                // What a collector of logs made of a line stands around all of it.
+                let outside = matches!(rule.name, "object" | "export") && last.is_some();
+                let fits = (fits || rule.behind.is_empty()) && !outside;
                 // Who speaks may stand in several words; all else stands there once.
                 let again = rule.behind.is_empty()
                     && wrapping.layers.iter().any(|(known, _)| *known == place);
                 if !fits || again || found.len() > TRIED || wrapping.layers.len() == DEEPEST {
                     continue;
                 }
-                let Some((bare, width)) = (rule.off)(&text, None) else { continue };
-                if !bare.trim().is_empty() {
+                let bare = match &text {
+                    Cow::Borrowed(text) => (rule.off)(text, None),
+                    Cow::Owned(text) => {
+                        let bare = (rule.off)(text, None);
+                        bare.map(|(bare, width)| (Cow::Owned(bare.into_owned()), width))
+                    }
+                };
+                if let Some((bare, width)) = bare.filter(|(bare, _)| !bare.trim().is_empty()) {
                     let mut more = wrapping.clone();
                     more.layers.push((place, width));
-                    let bare = Cow::Owned(bare.into_owned());
                     found.push((more, bare));
                 }
             }
         }
-        found.into_iter().skip(1).map(|(wrapping, _)| wrapping).collect()
+        found
     }
 }
 
@@ -145,12 +157,14 @@ fn may_be_wrapped(line: &str) -> bool {
     let Some(first) = bytes.first() else { return false };
     let opens = matches!(
         first,
-        b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'.' | b'/' | b'0'..=b'9'
+        b' ' | b'\t' | b'>' | b'|' | b'[' | b'(' | b'<' | b'`' | b'.' | b'/' | b'{' | b'"' | b'0'
+            ..=b'9'
     );
     // `Nov 21 10:00:00`: a short word and a time behind it.
     let dated = || bytes.iter().take(6).any(|byte| *byte == b' ') && line.contains(':');
     let named = || memchr::memmem::find(bytes.get(..64).unwrap_or(bytes), b".log").is_some();
-    opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated() || named()
+    let exported = || memchr::memmem::find(bytes, b",\"").is_some();
+    opens || memchr::memchr3(b'|', b'<', b'&', bytes).is_some() || dated() || named() || exported()
 }
 
 /// `> `, at any depth.
@@ -165,6 +179,66 @@ fn quote(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         depth += 1;
     }
     (depth > 0).then_some((Cow::Borrowed(rest), 0))
+}
+
+/// Names under which collectors of logs keep the line itself: docker's `json-file` and Fluent Bit, Elastic, Splunk, Loki.
+const LINES: [&str; 5] = ["log", "message", "_raw", "line", "Line"];
+/// A line that is an object is no longer than so many bytes; documents are.
+const OBJECT: usize = 64 << 10;
+
+/// `{"log":"...\n","stream":"stderr","time":"..."}`: the line that a collector of logs put into an object.
+fn object(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let text = line.trim();
+    if !(text.starts_with('{') && text.ends_with('}') && text.len() <= OBJECT) {
+        return None;
+    }
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+    let inside = LINES.iter().find_map(|name| object.get(*name)?.as_str())?;
+    Some((Cow::Owned(inside.trim_end().replace('\n', " ")), 0))
+}
+
+/// Words that make a cell the line of a log.
+const WORDS: usize = 3;
+
+/// `1709370672345,"[1234.5] sd 2:0:0:0: ...",{job="kernel"}`: a row of an export of logs (Loki, Splunk, Kibana) as CSV.
+/// The line is the longest cell of words.
+fn export(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
+    let cells = comma_separated(line.trim())?;
+    let is_time = |cell: &String| {
+        dated(cell).is_some_and(|rest| rest.trim().is_empty())
+            || cell.len() >= 10 && cell.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !cells.iter().any(is_time) {
+        return None;
+    }
+    // Labels (`{job="kernel"}`) may be longer, and are no line.
+    let is_line = |cell: &str| {
+        cell.starts_with("{\"")
+            || !cell.starts_with('{') && cell.split(' ').nth(WORDS - 1).is_some()
+    };
+    let longest = || {
+        let lines = cells.iter().enumerate().filter(|(_, cell)| is_line(cell) && !is_time(cell));
+        lines.max_by_key(|(_, cell)| cell.len()).map(|(place, _)| place)
+    };
+    let place = width.or_else(longest)?;
+    Some((Cow::Owned(cells.get(place)?.clone()), place))
+}
+
+/// The cells of a row of CSV, two at least (RFC 4180); a blank behind a comma is prose.
+fn comma_separated(line: &str) -> Option<Vec<String>> {
+    let mut cells = vec![String::new()];
+    let (mut quoted, mut letters) = (false, line.chars().peekable());
+    while let Some(letter) = letters.next() {
+        let cell = cells.last_mut()?;
+        match letter {
+            '"' if quoted && letters.next_if_eq(&'"').is_some() => cell.push('"'),
+            '"' if quoted || cell.is_empty() => quoted = !quoted,
+            ',' if !quoted && letters.peek().is_some_and(|next| *next == ' ') => return None,
+            ',' if !quoted => cells.push(String::new()),
+            letter => cell.push(letter),
+        }
+    }
+    (!quoted && cells.len() > 1).then_some(cells)
 }
 
 /// A bar before each line.
@@ -190,10 +264,12 @@ fn cells(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     if line.starts_with(['|', '+']) && line.contains("--") && line.chars().all(rule) {
         return Some((Cow::Borrowed(""), 0));
     }
+    if bars < 3 {
+        return None;
+    }
     let framed = line.starts_with('|') && line.ends_with('|');
     let open = !line.contains('*') && line.matches(" | ").count() == bars;
-    (bars > 2 && (framed || open))
-        .then(|| (Cow::Owned(line.replace(['|', '`'], " ").replace("**", " ")), 0))
+    (framed || open).then(|| (Cow::Owned(line.replace(['|', '`'], " ").replace("**", " ")), 0))
 }
 
 /// Code marks of Markdown around a line, or before the first and behind the last line of a listing.
@@ -227,10 +303,13 @@ fn label(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
 fn file(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let (name, rest) = line.split_once(':')?;
     let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/');
+    if !name.bytes().all(letter) {
+        return None;
+    }
     let last = name.rsplit('/').next().unwrap_or(name);
     let of_log = [".log", "messages", "syslog", "dmesg"].iter().any(|word| last.contains(word));
     let path = name.contains('/') || last.contains(".log");
-    (of_log && path && name.bytes().all(letter)).then_some((Cow::Borrowed(rest), 0))
+    (of_log && path).then_some((Cow::Borrowed(rest), 0))
 }
 
 /// The number of a line: `cat -n`, `nl`, `grep -n`, an editor.

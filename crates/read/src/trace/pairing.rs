@@ -108,7 +108,7 @@ impl Pairing {
         let refused = self.waiting.refused + self.issued.refused;
         if refused > 0 {
             (self.waiting.refused, self.issued.refused) = (0, 0);
-            sink.lost("times of requests beyond 255 at one place at once", refused);
+            sink.lost("times of requests beyond 255 in flight at one sector", refused);
         }
     }
 
@@ -117,13 +117,14 @@ impl Pairing {
         let begun = self.issued.len + self.waiting.len;
         if begun > 0 && !self.completed {
             let reason = format!(
-                "requests were queued or issued ({begun} at the end), but no completion stands in it: \
-                 trace `block_rq_complete` too (blktrace: `-a complete`)"
+                "requests were queued or issued ({begun} at the end), but it has no completions: \
+                 also trace `block_rq_complete` (blktrace: `-a complete`)"
             );
             sink.note(Note { line: 0, text: String::new(), reason });
         } else if self.issued.len > 0 {
             let count = self.issued.len;
-            let reason = format!("{count} requests were at the driver when the trace ended");
+            let reason =
+                format!("{count} requests were in flight at the driver when the trace ended");
             sink.note(Note { line: 0, text: String::new(), reason });
         }
         *self = Pairing::default();
@@ -244,10 +245,7 @@ impl Pairing {
             let before = queues.len;
             queues.first.retain(|_, request| request.begun() > median);
             queues.len = queues.first.values().map(|request| 1 + request.twins.len()).sum();
-            sink.lost(
-                "requests whose completion is not in the trace",
-                (before - queues.len) as u64,
-            );
+            sink.lost("requests without a completion in the trace", (before - queues.len) as u64);
         }
         self.depths.clear();
     }

@@ -138,24 +138,6 @@ mod tests {
 
     const LOST: &str = "[12225.445360] sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT\n\
                         [12225.445412] sd 1:0:0:0: rejecting I/O to offline device\n";
-    const WENT: &str = "[12316.738013] usb 3-9: USB disconnect, device number 14\n\
-                        [12316.738020] usb 3-9.4: USB disconnect, device number 17\n";
-
-    #[test]
-    fn a_disk_that_went_with_its_plug_is_on_usb() {
-        assert_eq!(buses(&format!("{LOST}{WENT}")), (vec!["sdb usb".to_string()], 2));
-        // The plug went first, and the disk with it.
-        let first = WENT.replace("[12316", "[12225");
-        assert_eq!(buses(&format!("{first}{LOST}")), (vec!["sdb usb".to_string()], 2));
-        // A mouse that was unplugged an hour later.
-        let late = WENT.replace("[12316", "[16316");
-        assert_eq!(buses(&format!("{LOST}{late}")), (vec![], 1));
-        // Of two disks it may be either.
-        let other = LOST.replace("1:0:0:0", "2:0:0:0").replace("sdb", "sdc");
-        assert_eq!(buses(&format!("{LOST}{other}{WENT}")), (vec![], 2));
-        assert_eq!(buses(LOST), (vec![], 1));
-    }
-
     #[test]
     fn a_host_adapter_says_what_it_is() {
         for (found, bus) in [

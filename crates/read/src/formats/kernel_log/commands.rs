@@ -321,8 +321,6 @@ pub(super) fn with_command(message: &Message, which: &str) -> Message {
 mod tests {
     use iowhy_model::key;
 
-    use super::*;
-
     /// How many complaints of a kind are kept, and how many counted.
     fn complaints(log: &str, kind: &'static str) -> usize {
         let facts = crate::scan::recorded(log);
@@ -393,18 +391,6 @@ mod tests {
         let alone =
             "[ 7117.985396] ata3.00: exception Emask 0x0 SAct 0x3 SErr 0x0 action 0x6 frozen\n";
         assert_eq!(complaints(alone, "timeout"), 1);
-    }
-
-    #[test]
-    fn a_question_that_an_adapter_takes_back_is_none_either() {
-        let log = "[ 100.000001] sd 0:0:2:0: attempting task abort!scmd(0x0000000043239087), \
-        outstanding for 30132 ms & timeout 30000 ms\n\
-                   [ 100.000006] sd 0:0:2:0: [sdc] tag#3761 CDB: ATA command pass through(16) 85 \
-                   06 20 00 00 00 00 00 00 00 00 00 00 40 e5 00\n\
-                   [ 100.400006] sd 0:0:2:0: task abort: SUCCESS scmd(0x0000000043239087)\n";
-        assert_eq!((complaints(log, "query"), complaints(log, "timeout")), (1, 0));
-        let read = log.replace("ATA command pass through(16) 85 06", "Read(10) 28 00");
-        assert_eq!((complaints(&read, "query"), complaints(&read, "timeout")), (0, 1));
     }
 
     #[test]
@@ -486,17 +472,5 @@ mod tests {
         assert_eq!(counts(&port("SMART")), [1, 0, 0]);
         assert_eq!(counts(&port("DATA SET MANAGEMENT")), [0, 1, 0]);
         assert_eq!(counts(&port("WRITE DMA")), [0, 1, 2]);
-    }
-
-    #[test]
-    fn a_command_is_named_beside_how_it_ended() {
-        let log = "[24200.058792] ata1.00: failed command: FLUSH CACHE EXT\n\
-                   [24200.058796] ata1.00: cmd ea/00:00:00:00:00/00:00:00:00:00/a0 tag 0\n\
-                   [24200.058796]          res 40/00:00:00:4f:c2/00:00:00:00:00/00 Emask 0x4 (timeout)\n";
-        let facts = crate::scan::recorded(log);
-        let mut all = facts.listings.iter().flat_map(|listing| &listing.facts);
-        let said = all.find_map(|fact| fact.value.message()).expect("a complaint");
-        assert_eq!(said.command, Some(CommandKind::Io(Op::Flush)));
-        assert!(said.is_outcome(), "{}", said.text);
     }
 }

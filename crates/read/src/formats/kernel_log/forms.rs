@@ -3,6 +3,9 @@
 //! Names that users choose stand in this log as well: of devices, control groups, programs, files, volumes. So a message is
 //! recognised by how its driver begins it and by the words that follow there; words anywhere else in it are somebody's name.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 use iowhy_model::MessageKind;
 
 use super::line::{is_pci, peripheral};
@@ -44,6 +47,8 @@ pub(super) enum Logger {
     Mpt,
     /// `mr_sas0: ` of illumos.
     MrSas,
+    /// `block nbd0: `.
+    Nbd,
     /// `nvme nvme0: `, `nvme0n1: `.
     Nvme,
     /// What begins as no driver's messages do; the first words decide.
@@ -107,6 +112,11 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Scsi], &["Sense Key : Medium Error"]),
     row(K::Medium, &[L::Scsi], &["Add. Sense: Unrecovered read error"]),
     row(K::Medium, &[L::Scsi], &["ASC=0x11"]),
+    // As kernels print it that were built without the names (CONFIG_SCSI_CONSTANTS).
+    row(K::Medium, &[L::Scsi], &["Sense Key : 0x3 "]),
+    row(K::Hardware, &[L::Scsi], &["Sense Key : 0x4 "]),
+    row(K::Refused, &[L::Scsi], &["Sense Key : 0x5 "]),
+    row(K::Denied, &[L::Scsi], &["Sense Key : 0x7 "]),
     // Of the drive itself (SPC-4, sense keys): not of its surface, nor of the way to it.
     row(K::Hardware, &[L::Scsi], &["Sense Key : Hardware Error"]),
     row(K::Hardware, &[L::Scsi], &["Add. Sense: Internal target failure"]),
@@ -192,11 +202,14 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Ata], &["cmd ", "res ", "Emask ", "(timeout)"]),
     row(K::Timeout, &[L::Scsi], &["timing out command"]),
     row(K::Timeout, &[L::Scsi], &["Result: hostbyte=DID_TIME_OUT"]),
+    // drivers/ata/libata-sff.c, ata_sff_lost_interrupt: the drive was ready, and nobody was told.
+    row(K::Controller, &[L::Ata], &["lost interrupt (Status 0x"]),
     row(K::Command, &[L::Ata], &["failed command: "]),
     row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_BAD_TARGET"]),
     row(K::Controller, &[L::Scsi], &["megasas: RESET "]),
     row(K::Controller, &[L::Other], &["megasas: RESET -"]),
     row(K::Controller, &[L::Megaraid], &["FW in FAULT state"]),
+    row(K::Controller, &[L::Megaraid], &["FW detected to be in faultstate"]),
     row(K::Controller, &[L::Megaraid], &["resetting fusion adapter"]),
     // usr/src/uts/common/io/mr_sas of illumos
     row(K::Controller, &[L::MrSas], &["io_timeout_checker: FW Fault"]),
@@ -206,10 +219,13 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::MmcBlock], &["error -110 "]),
     // drivers/mmc/host/sdhci.c: the host controller waits for its own interrupt.
     row(K::Controller, &[L::MmcHost], &["Timeout waiting for hardware"]),
+    // drivers/mmc/core/core.c: the queue of commands lost one, and begins anew.
+    row(K::Controller, &[L::MmcHost], &["running CQE recovery"]),
     row(K::Link, &[L::MmcBlock], &["error -84 "]),
     // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
     row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: ", " has not responded in "]),
+    row(K::Remote, &[L::Other], &["CIFS VFS: Server ", " has not responded in "]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: Error connecting to socket"]),
     row(K::Remote, &[L::Other], &["CIFS VFS: Error connecting to socket"]),
     row(K::Remote, &[L::Iscsi], &["ping timeout of "]),
@@ -240,6 +256,13 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::IoError, &[L::Md], &["Disk failure on "]),
     row(K::IoError, &[L::Md], &["", "rescheduling sector "]),
     row(K::Remote, &[L::Drbd], &["PingAck did not arrive in time"]),
+    // drivers/block/nbd.c
+    row(K::Remote, &[L::Nbd], &["Receive control failed (result "]),
+    row(K::Remote, &[L::Nbd], &["Send control failed (result "]),
+    row(K::Remote, &[L::Nbd], &["Connection timed out"]),
+    row(K::Remote, &[L::Nbd], &["Dead connection, failed to find a fallback"]),
+    row(K::Remote, &[L::Nbd], &["Other side returned error ("]),
+    row(K::Remote, &[L::Nbd], &["Possible stuck request "]),
     row(K::Remote, &[L::Nvme], &["Reconnecting in "]),
     // An initiator on macOS.
     row(K::Remote, &[L::Other], &["iscsi: Connection timeout"]),
@@ -254,6 +277,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
         &[L::Other],
         &["EXT4-fs warning (device ", "): ext4_end_bio:", ": I/O error -28 writing"],
     ),
+    // block/blk-core.c, handle_bad_sector, until 5.16 and since: what lies above asks for a place beyond the device.
+    row(K::Refused, &[L::Block], &["rw=", ", want=", ", limit="]),
+    row(K::Refused, &[L::Block], &["rw=", ", sector=", ", nr_sectors = ", " limit="]),
     // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(WRITE)"]),
     row(K::IoError, &[L::Block], &["critical target error, dev ", ":(READ)"]),
@@ -287,6 +313,12 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Link, &[L::ThreeWare], &["", "PCI bus parity error"]),
     row(K::Link, &[L::ThreeWare], &["", "PCI Parity Error"]),
     row(K::Timeout, &[L::ThreeWare], &["", "Drive timeout detected"]),
+    // drivers/scsi/3w-9xxx.c, twa_scsi_eh_reset
+    row(
+        K::Controller,
+        &[L::Scsi],
+        &["WARNING: (0x06:0x002C): Command (0x", ") timed out, resetting"],
+    ),
     // usr/src/uts/common/io/sata of illumos
     row(K::Link, &[L::Illumos], &["SATA port ", " error"]),
     row(K::IoError, &[L::Illumos], &["SYNCHRONIZE CACHE command failed"]),
@@ -300,6 +332,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Scsi], &["uas_eh_device_reset_handler"]),
     row(K::Offline, &[L::Scsi], &["rejecting I/O to offline device"]),
     row(K::Offline, &[L::Scsi], &["Device offlined"]),
+    // drivers/scsi/sd.c, sd_setup_read_write_cmnd
+    row(K::Offline, &[L::Scsi], &["device offline or changed"]),
     row(K::Offline, &[L::Other], &["scsi: Device offlined"]),
     row(K::Offline, &[L::Scsi], &["Result: hostbyte=DID_NO_CONNECT"]),
     row(K::IoError, &[L::Block], &["Buffer I/O error on dev"]),
@@ -319,6 +353,8 @@ const BLOCK: [&str; 5] = [
     "I/O error, dev ",
     "Buffer I/O error on dev",
 ];
+/// How messages begin that have no colon and a blank in them, and are yet of a logger.
+const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
 /// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the disk's name.
 const OF_SCSI: [&str; 5] = [
     "Sense Key : ",
@@ -355,6 +391,10 @@ const FAILED_AT: usize = "Synchronize Cache(10) ".len();
 /// How a message's logger begins it, and what it says.
 pub(super) fn heading(message: &str) -> (Logger, &str) {
     let message = message.trim_start();
+    let begins = |words: &&str| message.starts_with(words);
+    if !message.contains(": ") && !BLOCK.iter().chain(&WITHOUT_COLON).any(begins) {
+        return (L::Other, message);
+    }
     of_disk_driver(message)
         .or_else(|| of_adapter(message))
         .or_else(|| of_bus(message))
@@ -367,6 +407,9 @@ fn of_disk_driver(message: &str) -> Option<(Logger, &str)> {
     }
     if BLOCK.iter().any(|words| message.starts_with(words)) {
         return Some((L::Block, message));
+    }
+    if let Some((_, body)) = of_bad_sector(message) {
+        return Some((L::Block, body));
     }
     if OF_SCSI.iter().any(|words| message.starts_with(words)) || message.starts_with("tag#") {
         return Some((L::Scsi, of_command(message)));
@@ -398,6 +441,9 @@ fn of_disk_driver(message: &str) -> Option<(Logger, &str)> {
     }
     if let Some(rest) = numbered(message, "mmc") {
         return Some((L::MmcHost, rest.strip_prefix(": ")?));
+    }
+    if let Some(rest) = message.strip_prefix("block ").and_then(|rest| numbered(rest, "nbd")) {
+        return Some((L::Nbd, rest.strip_prefix(": ")?));
     }
     let of_nvme = message.strip_prefix("nvme ").or_else(|| message.strip_prefix("block "));
     let (name, body) = of_nvme.unwrap_or(message).split_once(": ")?;
@@ -539,6 +585,13 @@ pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
     Some((name, function.and_then(|function| body.strip_prefix(function)).unwrap_or(body)))
 }
 
+/// `sdb1` and what follows it of `sdb1: rw=0, want=4996184, limit=4996183`, the second line of what the block layer says of a
+/// request beyond the end of a device.
+pub(super) fn of_bad_sector(message: &str) -> Option<(&str, &str)> {
+    let said = message.split_once(": ")?;
+    Some(said).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
+}
+
 /// The disk that a message of the SCSI layer names behind its address: `sd 4:0:0:0: [sdb] ...`.
 pub(super) fn scsi_disk(message: &str) -> Option<&str> {
     names::address(message)?;
@@ -559,11 +612,12 @@ pub(super) fn of_scsi(message: &str) -> Option<&str> {
 
 impl KnownMessage {
     fn fits(&self, logger: Logger, body: &str) -> bool {
-        let Some((first, others)) = self.words.split_first() else { return false };
-        let Some(mut rest) = body.strip_prefix(first).filter(|_| self.loggers.contains(&logger))
-        else {
+        // Few rows are of a logger, which is quicker to see than how a message begins.
+        if !self.loggers.contains(&logger) {
             return false;
-        };
+        }
+        let Some((first, others)) = self.words.split_first() else { return false };
+        let Some(mut rest) = body.strip_prefix(first) else { return false };
         others.iter().all(|word| match rest.split_once(word) {
             // Drivers print neither between their words; names that others chose stand behind them.
             Some((between, after)) if !between.contains(['=', '"']) => {
@@ -600,6 +654,7 @@ impl Logger {
             L::MmcHost => "mmc0: ",
             L::Mpt => "mpt3sas_cm0: ",
             L::MrSas => "mr_sas0: ",
+            L::Nbd => "block nbd0: ",
             L::Nvme => "nvme nvme0: ",
             L::Other => "",
             L::Pci => "pcieport 0000:00:1d.0: ",
@@ -623,7 +678,7 @@ impl Logger {
             L::Xhci => &["pci", "platform"],
             L::Ata => &["ata_port", "ata_link", "ata_device", "scsi", "pci", "platform"],
             L::Iscsi => &["iscsi_connection", "scsi"],
-            L::Block | L::Drbd => &["block"],
+            L::Block | L::Drbd | L::Nbd => &["block"],
             _ => &[],
         }
     }
@@ -693,6 +748,9 @@ pub(super) fn is_recovery(message: &str) -> bool {
 
 /// The kind of a message.
 pub(super) fn kind(message: &str) -> Option<MessageKind> {
+    if !says_a_mark(message) {
+        return None;
+    }
     if is_of_a_hung_task(message) {
         return Some(K::HungTask);
     }
@@ -706,6 +764,116 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     // An error on the bus whose register knows of nothing but a link that went and came.
     let only_woke = by_words == Some(K::Link) && by_port == Some(K::Phy);
     if only_woke { by_port } else { by_words.or(by_port) }
+}
+
+/// What a message that is of no known kind is about, by its words alone: of a driver of storage that prints no names but its own,
+/// and only if it tells of trouble.
+pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
+    let message = message.trim_start();
+    if !is_of_a_driver(message) || begins_with_a_task(message) || kind(message).is_some() {
+        return None;
+    }
+    let (logger, body) = heading(message);
+    kind_of_words(logger, body)
+}
+
+/// The kind of what a logger says, by the words in it.
+fn kind_of_words(logger: Logger, body: &str) -> Option<MessageKind> {
+    // A default is no fault.
+    let body = body.to_ascii_lowercase().replace("default", "");
+    let says = |words: &[&str]| words.iter().any(|words| body.contains(words));
+    if says(&HARMLESS) {
+        return None;
+    }
+    let is_of_a_server = matches!(logger, L::Nbd | L::Drbd | L::Iscsi);
+    let is_of_an_adapter = matches!(
+        logger,
+        L::Aacraid
+            | L::Ahci
+            | L::FibreChannel
+            | L::Megaraid
+            | L::MmcHost
+            | L::Mpt
+            | L::MrSas
+            | L::Pci
+            | L::ThreeWare
+    );
+    let (failed, silent) = (says(&FAILED_WORDS), says(&SILENT_WORDS));
+    let (gone, reset) = (says(&GONE_WORDS), says(&RESET_WORDS));
+    match () {
+        () if is_of_a_server => (failed || silent || gone || reset).then_some(K::Remote),
+        () if says(&MEDIUM_WORDS) => Some(K::Medium),
+        () if says(&FRAME_WORDS) || says(&LINK_WORDS) && (failed || gone || reset) => Some(K::Link),
+        () if gone && !is_of_an_adapter => Some(K::Offline),
+        () if silent && !is_of_an_adapter => Some(K::Timeout),
+        () if reset || silent || gone => Some(K::Controller),
+        () if failed && is_of_an_adapter => Some(K::Controller),
+        () => failed.then_some(K::IoError),
+    }
+}
+
+/// Words of a failure.
+const FAILED_WORDS: [&str; 5] = ["error", "fail", "fatal", "fault", "unable to"];
+/// Words of a device that does not answer.
+const SILENT_WORDS: [&str; 11] = [
+    "did not",
+    "frozen",
+    "interrupt",
+    "no response",
+    "not ready",
+    "not respond",
+    "stuck",
+    "time out",
+    "timed out",
+    "timeout",
+    "timing out",
+];
+/// Words of a device or a link that is gone.
+const GONE_WORDS: [&str; 8] =
+    ["dead", "disconnect", "down", "lost ", "not accessible", "offline", "removed", "unavailable"];
+/// Words of what is done about a fault.
+const RESET_WORDS: [&str; 5] = ["abort", "died", "recover", "reset", "restart"];
+/// Words of a surface that cannot be read.
+const MEDIUM_WORDS: [&str; 6] =
+    ["bad sector", "badsector", "media error", "medium error", "uncorrect", "unrecovered"];
+/// Words of frames that did not arrive as they were sent.
+const FRAME_WORDS: [&str; 2] = ["crc", "parity"];
+/// Words of a link.
+const LINK_WORDS: [&str; 4] = ["bus error", "cable", "link", "phy"];
+/// Messages of a healthy start, and of what a device does not know or need.
+const HARMLESS: [&str; 21] = [
+    "abort status: 0x0",
+    "assuming drive cache",
+    "attached",
+    "asking for cache data failed",
+    "caching mode page",
+    "deepsleep",
+    "error handler",
+    "error status/mask",
+    "failed to enable aa",
+    "failed to get diagnostic page",
+    "failed to set xfermode",
+    "link up",
+    "no error",
+    "not supported",
+    "power-on",
+    "read capacity",
+    "shutdown timeout set",
+    "unsupported",
+    "supports",
+    "timeout set to",
+    "write cache",
+];
+
+/// Whether words stand in a message without which it is of no known kind: most are not, and one pass tells.
+fn says_a_mark(message: &str) -> bool {
+    /// Of a task that hung, and of what numbers alone tell ([`returned`], [`of_a_port`]).
+    const OTHERS: [&str; 4] = [" blocked ", "return code = 0x", "hostbyte=0x", " SErr 0x"];
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let longest = |known: &KnownMessage| known.words.iter().copied().max_by_key(|w| w.len());
+        AhoCorasick::new(KNOWN.iter().filter_map(longest).chain(OTHERS)).ok()
+    });
+    MARKS.as_ref().is_none_or(|marks| marks.is_match(message))
 }
 
 /// Whether a driver speaks that prints no names but its own: a message that may be told apart from the next by its time alone.
@@ -843,6 +1011,52 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn words_alone_tell_who_is_blamed() {
+        let blamed = |kind| match kind {
+            K::Medium | K::Hardware => "surface",
+            K::Timeout | K::Controller | K::Offline | K::Link | K::Phy | K::Path => "no answer",
+            K::Remote => "server",
+            K::IoError | K::Command => "nobody",
+            _ => "no fault",
+        };
+        let (mut right, mut wrong, mut unsaid) = (0, 0, 0);
+        for known in KNOWN {
+            for logger in known.loggers.iter().filter(|logger| **logger != L::Other) {
+                let example = known.example(*logger);
+                let (logger, body) = heading(&example);
+                match kind_of_words(logger, body).map(blamed) {
+                    None | Some("nobody") => unsaid += 1,
+                    Some(who) if who == blamed(known.kind) => right += 1,
+                    Some(_) => wrong += 1,
+                }
+            }
+        }
+        // Of 126 that blame anybody by their words 123 blame the same; 80 blame nobody.
+        assert!(wrong * 30 < right && unsaid < right, "{right} {wrong} {unsaid}");
+    }
+
+    #[test]
+    fn words_count_only_where_a_driver_speaks_of_trouble() {
+        let kind = |message| kind_by_words(message).map(MessageKind::name);
+        for (message, expected) in [
+            ("mmc1: card never left busy state, timed out", Some("controller")),
+            ("block nbd3: Queue 0 recv failed, giving up", Some("remote")),
+            ("ata5.00: read log page failed, unrecovered", Some("medium")),
+            ("sd 1:0:0:0: [sdb] tag#4 frame rejected: CRC", Some("link")),
+            ("sd 1:0:0:0: [sdb] Asking for cache data failed", None),
+            ("nvme nvme0: Shutdown timeout set to 10 seconds", None),
+            ("nvme nvme0: 8/0/0 default/read/poll queues", None),
+            ("scsi 2:0:0:0: Direct-Access     CRC Inc   failed offline   1.0  PQ: 0 ANSI: 6", None),
+            ("usb 1-1: Product: error timed out", None),
+            ("systemd[1]: nbd3 failed, timed out", None),
+            ("EXT4-fs (sda1): mounted filesystem. Opts: errors=remount-ro", None),
+            ("blk_update_request: critical medium error, dev sdb, sector 2056", None),
+        ] {
+            assert_eq!(kind(message), expected, "{message}");
         }
     }
 

@@ -358,6 +358,10 @@ pub(super) fn is_bare(line: &str) -> bool {
         "XFS (",
         "Aborting journal on device ",
     ];
+    // None of them begins so, but times and documents do.
+    if line.starts_with(['[', '{', '<', '"']) {
+        return false;
+    }
     let numbered = |prefix: &str| {
         let rest = line.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

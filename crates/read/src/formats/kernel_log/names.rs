@@ -180,55 +180,6 @@ fn is_soon(first: Option<f64>, second: Option<f64>) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::key;
-
-    fn offline(log: &str) -> Vec<String> {
-        let facts = crate::scan::recorded(log);
-        let of =
-            facts.listings[0].facts.iter().filter(|fact| fact.key == key::KERNEL_LOG.of("offline"));
-        of.filter_map(|fact| Some(facts.device_of(fact.device?).name.clone())).collect()
-    }
-
-    const CAME: &str = "[   17.555274] scsi host0: usb-storage 1-1.4:1.0\n\
-                        [   18.636364] sd 0:0:0:0: [sda] 3907029168 512-byte logical blocks: (2.00 TB/1.82 TiB)\n";
-
-    #[test]
-    fn a_disk_that_goes_at_once_was_not_pulled() {
-        let soon = "[   19.826101] usb 1-1.4: USB disconnect, device number 5\n";
-        assert_eq!(offline(&format!("{CAME}{soon}")), ["sda"]);
-        // A mouse.
-        assert!(
-            offline(&format!("{CAME}[   19.826101] usb 2-1: USB disconnect, device number 5\n"))
-                .is_empty()
-        );
-    }
-
-    #[test]
-    fn a_disk_that_somebody_took_away_is_no_fault() {
-        let late = "[ 9019.826101] usb 1-1.4: USB disconnect, device number 5\n";
-        assert!(offline(&format!("{CAME}{late}")).is_empty());
-        let back = "[ 9021.555274] scsi host1: usb-storage 1-1.4:1.0\n";
-        assert_eq!(offline(&format!("{CAME}{late}{back}")), ["sda"]);
-    }
-
-    #[test]
-    fn a_refused_request_joins_an_address_and_a_disk() {
-        let refused = "Dec 30 03:47:10 h kernel: sd 4:0:0:1: rejecting I/O to offline device\n";
-        let failed = "Dec 30 03:47:10 h kernel: blk_update_request: I/O error, dev sdc, sector 523542288 op 0x1:(WRITE)\n";
-        let alias = |log: &str| {
-            let recording = crate::scan::recorded(log);
-            let all = recording.listings.iter().flat_map(|listing| &listing.facts);
-            let mut found = all.filter(|fact| fact.key == key::DEVICE_ALIAS);
-            found.find_map(|fact| Some(recording.device_of(fact.device?).name.to_string()))
-        };
-        assert_eq!(alias(&format!("{refused}{failed}")).as_deref(), Some("sdc"));
-        // Another second, another line between, or a disk that has another address.
-        assert_eq!(alias(&format!("{refused}{}", failed.replace(":10", ":12"))), None);
-        let between = "Dec 30 03:47:10 h kernel: EXT4-fs (sdd1): mounted\n";
-        assert_eq!(alias(&format!("{refused}{between}{failed}")), None);
-        let known = "Dec 30 03:47:09 h kernel: sd 4:0:0:2: [sdc] Attached SCSI disk\n";
-        assert_eq!(alias(&format!("{known}{refused}{failed}")), None);
-    }
 
     #[test]
     fn older_kernels_write_an_address_in_other_ways() {
@@ -243,26 +194,5 @@ mod tests {
         {
             assert_eq!((super::older_address(other), super::address(other)), (None, None));
         }
-    }
-
-    #[test]
-    fn whose_command_was_given_up_stands_in_the_next_line() {
-        let log = "[120986.380459] mpt2sas3: attempting task abort! scmd(ffff8814605d2100)\n\
-                   [120986.380464] sd 7:0:14:0: CDB: Synchronize Cache(10): 35 00 00 00 00 00 00 00 00 00\n\
-                   [121003.942642] mpt2sas3: attempting device reset! scmd(ffff8814605d2100)\n\
-                   [121003.942646] sd 7:0:14:0: CDB: Synchronize Cache(10): 35 00 00 00 00 00 00 00 00 00\n";
-        let of = |log: &str| {
-            let facts = crate::scan::recorded(log);
-            let timeouts = facts.listings[0]
-                .facts
-                .iter()
-                .filter(|fact| fact.key == key::KERNEL_LOG.of("timeout"));
-            timeouts
-                .filter_map(|fact| Some(facts.device_of(fact.device?).name.clone()))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(log), ["7:0:14:0", "7:0:14:0"]);
-        let named = "[    1.000000] sd 7:0:14:0: [sdk] Attached SCSI disk\n";
-        assert_eq!(of(&format!("{named}{log}")), ["sdk", "sdk"]);
     }
 }

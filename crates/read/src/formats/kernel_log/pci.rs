@@ -209,14 +209,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_function_is_called_as_its_driver_calls_it() {
-        let owner = "[    1.200000] nvme nvme0: pci function 0000:05:00.0\n";
-        assert_eq!(accused(&format!("{owner}{}", error_of("nvme", "Corrected"))), ["nvme0"]);
-        // A function whose driver is gone is named by its bus.
-        assert_eq!(accused(&format!("{owner}{}", error_of("pci", "Corrected"))), ["nvme0"]);
-        let other = "[    1.200000] nvme nvme0: pci function 0000:06:00.0\n";
-        assert_eq!(accused(&format!("{other}{}", error_of("pci", "Corrected"))), [""; 0]);
-    }
 }

@@ -1,0 +1,654 @@
+//! Reports: lines that each say one thing of a drive, a volume or a run.
+//!
+//! A report is a list of lines, each a [`Pattern`] with what follows from one that fits it, and of
+//! labels (`Firmware Revision: EX04`), each with what follows from its value. The first that fits
+//! counts. Blanks around a line are none of it. Beside a pattern stand real lines: they are its
+//! tests, and `iowhy explain` prints them.
+
+use iowhy_model::typed::Key;
+use iowhy_model::{
+    DeviceId, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates, Recording, Sink,
+};
+
+use super::MadeOnce;
+use super::pattern::{Found, Pattern, is_pattern};
+use super::why::Why;
+use crate::drive::health::{Drive, Places};
+use crate::histogram::buckets::histogram_of;
+use crate::text::wall_time::Moments;
+use crate::{Reader, Sniff, Step};
+
+/// A report.
+#[derive(Clone, Copy, Debug)]
+pub struct Labels {
+    /// What it is about where no line names that; empty: a drive, named by its model and serial number.
+    pub nameless: &'static str,
+    /// The command above it, which names what it is about.
+    pub command: Option<Command>,
+    /// What it says, line by line.
+    pub lines: &'static [Line],
+    /// What it says behind a colon.
+    pub labels: &'static [Label],
+    /// The same for labels that are too many to list.
+    pub rest: Option<fn(&str, &str, &mut Report) -> Step>,
+    /// Labels that say nothing of I/O.
+    pub ignored: &'static [&'static str],
+    /// Its other lines, as far as they are known: they are part of the report.
+    pub own: &'static [&'static str],
+    /// What a line begins with that is part of the report whatever it says.
+    pub inner: &'static [char],
+    /// Words of a line that is part of it: one that has them and fits none could not be read.
+    pub cut: &'static [&'static str],
+    /// Lines between one that announces the report and one that begins it.
+    pub near: usize,
+    /// Whether a listing that begins behind prose is this one going on.
+    pub resumes: bool,
+    /// What follows when the report is over.
+    pub end: Option<fn(&mut Report, &mut dyn Sink)>,
+}
+
+impl Labels {
+    /// A report of nothing.
+    pub const NEW: Labels = Labels {
+        nameless: "",
+        command: None,
+        lines: &[],
+        labels: &[],
+        rest: None,
+        ignored: &[],
+        own: &[],
+        inner: &[],
+        cut: &[],
+        near: 0,
+        resumes: false,
+        end: None,
+    };
+
+    /// Its patterns, each with lines that fit, and its labels.
+    pub(crate) fn description(&self) -> String {
+        let lines = self.lines.iter().map(|line| {
+            let like = line.like.iter().map(|line| format!("    {line}\n"));
+            format!("{}\n{}", line.pattern, like.collect::<String>())
+        });
+        let labels = self.labels.iter().map(|label| format!("{}\n", label.names.join(", ")));
+        lines.chain(labels).collect()
+    }
+}
+
+/// A command line that announces a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// A word of it.
+    pub program: &'static str,
+    /// What it names, if the line is one.
+    pub subject: fn(&str) -> Option<String>,
+    /// What it begins inside a report.
+    pub opens: Opens,
+}
+
+/// What follows from a line; `None`: it could not be read.
+type FromLine = fn(&Found, &mut Report, &mut dyn Sink) -> Option<()>;
+
+/// A line of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pattern: &'static str,
+    role: Role,
+    opens: Opens,
+    /// What else has to be so, that a pattern cannot say.
+    when: Option<fn(&Found) -> bool>,
+    /// What the index looks for: the shape of a line that has no word of its own, by its name in `index.rs`, or a word
+    /// that is rarer than the longest one.
+    shape: &'static str,
+    call: FromLine,
+    like: &'static [&'static str],
+}
+
+/// Whether a report may begin at a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    /// It does.
+    Begins,
+    /// It does if a line that begins it or follows comes soon.
+    Announces,
+    /// It does not by itself, but settles it behind one that announces.
+    Follows,
+    /// It does not.
+    Within,
+    /// It does not, and the line may be another's.
+    Perhaps,
+}
+
+/// What a line begins inside a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opens {
+    /// Nothing: it is one line more. A command of this kind announces no report either, it only names what one below is
+    /// about.
+    Nothing,
+    /// The record of another subject.
+    Record,
+    /// Another report.
+    Report,
+}
+
+const fn line(pattern: &'static str, role: Role, call: FromLine) -> Line {
+    assert!(is_pattern(pattern, &[]), "no pattern");
+    Line { pattern, role, opens: Opens::Nothing, when: None, shape: "", call, like: &[] }
+}
+
+/// A line at which a report begins, wherever it stands.
+pub const fn begins(pattern: &'static str, call: FromLine) -> Line {
+    line(pattern, Role::Begins, call)
+}
+
+/// A line at which a report begins if one that begins it follows.
+pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
+    line(pattern, Role::Announces, call)
+}
+
+/// A line that shows what was announced above it to be a report.
+pub const fn follows(pattern: &'static str, call: FromLine) -> Line {
+    line(pattern, Role::Follows, call)
+}
+
+/// A line inside a report, unless nothing follows from it.
+pub const fn perhaps(pattern: &'static str, call: FromLine) -> Line {
+    line(pattern, Role::Perhaps, call)
+}
+
+/// A line inside a report.
+pub const fn says(pattern: &'static str, call: FromLine) -> Line {
+    line(pattern, Role::Within, call)
+}
+
+impl Line {
+    /// The values that a text has, if it is this line.
+    fn read<'p, 't>(&self, pattern: &'p Pattern, text: &'t str) -> Option<Found<'p, 't>> {
+        pattern.read(text).filter(|found| self.when.is_none_or(|when| when(found)))
+    }
+
+    /// Real lines that fit.
+    pub const fn like(self, like: &'static [&'static str]) -> Line {
+        Line { like, ..self }
+    }
+
+    /// It is this line only if this is so.
+    pub const fn when(self, when: fn(&Found) -> bool) -> Line {
+        Line { when: Some(when), ..self }
+    }
+
+    /// The shape that the line has, or a word of it that is rare.
+    pub const fn shaped(self, shape: &'static str) -> Line {
+        Line { shape, ..self }
+    }
+
+    /// The record of another subject begins here.
+    pub const fn opens_record(self) -> Line {
+        Line { opens: Opens::Record, ..self }
+    }
+
+    /// Another report begins here.
+    pub const fn opens_report(self) -> Line {
+        Line { opens: Opens::Report, ..self }
+    }
+}
+
+/// A label, by the names it has in versions of the tool, and what follows from its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    names: &'static [&'static str],
+    call: fn(&str, &mut Report) -> Option<()>,
+}
+
+/// A label.
+pub const fn label(
+    names: &'static [&'static str],
+    call: fn(&str, &mut Report) -> Option<()>,
+) -> Label {
+    Label { names, call }
+}
+
+/// What a report has said so far.
+#[derive(Debug, Default)]
+pub struct Report {
+    nameless: &'static str,
+    /// Whether something was read, besides lines that begin a report and say no more.
+    begun: bool,
+    place: String,
+    /// The drive or run that it is about, with what is to be stated of it.
+    pub(crate) drive: Drive,
+    /// In which part of it the line stands, by a name of the format's own.
+    pub part: &'static str,
+    /// When its parts were printed.
+    pub(crate) moments: Moments,
+    numbers: Vec<(&'static str, f64)>,
+    quoted: Vec<String>,
+    why: Option<&'static str>,
+    buckets: Vec<Bucket>,
+}
+
+/// A row of a histogram: from, to (ns) and how many.
+type Bucket = (u64, u64, u64);
+
+impl Report {
+    /// Whether there is something to state of it.
+    fn says(&self) -> bool {
+        !self.drive.is_empty() || !self.numbers.is_empty()
+    }
+
+    /// It is about this.
+    pub fn name(&mut self, name: &str) -> Option<()> {
+        self.drive.named(name);
+        Some(())
+    }
+
+    /// What it is about.
+    pub fn device(&self, sink: &mut dyn Sink) -> DeviceId {
+        sink.device(self.drive.name().unwrap_or(self.nameless))
+    }
+
+    /// Its next lines are of this part.
+    pub fn enter(&mut self, part: &'static str) -> Option<()> {
+        self.part = part;
+        Some(())
+    }
+
+    /// States a fact of what it is about, which the line says.
+    pub fn fact<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) -> Option<()> {
+        self.drive.add_fact(key, value, &self.place);
+        Some(())
+    }
+
+    /// The same of a fact whose last value counts.
+    pub fn update<V: Into<FactValue>>(&mut self, key: Key<V>, value: impl Into<V>) -> Option<()> {
+        let fact = key.with(value);
+        self.drive.forget(&fact.0);
+        self.state(fact)
+    }
+
+    /// The same, of a key and a value that belong together.
+    pub fn state(&mut self, fact: (FactKey, FactValue)) -> Option<()> {
+        self.drive.add(fact, &self.place);
+        Some(())
+    }
+
+    /// The input, and the line in it.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The line could not be read, for this reason.
+    pub fn fails(&mut self, why: &'static str) -> Option<()> {
+        self.why = Some(why);
+        None
+    }
+
+    /// Keeps a line as it is, for lines below it; so many are kept.
+    pub fn quote(&mut self, line: &str) -> Option<()> {
+        const MOST: usize = 64;
+        if self.quoted.len() < MOST {
+            self.quoted.push(line.to_string());
+        }
+        Some(())
+    }
+
+    /// The same, instead of those that were kept before.
+    pub fn quote_alone(&mut self, line: &str) -> Option<()> {
+        self.quoted.clear();
+        self.quote(line)
+    }
+
+    /// The lines that were kept.
+    pub fn quoted(&self) -> &[String] {
+        &self.quoted
+    }
+
+    /// Adds a row of the histogram that is being read: from, to (ns) and how many.
+    pub fn bucket(&mut self, from: u64, to: u64, count: u64) -> Option<()> {
+        self.buckets.push((from, to, count));
+        Some(())
+    }
+
+    /// The rows of the histogram that was read; the next one begins.
+    pub fn buckets(&mut self) -> Vec<Bucket> {
+        std::mem::take(&mut self.buckets)
+    }
+
+    /// The histogram that was read, if it counts anything; the next one begins.
+    pub fn histogram(&mut self) -> Option<Histogram> {
+        histogram_of(self.buckets()).filter(|known| known.count() > 0)
+    }
+
+    /// Keeps a number for the end of the report.
+    pub fn keep(&mut self, what: &'static str, number: f64) -> Option<()> {
+        self.forget(what);
+        self.numbers.push((what, number));
+        Some(())
+    }
+
+    /// The same, which is kept no longer.
+    pub fn take(&mut self, what: &str) -> Option<f64> {
+        let number = self.kept(what);
+        self.forget(what);
+        number
+    }
+
+    /// Keeps it no longer.
+    pub fn forget(&mut self, what: &str) {
+        self.numbers.retain(|(known, _)| *known != what);
+    }
+
+    /// Keeps the larger one of a number and what is kept.
+    pub fn most(&mut self, what: &'static str, number: f64) -> Option<()> {
+        self.keep(what, number.max(self.kept(what).unwrap_or(0.0)))
+    }
+
+    /// Adds to a number that is kept.
+    pub fn add(&mut self, what: &'static str, more: f64) -> Option<()> {
+        self.keep(what, self.kept(what).unwrap_or(0.0) + more)
+    }
+
+    /// A number that was kept.
+    pub fn kept(&self, what: &str) -> Option<f64> {
+        self.numbers.iter().find(|(known, _)| *known == what).map(|(_, number)| *number)
+    }
+
+    /// Gives out an average of what it is about: of one operation, or of all.
+    pub fn average(
+        &self,
+        op: Option<Op>,
+        rates: Rates,
+        seconds: Option<f64>,
+        sink: &mut dyn Sink,
+    ) -> Option<()> {
+        let mut interval = Interval::new(self.device(sink), Layer::Application);
+        interval.length = seconds.map(Nanos::from_seconds);
+        match op {
+            Some(op) => interval.rates.push((op, rates)),
+            None => interval.mixed = Some(rates),
+        }
+        sink.interval(interval);
+        Some(())
+    }
+}
+
+/// Rates of operations of which one follows the other: they take the reverse of the rate.
+pub fn one_by_one(ios_per_s: f64) -> Rates {
+    let await_ns = Some(1e9 / ios_per_s).filter(|ns| ns.is_finite());
+    Rates { ios_per_s, await_ns, ..Rates::default() }
+}
+
+/// A label, in which several blanks are as good as one, and what stands behind it.
+fn labelled(text: &str) -> Option<(String, &str)> {
+    let (name, value) = text.split_once(':')?;
+    Some((name.split_whitespace().collect::<Vec<_>>().join(" "), value.trim()))
+}
+
+/// A report whose patterns are ready to be looked for.
+#[derive(Debug)]
+pub(crate) struct ReadyLabels {
+    labels: Labels,
+    lines: Vec<(Pattern, Line)>,
+    own: Vec<Pattern>,
+}
+
+impl ReadyLabels {
+    /// The report, ready.
+    ///
+    /// # Errors
+    /// Which pattern is none, and why.
+    pub(crate) fn of(labels: &Labels) -> Result<ReadyLabels, String> {
+        let of = |text: &str| Pattern::of(text).map_err(|wrong| format!("`{text}`: {wrong}"));
+        let line = |line: &Line| Ok::<_, String>((of(line.pattern)?, *line));
+        Ok(ReadyLabels {
+            labels: *labels,
+            lines: labels.lines.iter().map(line).collect::<Result<_, _>>()?,
+            own: labels.own.iter().map(|own| of(own)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The same of a report of the program, made once. Its patterns were read when it was compiled.
+    pub(crate) fn known(labels: &'static Labels) -> &'static ReadyLabels {
+        static KNOWN: MadeOnce<ReadyLabels> = MadeOnce::new();
+        let none = |_| ReadyLabels { labels: *labels, lines: Vec::new(), own: Vec::new() };
+        KNOWN.of(labels, |labels| ReadyLabels::of(labels).unwrap_or_else(none))
+    }
+
+    /// Texts one of which stands in each line that begins a listing; `None` if a pattern has none.
+    pub(crate) fn needles(&self) -> Option<Vec<&str>> {
+        let begins = |role| matches!(role, Role::Begins | Role::Announces);
+        let first = self.lines.iter().filter(|(_, line)| begins(line.role));
+        let needles = first.flat_map(|(pattern, line)| match line.shape {
+            "" => pattern.needles(),
+            shape => vec![shape],
+        });
+        let announces = self.labels.command.filter(|command| command.opens != Opens::Nothing);
+        let command = announces.map(|command| command.program);
+        let needles: Vec<&str> = needles.chain(command).collect();
+        needles.iter().all(|needle| !needle.is_empty()).then_some(needles)
+    }
+
+    /// What a command line names, if the line is one.
+    fn command(&self, line: &str) -> Option<String> {
+        let command = self.labels.command.filter(|command| line.contains(command.program))?;
+        (command.subject)(line)
+    }
+
+    /// Whether a line is a command that a report follows.
+    fn is_announced(&self, line: &str) -> bool {
+        let announces = self.labels.command.is_some_and(|it| it.opens != Opens::Nothing);
+        announces && self.command(line).is_some()
+    }
+
+    /// Whether a listing begins at the first of these lines.
+    pub(crate) fn sniff(&self, lines: &[&str]) -> Sniff {
+        let is = |line: &str, role: Role| {
+            let line = line.trim();
+            let mut known = self.lines.iter().filter(|(_, line)| line.role == role);
+            known.any(|(pattern, known)| known.read(pattern, line).is_some())
+        };
+        let Some((first, rest)) = lines.split_first() else { return Sniff::No };
+        match rest {
+            _ if is(first, Role::Begins) => Sniff::Yes,
+            _ if !is(first, Role::Announces) && !self.is_announced(first) => Sniff::No,
+            [.., last] if is(last, Role::Begins) || is(last, Role::Follows) => Sniff::Yes,
+            _ if rest.len() >= self.labels.near => Sniff::No,
+            // A line or two of something else may stand between.
+            _ if rest.iter().filter(|line| !self.has(line)).count() > self.labels.near / 4 => {
+                Sniff::No
+            }
+            _ => Sniff::More,
+        }
+    }
+
+    /// The lines of the description that a text fits, in their order.
+    fn all<'s, 't: 's>(&'s self, text: &'t str) -> impl Iterator<Item = (&'s Line, Found<'s, 't>)> {
+        self.lines.iter().filter_map(move |(pattern, line)| Some((line, line.read(pattern, text)?)))
+    }
+
+    /// The first of them.
+    fn find<'s>(&'s self, text: &'s str) -> Option<(&'s Line, Found<'s, 's>)> {
+        self.all(text).next()
+    }
+
+    /// Whether a line is part of the report.
+    fn has(&self, line: &str) -> bool {
+        let text = line.trim();
+        let name = labelled(text).map(|(name, _)| name);
+        let mut labels = self.labels.labels.iter().flat_map(|label| label.names);
+        self.is_own(line)
+            || self.command(line).is_some()
+            || self.find(text).is_some()
+            || labels.any(|known| name.as_deref() == Some(known))
+    }
+
+    /// Whether a line is part of the report and says nothing.
+    fn is_own(&self, line: &str) -> bool {
+        let text = line.trim();
+        text.is_empty()
+            || self.own.iter().any(|own| own.read(text).is_some())
+            || line.starts_with(self.labels.inner)
+            || labelled(text).is_some_and(|(name, _)| self.labels.ignored.contains(&name.as_str()))
+    }
+}
+
+/// Reads a report by its description.
+pub(crate) struct LabelsReader {
+    ready: &'static ReadyLabels,
+    places: Places,
+    report: Report,
+}
+
+impl LabelsReader {
+    pub(crate) fn of(ready: &'static ReadyLabels) -> LabelsReader {
+        let report = Report { nameless: ready.labels.nameless, ..Report::default() };
+        LabelsReader { ready, places: Places::default(), report }
+    }
+
+    /// Gives out what was read of one subject.
+    fn end(&mut self, sink: &mut dyn Sink) {
+        if let Some(end) = self.ready.labels.end {
+            end(&mut self.report, sink);
+        }
+        if self.report.drive.name().is_none() && !self.report.nameless.is_empty() {
+            self.report.drive.named(self.report.nameless);
+        }
+        self.report.drive.pour(sink);
+        let Report { nameless, begun, .. } = self.report;
+        self.report = Report { nameless, begun, ..Report::default() };
+    }
+
+    /// Ends the record where another begins; whether another report does.
+    fn opens(&mut self, opens: Option<Opens>, sink: &mut dyn Sink) -> bool {
+        if opens == Some(Opens::Record) {
+            self.end(sink);
+        }
+        opens == Some(Opens::Report) && self.report.begun
+    }
+
+    /// What became of a line.
+    fn step(&mut self, read: Option<()>) -> Step {
+        let why = self.report.why.take().map(str::to_string);
+        match read {
+            Some(()) => Step::Took,
+            None => Step::Skipped(why.unwrap_or_else(|| Why::Unreadable.to_string())),
+        }
+    }
+
+    /// What a label says.
+    fn label(&mut self, text: &str) -> Option<Step> {
+        let (name, value) = labelled(text)?;
+        let name = name.as_str();
+        let known = self.ready.labels.labels.iter().find(|label| label.names.contains(&name));
+        match known {
+            Some(label) => {
+                let read = (label.call)(value, &mut self.report);
+                Some(self.step(read))
+            }
+            None => Some((self.ready.labels.rest?)(name, value, &mut self.report)),
+        }
+    }
+}
+
+impl Reader for LabelsReader {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        let (ready, text) = (self.ready, line.trim());
+        if let Some(name) =
+            Some(line).filter(|line| ready.is_announced(line)).and_then(|line| ready.command(line))
+        {
+            if self.opens(ready.labels.command.map(|command| command.opens), sink) {
+                return Step::Ended;
+            }
+            self.report.place = self.places.next(sink);
+            self.report.name(&name);
+            return Step::Took;
+        }
+        let mut place = None;
+        for (line, found) in ready.all(text) {
+            if self.opens(Some(line.opens), sink) {
+                return Step::Ended;
+            }
+            self.report.place = place.get_or_insert_with(|| self.places.next(sink)).clone();
+            let read = (line.call)(&found, &mut self.report, sink);
+            let is_another = read.is_none() && line.role == Role::Perhaps;
+            let is_more = !is_another && line.opens != Opens::Report && !text.is_empty();
+            self.report.begun |= is_more || self.report.says();
+            if !is_another || self.report.why.is_some() {
+                return self.step(read);
+            }
+        }
+        self.report.place = place.unwrap_or_else(|| self.places.next(sink));
+        if let Some(step) = self.label(text).filter(|step| *step != Step::Passed) {
+            self.report.begun = true;
+            return step;
+        }
+        if ready.is_own(line) {
+            self.report.begun |= !text.is_empty();
+            return Step::Took;
+        }
+        if ready.labels.cut.iter().any(|words| text.contains(words)) {
+            return Step::Skipped(Why::Unreadable.to_string());
+        }
+        Step::Passed
+    }
+
+    /// A line above the listing may name what it is about.
+    fn above(&mut self, line: &str) {
+        if let Some(name) = self.ready.command(line) {
+            self.report.name(&name);
+        }
+        let announced =
+            self.ready.find(line.trim()).filter(|(line, _)| line.role == Role::Announces);
+        if let Some((line, found)) = announced {
+            let _ = (line.call)(&found, &mut self.report, &mut Recording::new());
+        }
+    }
+
+    fn resumes(&self) -> bool {
+        self.ready.labels.resumes
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.end(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Body, FORMATS};
+
+    fn reports() -> impl Iterator<Item = (&'static str, ReadyLabels)> {
+        FORMATS.iter().filter_map(|format| match format.body {
+            Body::Labels(labels) => Some((format.name, ReadyLabels::of(labels).unwrap())),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn each_line_has_lines_that_fit_it_and_no_earlier_one() {
+        let mut wrong = Vec::new();
+        for (name, ready) in reports() {
+            for (_, line) in &ready.lines {
+                assert!(!line.like.is_empty(), "{name}: no line like `{}`", line.pattern);
+                for text in line.like {
+                    let is_it = |(known, _): &(&Line, Found)| {
+                        known.role != Role::Perhaps || known.pattern == line.pattern
+                    };
+                    let found = ready.all(text).find(is_it).map(|(found, _)| found.pattern);
+                    if found != Some(line.pattern) {
+                        wrong.push(format!("{name}: {text} is {found:?}, not {}", line.pattern));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn each_report_has_a_needle() {
+        for (name, ready) in reports() {
+            assert!(ready.needles().is_some(), "{name}: no needle");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! kbench: what fio measured of a Kubernetes volume, in a summary of three tables.
+//!
+//! ## Reads
+//! `IOPS (Read/Write)`, `Bandwidth in KiB/sec (Read/Write)` and `Latency in ns (Read/Write)`, each
+//! with a line `Random:` and one `Sequential:`. The latencies are of individual requests; rates are
+//! from separate runs with many in flight.
+//!
+//! ## How to capture
+//! The log of the pod that kbench starts, and reports of Longhorn that quote it.
+//!
+//! ## Versions
+//! Summaries of one device. Those that compare two have three columns and are not read.
+//!
+//! ## Caveats
+//! IOPS, bandwidth and latency are of three different loads: no rate here belongs to a latency here. With `Quick Mode` runs
+//! are short. A volume of Longhorn answers over the network.
+//!
+//! ## Not in this output
+//! The latency distribution, how deep the queue of the runs for IOPS was. Whether lines are
+//! missing.
+
+use iowhy_model::typed::{BytesPerSecond, PageCache};
+use iowhy_model::{Level, Op, Rates, Sink, typed};
+
+use crate::describe::labels::{Labels, Report, begins, one_by_one, says};
+use crate::describe::table::KIB;
+use crate::facts::AddFact;
+use crate::{Body, Format};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "kbench",
+    summary: "kbench: IOPS, bandwidth and latency of a Kubernetes volume",
+    manual: iowhy_model::manual!("kbench.rs"),
+    level: Level::A,
+    body: Body::Labels(&LABELS),
+};
+
+// What the two lines below a heading are.
+const IOPS: &str = "many at once";
+const BANDWIDTH: &str = "bandwidth";
+const LATENCY: &str = "one at a time";
+
+static LABELS: Labels = Labels {
+    resumes: true,
+    lines: &[
+        begins("^FIO Benchmark Summary$", |_, _, _| Some(())).like(&["FIO Benchmark Summary"]),
+        begins("^IOPS (Read/Write)$", |_, report, _| report.enter(IOPS))
+            .like(&["IOPS (Read/Write)"]),
+        begins("^Bandwidth in KiB/sec (Read/Write)$", |_, report, _| report.enter(BANDWIDTH))
+            .like(&["Bandwidth in KiB/sec (Read/Write)"]),
+        begins("^Latency in ns (Read/Write)$", |_, report, _| report.enter(LATENCY))
+            .like(&["Latency in ns (Read/Write)"]),
+        says("^{order:word}:{ }{read:n}{ }/{ }{write:n}$", |found, report, sink| {
+            let order = match found.text("order")? {
+                "Random" => "random",
+                "Sequential" => "sequential",
+                _ => return None,
+            };
+            let values =
+                [(Op::Read, found.positive("read")?), (Op::Write, found.positive("write")?)];
+            values.into_iter().try_for_each(|(op, value)| pour(report, order, op, value, sink))
+        })
+        .like(&["Random:            9836 / 8920"]),
+    ],
+    ignored: &["For", "Size", "Quick Mode", "SIZE", "QUICK MODE", "CPU Idleness Profiling"],
+    own: &["^====="],
+    cut: &["Random:", "Sequential:"],
+    ..Labels::NEW
+};
+
+fn pour(report: &mut Report, order: &str, op: Op, value: f64, sink: &mut dyn Sink) -> Option<()> {
+    report.name(&format!("{order} {}, {}", op.name(), report.part));
+    let device = report.device(sink);
+    sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
+    match report.part {
+        IOPS => {
+            let rates = Rates { ios_per_s: value, ..Rates::default() };
+            report.average(Some(op), rates, None, sink)?;
+        }
+        LATENCY => {
+            let rates = Rates { await_ns: Some(value), ..one_by_one(1e9 / value) };
+            report.average(Some(op), rates, None, sink)?;
+            sink.add_fact(device, typed::RUN_AT_ONCE, 1u64);
+        }
+        // Of how many requests is not told.
+        _ => {
+            let rate = BytesPerSecond((value * KIB).round());
+            sink.add_fact(device, typed::RUN_THROUGHPUT, rate);
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,287 @@
+//! node_exporter: the counters of the kernel's disks on a /metrics page of Prometheus.
+//!
+//! ## Reads
+//! `node_disk_reads_completed_total{device="sda"} 3.2e+06` and related names. A page is one copy of
+//! the counters of `/proc/diskstats`; where a number of a device comes round again, the next copy
+//! begins. `node_time_seconds` is the time of a copy, as is a time after the values. Two copies
+//! with times give rates, waits, queue and busy share of each device, as `iostat -x` would print
+//! them. If a file contains pages of several hosts, the label `instance` precedes the device.
+//!
+//! ## How to capture
+//! `curl -s localhost:9100/metrics`, twice, some seconds apart, into one file; support bundles; the
+//! response of a Prometheus server in the same text.
+//!
+//! ## Versions
+//! node_exporter 0.16 to 1.9, and the names of 0.15 and before (`node_disk_reads_completed`, `node_disk_io_time_ms`).
+//!
+//! ## Caveats
+//! A single page is since boot: a disk that became slow an hour ago is hidden by the days before.
+//! Seconds are printed with up to three decimals and sizes as numbers with an exponent, which may
+//! round away what happened between two copies of large counters. Node_exporter excludes RAM disks,
+//! loop devices and partitions by default.
+//!
+//! ## Not in this output
+//! The latency distribution, the split into queue and device time, the processes, and events within
+//! an interval.
+
+use iowhy_model::{Level, Sink};
+
+use crate::counters::copies::{Clock, Copies};
+use crate::counters::diskstats::{Counters, Counts};
+use crate::text::exposition::{MetricLine, announced};
+use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
+
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format {
+    name: "node-exporter",
+    summary: "node_exporter's /metrics: counters of disks, two pages or more",
+    manual: iowhy_model::manual!("node_exporter.rs"),
+    level: Level::A,
+    body: Body::Custom {
+        needles: &[FAMILY, BOOT],
+        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| begins(line))),
+        reader: || Box::new(NodeExporter::default()),
+    },
+};
+
+/// How the names of all metrics of disks begin.
+const FAMILY: &str = "node_disk_";
+/// When the machine was started, s since 1970: it stands above the disks, and what is since boot has a length by it.
+const BOOT: &str = "node_boot_time";
+/// How the names of the others on its page begin.
+const OTHERS: [&str; 4] = ["node_", "go_", "process_", "promhttp_"];
+/// Bytes of a sector, and milliseconds of a second.
+const SECTOR: f64 = 512.0;
+const MS: f64 = 1e3;
+/// The largest number that is believed to be a count: a float holds whole numbers up to there.
+const MOST: f64 = 9.007_199_254_740_992e15;
+
+/// What a metric counts, and how much of that its unit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Field {
+    Ios(Part),
+    Merges(Part),
+    Sectors(Part),
+    Ms(Part),
+    InFlight,
+    Busy,
+    Weighted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Read,
+    Write,
+    Discard,
+    Flush,
+}
+
+/// The metrics, without what all begin with (collector/diskstats_common.go of node_exporter), and what
+/// a unit of them is in the field's own.
+const METRICS: &[(&str, Field, f64)] = &[
+    ("reads_completed_total", Field::Ios(Part::Read), 1.0),
+    ("reads_completed", Field::Ios(Part::Read), 1.0),
+    ("reads_merged_total", Field::Merges(Part::Read), 1.0),
+    ("reads_merged", Field::Merges(Part::Read), 1.0),
+    ("read_bytes_total", Field::Sectors(Part::Read), 1.0 / SECTOR),
+    ("sectors_read", Field::Sectors(Part::Read), 1.0),
+    ("read_time_seconds_total", Field::Ms(Part::Read), MS),
+    ("read_time_ms", Field::Ms(Part::Read), 1.0),
+    ("writes_completed_total", Field::Ios(Part::Write), 1.0),
+    ("writes_completed", Field::Ios(Part::Write), 1.0),
+    ("writes_merged_total", Field::Merges(Part::Write), 1.0),
+    ("writes_merged", Field::Merges(Part::Write), 1.0),
+    ("written_bytes_total", Field::Sectors(Part::Write), 1.0 / SECTOR),
+    ("sectors_written", Field::Sectors(Part::Write), 1.0),
+    ("write_time_seconds_total", Field::Ms(Part::Write), MS),
+    ("write_time_ms", Field::Ms(Part::Write), 1.0),
+    ("discards_completed_total", Field::Ios(Part::Discard), 1.0),
+    ("discards_merged_total", Field::Merges(Part::Discard), 1.0),
+    ("discarded_sectors_total", Field::Sectors(Part::Discard), 1.0),
+    ("discard_time_seconds_total", Field::Ms(Part::Discard), MS),
+    ("flush_requests_total", Field::Ios(Part::Flush), 1.0),
+    ("flush_requests_time_seconds_total", Field::Ms(Part::Flush), MS),
+    ("io_now", Field::InFlight, 1.0),
+    ("io_time_seconds_total", Field::Busy, MS),
+    ("io_time_ms", Field::Busy, 1.0),
+    ("io_time_weighted_seconds_total", Field::Weighted, MS),
+    ("io_time_weighted", Field::Weighted, 1.0),
+];
+
+/// A line of a page, with its value, and when it was read, s since 1970.
+struct Sample<'a> {
+    line: MetricLine<'a>,
+    value: f64,
+    at: Option<f64>,
+}
+
+impl<'a> Sample<'a> {
+    fn of(line: &'a str) -> Option<Sample<'a>> {
+        let line = MetricLine::of(line)?;
+        let value = decimal(line.value)?;
+        let mut behind = line.behind.split_whitespace();
+        // Milliseconds, or seconds in OpenMetrics.
+        let at = behind.next().and_then(decimal).map(|at| if at > 1e11 { at / MS } else { at });
+        behind.next().is_none().then_some(Sample { line, value, at })
+    }
+
+    /// What it counts, and how much of that its unit is.
+    fn metric(&self) -> Option<(Field, f64)> {
+        let metric = self.line.name.strip_prefix(FAMILY)?;
+        let found = METRICS.iter().find(|(name, ..)| *name == metric);
+        found.map(|(_, field, unit)| (*field, *unit))
+    }
+
+    /// Of which device it counts what, in the field's own unit.
+    fn counts(&self) -> Option<(String, Field, u64)> {
+        let (field, unit) = self.metric()?;
+        let count = (self.value * unit).round();
+        let count = (0.0..MOST).contains(&count).then_some(count as u64)?;
+        let device = self.line.label("device").filter(|device| !device.is_empty())?;
+        let host = self.line.label("instance").map_or(String::new(), |host| format!("{host}:"));
+        Some((host + device, field, count))
+    }
+}
+
+/// The metric that a comment is about: `# HELP NAME ...`, `# TYPE NAME counter`.
+fn commented(line: &str) -> Option<&str> {
+    let found = announced(line, "HELP").or_else(|| announced(line, "TYPE"));
+    found.map(|(name, _)| name)
+}
+
+/// Whether a page of disks begins at a line, or the part of one that somebody cut out.
+fn begins(line: &str) -> bool {
+    let announces = |name: &str| name.starts_with(FAMILY) || name.starts_with(BOOT);
+    if let Some(name) = commented(line) {
+        return announces(name);
+    }
+    line.starts_with(BOOT) || Sample::of(line).is_some_and(|sample| sample.counts().is_some())
+}
+
+/// The counters of a device, as far as its lines were read, and which were.
+#[derive(Default)]
+struct Device {
+    name: String,
+    seen: Vec<Field>,
+    parts: [Counts; 4],
+    in_flight: Option<u64>,
+    busy_ms: Option<u64>,
+    weighted_ms: Option<u64>,
+}
+
+impl Device {
+    fn take(&mut self, field: Field, count: u64) {
+        self.seen.push(field);
+        match field {
+            Field::Ios(part) => self.parts[part as usize].ios = count,
+            Field::Merges(part) => self.parts[part as usize].merges = Some(count),
+            Field::Sectors(part) => self.parts[part as usize].sectors = Some(count),
+            Field::Ms(part) => self.parts[part as usize].ms = Some(count),
+            Field::InFlight => self.in_flight = Some(count),
+            Field::Busy => self.busy_ms = Some(count),
+            Field::Weighted => self.weighted_ms = Some(count),
+        }
+    }
+
+    /// As a line of `/proc/diskstats` would have it; `None` without a count of reads and writes.
+    fn counters(self) -> Option<Counters> {
+        let has = |part| self.seen.contains(&Field::Ios(part));
+        let part = |part: Part| has(part).then_some(self.parts[part as usize]);
+        Some(Counters {
+            number: None,
+            read: part(Part::Read)?,
+            write: part(Part::Write)?,
+            discard: part(Part::Discard),
+            flush: part(Part::Flush),
+            in_flight: self.in_flight,
+            busy_ms: self.busy_ms,
+            weighted_ms: self.weighted_ms,
+            name: self.name,
+        })
+    }
+}
+
+#[derive(Default)]
+struct NodeExporter {
+    copies: Copies,
+    /// The copy that is being read, its devices in their own order, and its time.
+    current: Vec<Device>,
+    at: Option<f64>,
+    boot: Option<f64>,
+}
+
+impl NodeExporter {
+    /// The copy is complete.
+    fn turn(&mut self, is_last: bool, sink: &mut dyn Sink) {
+        let uptime = self.at.zip(self.boot).map(|(at, boot)| at - boot).filter(|up| *up > 0.0);
+        let alone = is_last && self.copies.is_empty();
+        // A single copy counts since boot, which is a length; two of them lie apart by the clock.
+        let clock = match uptime.filter(|_| alone) {
+            Some(up) => Some(Clock::Uptime(up)),
+            None => self.at.and_then(|at| WallTime::read(&format!("{at:.3}"))).map(Clock::Wall),
+        };
+        if let Some(clock) = clock {
+            self.copies.at(clock, sink);
+        }
+        for device in std::mem::take(&mut self.current) {
+            if let Some(counters) = device.counters().filter(Counters::is_used) {
+                self.copies.take(counters, None, sink);
+            }
+        }
+        self.at = None;
+    }
+}
+
+impl Reader for NodeExporter {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(name) = commented(line) {
+            // What is announced here may be a histogram that somebody else reads.
+            let ours = OTHERS.iter().any(|begin| name.starts_with(begin));
+            return if ours { Step::Took } else { Step::Passed };
+        }
+        if line.trim().is_empty() {
+            return Step::Took;
+        }
+        let Some(sample) = Sample::of(line) else {
+            return match line.trim_start().starts_with(FAMILY) {
+                true => Step::Skipped("its value is not a number".to_string()),
+                false => Step::Passed,
+            };
+        };
+        match sample.line.name {
+            "node_boot_time_seconds" | "node_boot_time" => self.boot = Some(sample.value),
+            "node_time_seconds" | "node_time" => self.at = Some(sample.value),
+            _ => {}
+        }
+        let Some((name, field, count)) = sample.counts() else {
+            return match sample.metric().is_some() {
+                true => Step::Skipped("no count of a device".to_string()),
+                // A page holds hundreds of others.
+                false if OTHERS.iter().any(|begin| sample.line.name.starts_with(begin)) => {
+                    Step::Took
+                }
+                false => Step::Passed,
+            };
+        };
+        let known = |device: &Device| device.name == name;
+        if self.current.iter().any(|device| known(device) && device.seen.contains(&field)) {
+            self.turn(false, sink);
+        }
+        self.at = sample.at.or(self.at);
+        let place = self.current.iter().position(known).unwrap_or_else(|| {
+            self.current.push(Device { name: name.clone(), ..Device::default() });
+            self.current.len() - 1
+        });
+        self.current[place].take(field, count);
+        Step::Took
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        self.turn(true, sink);
+        self.copies.finish(sink);
+    }
+}

@@ -1,0 +1,28 @@
+//! What `iowhy snoop` prints and is read again: rows said to be all there were are a trace.
+
+#![allow(clippy::expect_used)]
+
+use iowhy_model::{Level, Recording, Sampling};
+
+const HEADING: &str =
+    "TIME(s)    COMM            PID     DISK    T  SECTOR     BYTES   QUE(ms) LAT(ms)\n";
+const ROW: &str =
+    "0.000000   dd              8586    sdb     RS 8279760    4096      0.004  30.220\n";
+
+fn source_of(text: &str) -> (Level, Sampling, u64) {
+    let mut recording = Recording::new();
+    iowhy_read::scan("snoop.txt", &mut text.as_bytes(), None, &mut recording).expect("a listing");
+    let source = &recording.listings[0].source;
+    (source.level, source.sampling, source.skipped)
+}
+
+#[test]
+fn rows_that_are_all_there_were_are_a_trace() {
+    let said = format!("{HEADING}# unfiltered: every I/O is listed\n{ROW}");
+    assert_eq!(source_of(&said), (Level::D, Sampling::Traced, 0));
+    let unsaid = format!("{HEADING}{ROW}");
+    assert_eq!(source_of(&unsaid).0, Level::C);
+    // A name that says so is a name.
+    let named = format!("{HEADING}{}", ROW.replace("dd  ", "#un "));
+    assert_eq!(source_of(&named).0, Level::C);
+}
