@@ -27,3 +27,4 @@ pub mod throughput;
 pub mod transport;
 pub mod unaccused;
 pub mod unseen_wait;
+pub mod volumes;

@@ -33,6 +33,8 @@ pub struct Facts<'a> {
     log: Vec<LogLine<'a>>,
     /// Complaints from long before this machine was watched.
     old_log: Vec<LogLine<'a>>,
+    /// Messages that are of no known kind, by their words: the first of each.
+    unknown: Vec<LogLine<'a>>,
     /// Inputs that measured I/O: their facts are about themselves.
     measuring: BTreeSet<&'a str>,
 }
@@ -81,6 +83,7 @@ impl<'a> Facts<'a> {
         }
         let log = kernel_log::lines(recording, &by_disk);
         let (log, old_log) = kernel_log::of_now(recording, log);
+        let (unknown, _) = kernel_log::of_now(recording, kernel_log::by_words(recording));
         let limits = by_disk.iter().filter_map(|(disk, all)| {
             let some: Vec<FactReading> =
                 all.iter().filter(|reading| limit_kind(reading).is_some()).copied().collect();
@@ -88,7 +91,16 @@ impl<'a> Facts<'a> {
         });
         let limits = limits.collect();
         let by_disk = by_disk.into_iter().map(|(disk, all)| (disk, by_key(all))).collect();
-        Facts { recording, by_disk, machine: by_key(machine), limits, log, old_log, measuring }
+        Facts {
+            recording,
+            by_disk,
+            machine: by_key(machine),
+            limits,
+            log,
+            old_log,
+            unknown,
+            measuring,
+        }
     }
 
     /// The disks of which anything was said, sorted.
@@ -117,6 +129,14 @@ impl<'a> Facts<'a> {
     /// All complaints of an input, whomever they name.
     pub fn complaints<'s>(&'s self, input: &'s str) -> impl Iterator<Item = &'s LogLine<'a>> {
         self.log.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
+    }
+
+    /// Messages of an input that are of no known kind and tell of trouble by their words.
+    pub fn unknown_complaints<'s>(
+        &'s self,
+        input: &'s str,
+    ) -> impl Iterator<Item = &'s LogLine<'a>> {
+        self.unknown.iter().filter(move |line| self.reaches(&line.reading, Some(input)))
     }
 
     /// Complaints of an input from long before it was watched.
@@ -447,7 +467,7 @@ fn is_disk_or_its_part(name: &str, disk: &str) -> bool {
 }
 
 /// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
-fn is_partition(name: &str, disk: &str) -> bool {
+pub(crate) fn is_partition(name: &str, disk: &str) -> bool {
     let Some(rest) = name.strip_prefix(disk).filter(|_| !disk.is_empty()) else { return false };
     let by_p = disk.ends_with(|c: char| c.is_ascii_digit());
     if by_p { numbered(rest, "p") } else { numbered(rest, "") }

@@ -31,6 +31,7 @@ pub fn medium(medium: Medium) -> &'static str {
     match medium {
         Medium::Rotational => "a spinning disk",
         Medium::Flash => "SATA flash",
+        Medium::Card => "a memory card or eMMC",
         Medium::Nvme => "NVMe flash",
         Medium::Network => "a network volume",
         Medium::Stacked => "a stacked device",

@@ -28,7 +28,7 @@ use crate::options::Calibration;
 const CLEARS: f64 = 0.4;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
-const NO_SURER: &str = "no verdict is surer";
+const NO_SURER: &str = "no verdict is more certain";
 /// What averages and histograms carry at best: on the published captures of that kind 17 of 18 verdicts of version
 /// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). One row of them or few requests: a choice.
 const AVERAGES: f64 = 0.90;
@@ -152,7 +152,7 @@ fn keep_as_remarks(findings: &mut [Finding]) {
             ABOVE.contains(&finding.verdict.family()) || finding.verdict == Verdict::CapCgroup;
         let exempt = closes(finding) || above || is_fault(finding);
         if unfelt && !exempt {
-            finding.bound("nobody notices what it costs", REMARK);
+            finding.bound("its cost is too small to notice", REMARK);
         }
     }
 }
@@ -262,7 +262,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
             _ => known,
         };
         let known = not_lifted(&finding, known);
-        finding.calibrate("how often such findings were right", known);
+        finding.calibrate("calibration: how often such findings were right", known);
     }
     finding.bound(NO_SURER, SUREST);
     medium_readings::bound(analysis, &mut finding);
@@ -275,9 +275,9 @@ fn carried_by(level: Level) -> (&'static str, f64) {
     match level {
         Level::A => ("level A: averages", 0.70),
         Level::B => ("level B: histograms", 0.80),
-        Level::C => ("level C: single I/Os", 0.93),
+        Level::C => ("level C: individual I/Os", 0.93),
         Level::D => ("level D: a trace", 0.96),
-        Level::E => ("level E: a trace beside what disk and kernel report", 0.99),
+        Level::E => ("level E: a trace with reports of disk and kernel", 0.99),
     }
 }
 
@@ -300,8 +300,8 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
         let in_field = analysis.options.calibration == Calibration::Field;
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
         let known = not_lifted(first, known);
-        first.calibrate("how often such findings were right as the first", known);
-        first.raise("the laboratory's base rate does not silence it", least);
+        first.calibrate("calibration: how often such findings were right as the first", known);
+        first.raise("the base rate of the laboratory does not suppress it", least);
         first.bound(NO_SURER, SUREST);
         medium_readings::bound(analysis, first);
     }
@@ -343,7 +343,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         _ => (NO_SURER, SUREST),
     };
     let carried = match level {
-        _ if held_back => ("a limit of a control group may hold requests back unseen", ONE_ROW),
+        _ if held_back => ("a control group limit may throttle requests unseen", ONE_ROW),
         Level::A if rows <= 1 => ("one row of averages", ONE_ROW),
         Level::A => ("averages", AVERAGES),
         Level::B if counted < FEW => ("a histogram of few requests", ONE_ROW),
@@ -351,7 +351,7 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         // Who saw requests from their issue on has seen as little of a wait before it as averages have.
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
         // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
-        _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled stretch", AVERAGES),
+        _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),
         _ => (NO_SURER, SUREST),
     };
     if at_most.1 < carried.1 { at_most } else { carried }

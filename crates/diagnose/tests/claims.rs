@@ -146,7 +146,7 @@ fn a_slow_device_with_a_queue_is_compared_with_one_baseline() {
     let slow = of(&findings, "device.slow")[0];
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(!slow.sentence.contains("no queue"), "{}", slow.sentence);
-    assert!(slow.sentence.contains("of it in the queue behind others)"), "{}", slow.sentence);
+    assert!(slow.sentence.contains("of it queued behind other requests)"), "{}", slow.sentence);
     let (now, forecast) = (&slow.evidence[0], slow.forecast.as_ref().unwrap());
     assert!((now.amount.value - forecast.now_mean.ms()).abs() < 1e-3, "{now:?} {forecast:?}");
     let healthy = slow.evidence.iter().find(|e| e.quantity.contains("on a healthy device"));
@@ -186,7 +186,7 @@ fn a_stated_speed_that_does_not_fit_is_spoken_against() {
         let options = Options { rpm: Some(rpm), ..Options::default() };
         let findings = retrying(|k| 1 + (k as u32 * 7 / 3) % 4).judge_with(&options);
         let retry = *of(&findings, "device.retry").first()?;
-        Some(retry.evidence.iter().find(|e| e.quantity.starts_with("against it"))?.amount.value)
+        Some(retry.evidence.iter().find(|e| e.quantity.starts_with("contradiction"))?.amount.value)
     };
     assert_eq!(against(7200.0), None);
     // At these speeds the steps of 7200 rpm coincide in part with those of the stated one.

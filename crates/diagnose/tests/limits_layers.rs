@@ -30,10 +30,10 @@ fn cap_burst() {
     let findings = judged([3000.0, 300.0], [8.0, 8.0], 0.002, Medium::Network);
     assert!(accuses(&findings, "cap.burst"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    let high = cited(&findings, "cap.burst", "throughput before");
-    let low = cited(&findings, "cap.burst", "throughput since");
+    let high = cited(&findings, "cap.burst", "throughput before the fall, median");
+    let low = cited(&findings, "cap.burst", "throughput after the fall");
     assert!((high - 3000.0).abs() < 3.0 && (low - 300.0).abs() < 0.3);
-    near(cited(&findings, "cap.burst", "throughput before over"), high / low);
+    near(cited(&findings, "cap.burst", "throughput before the fall, divided"), high / low);
     let forecast = of(&findings, "cap.burst")[0].forecast.clone().unwrap();
     // Little: 8 in flight at 3000 a second wait 2.67 ms, at 300 a second 26.7 ms.
     assert!((forecast.mean.ms() - 8.0 / 3.0).abs() < 0.01, "{forecast:?}");
@@ -160,7 +160,7 @@ fn cap_cgroup_by_the_wait_of_bios() {
     let findings = judged(9.0, "256", true);
     assert!(accuses(&findings, "cap.cgroup"), "{}", brief(&findings));
     near(cited(&findings, "cap.cgroup", "mean wait of a bio"), 9.0);
-    near(cited(&findings, "cap.cgroup", "share of the whole"), 9.0 / 9.2);
+    near(cited(&findings, "cap.cgroup", "share of B2Q in the total"), 9.0 / 9.2);
     let forecast = of(&findings, "cap.cgroup")[0].forecast.clone().unwrap();
     assert!((forecast.mean.ms() - 0.2).abs() < 1e-6, "{forecast:?}");
     // Near misses: nothing waits; nobody set a limit; the queue is full.
@@ -198,7 +198,7 @@ fn cfg_scheduler() {
     assert!(accuses(&findings, "cfg.scheduler"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "cfg.scheduler", "mean wait in the host's queue"), 8.0);
-    near(cited(&findings, "cfg.scheduler", "share of Q2C"), 8.0 / 8.09);
+    near(cited(&findings, "cfg.scheduler", "share of Q2D in Q2C"), 8.0 / 8.09);
     let forecast = of(&findings, "cfg.scheduler")[0].forecast.clone().unwrap();
     assert!((forecast.mean.ms() - 0.09).abs() < 1e-6, "{forecast:?}");
 
@@ -236,10 +236,10 @@ fn cfg_misaligned() {
     };
     let findings = judged(9.33, Some("4096"));
     assert!(accuses(&findings, "cfg.misaligned"), "{}", brief(&findings));
-    near(cited(&findings, "cfg.misaligned", "writes off"), 100.0 / 300.0);
+    near(cited(&findings, "cfg.misaligned", "writes not aligned"), 100.0 / 300.0);
     near(cited(&findings, "cfg.misaligned", "physical block"), 4096.0);
     let off: Vec<f64> = (0..100).map(|k| 9.33 + 0.01 * f64::from(k * 3 % 9)).collect();
-    near(cited(&findings, "cfg.misaligned", "time of a write off"), median(off));
+    near(cited(&findings, "cfg.misaligned", "time of an unaligned write"), median(off));
     // Without the block's size it is believed less; with 512-byte blocks or no effect, nothing.
     let guessed = judged(9.33, None);
     let sure = |findings: &[Finding]| of(findings, "cfg.misaligned")[0].confidence();
@@ -265,7 +265,7 @@ fn cfg_misaligned_by_parity() {
     }
     let findings = capture.judge();
     assert!(accuses(&findings, "cfg.misaligned"), "{}", brief(&findings));
-    near(cited(&findings, "cfg.misaligned", "small writes read"), 1.0);
+    near(cited(&findings, "cfg.misaligned", "small writes after a read"), 1.0);
 }
 
 /// Four hundred reads of two hundred places, the first visit of each taking so long.
@@ -293,7 +293,7 @@ fn layer_remote() {
     let findings = judged("nvme1n1", Some("Amazon Elastic Block Store"), 20.0);
     assert!(accuses(&findings, "layer.remote"), "{}", brief(&findings));
     let first: Vec<f64> = (0..200).map(|k| 20.0 + 0.001 * f64::from(k % 13)).collect();
-    near(cited(&findings, "layer.remote", "first read of a place"), median(first));
+    near(cited(&findings, "layer.remote", "first read of a block"), median(first));
     // Near misses: a local drive with a cache; no first touch to feel.
     assert!(of(&judged("sda", Some("ST4000NM0033"), 20.0), "layer.remote").is_empty());
     let unknown = judged("sda", None, 20.0);
@@ -334,7 +334,7 @@ fn layer_above() {
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "layer.above", "mean latency above"), 24.0);
-    near(cited(&findings, "layer.above", "latency above over latency of the block"), 24.0 / 0.15);
+    near(cited(&findings, "layer.above", "latency ratio above/block layer"), 24.0 / 0.15);
     // Near misses: the call takes what the block layer takes; the disk is slow itself.
     assert!(of(&above(0.15, 0.3), "layer.above").is_empty());
     assert!(of(&above(7.0, 24.0), "layer.above").is_empty());
@@ -359,7 +359,7 @@ fn layer_above_from_averages_of_an_array_and_idle_disks() {
     let findings = array(2400.0, 12.0, 5.0, &["sda", "sdb"]);
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    near(cited(&findings, "layer.above", "latency above over that of"), 200.0);
+    near(cited(&findings, "layer.above", "latency ratio above/slowest disk"), 200.0);
     // Near misses: a disk is busy; it is slow itself; the disks did not move the bytes; it waits for no longer than
     // people bear; there is no other disk.
     assert!(of(&array(2400.0, 12.0, 60.0, &["sda", "sdb"]), "layer.above").is_empty());
@@ -384,7 +384,7 @@ fn layer_above_where_many_wait_above_flash_that_has_few() {
     };
     let findings = volume(4, 3.0, 0.1, "nvme0n1");
     assert!(!of(&findings, "layer.above").is_empty(), "{}", brief(&findings));
-    near(cited(&findings, "layer.above", "latency above over that of"), 30.0);
+    near(cited(&findings, "layer.above", "latency ratio above/slowest disk"), 30.0);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     // A row or two are a moment: a suspicion.
     let moment = volume(1, 3.0, 0.1, "nvme0n1");
@@ -418,7 +418,7 @@ fn layer_above_between_a_mapped_device_and_its_disk() {
     let findings = mapped(50.0, 0.15, true);
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    near(cited(&findings, "layer.above", "latency above over latency below"), 50.0 / 0.15);
+    near(cited(&findings, "layer.above", "latency ratio above/below"), 50.0 / 0.15);
     assert!(!of(&mapped(56.0, 1.0, true), "layer.above").is_empty(), "null_blk below dm-delay");
     // Near misses: what it is made of is not known; it answers as the disk does; the disk is busy.
     assert!(of(&mapped(50.0, 0.15, false), "layer.above").is_empty());

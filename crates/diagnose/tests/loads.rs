@@ -34,9 +34,9 @@ fn load_flush() {
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "load.flush", "flushes and durable"), 100.0);
     let busy: f64 = flushes.iter().sum();
-    near(cited(&findings, "load.flush", "busy time with"), busy / (busy + 40.0));
+    near(cited(&findings, "load.flush", "share of busy time with"), busy / (busy + 40.0));
     near(cited(&findings, "load.flush", "their median"), median(flushes.clone()));
-    near(cited(&findings, "load.flush", "times a plain"), median(flushes) / 0.4);
+    near(cited(&findings, "load.flush", "latency ratio to a plain"), median(flushes) / 0.4);
     let forecast = of(&findings, "load.flush")[0].forecast.clone().unwrap();
     assert!((forecast.now_mean.ms() - busy / 100.0).abs() < 1e-5 && forecast.mean.ms() < 1.0);
 
@@ -70,7 +70,7 @@ fn load_flush_from_averages() {
     let findings = judged(12.0, 8.0);
     assert!(accuses(&findings, "load.flush"), "{}", brief(&findings));
     // 50 x 12 ms = 0.6 s of 0.7 s busy.
-    near(cited(&findings, "load.flush", "time they take"), 0.6 / 0.7);
+    near(cited(&findings, "load.flush", "share of busy time in flushes"), 0.6 / 0.7);
     assert!(of(&judged(0.3, 8.0), "load.flush").is_empty());
 }
 
@@ -131,8 +131,11 @@ fn load_discard() {
     let (met, free) = trimmed(&mut capture, 1.5);
     let findings = capture.judge();
     assert!(accuses(&findings, "load.discard"), "{}", brief(&findings));
-    near(cited(&findings, "load.discard", "median latency of reads that met one"), median(met));
-    near(cited(&findings, "load.discard", "median latency of reads that met none"), median(free));
+    near(cited(&findings, "load.discard", "median latency of reads during a discard"), median(met));
+    near(
+        cited(&findings, "load.discard", "median latency of reads without a discard"),
+        median(free),
+    );
     near(cited(&findings, "load.discard", "discards"), 130.0);
 
     // Near miss: discards that nobody feels.
@@ -207,10 +210,10 @@ fn load_rw_mix() {
     let (met, free) = mixed(&mut capture, "nvme0n1", 0.1, 2.0);
     let findings = capture.judge();
     assert!(accuses(&findings, "load.rw-mix"), "{}", brief(&findings));
-    let ratio = cited(&findings, "load.rw-mix", "latency with both, over alone");
+    let ratio = cited(&findings, "load.rw-mix", "latency ratio mixed/alone");
     let (with, without) = (
-        cited(&findings, "load.rw-mix", "time on the device of reads beside"),
-        cited(&findings, "load.rw-mix", "time on the device of reads alone"),
+        cited(&findings, "load.rw-mix", "device time of reads with"),
+        cited(&findings, "load.rw-mix", "device time of reads alone"),
     );
     near(ratio, with / without);
     near(with, median(met));

@@ -157,12 +157,12 @@ fn many_ios_that_fit_no_cause_are_not_called_too_few() {
         (findings[0].sentence.clone(), findings[0].next_step.join("; "))
     };
     let (said, next) = judged(2000);
-    assert!(said.starts_with("no known cause fits sda: 2000 single I/Os were seen"), "{said}");
+    assert!(said.starts_with("no known cause fits sda: 2000 individual I/Os were seen"), "{said}");
     assert!(next.contains("adds a longer capture"), "{next}");
     let (said, next) = judged(900);
-    let wanted = "too few data about sda to judge: 900 I/Os, with ";
+    let wanted = "too little data about sda to judge: 900 I/Os, with ";
     assert!(
-        said.starts_with(wanted) && said.ends_with("; 1000 I/Os seen one by one suffice"),
+        said.starts_with(wanted) && said.ends_with("; 1000 individual I/Os are enough"),
         "{said}"
     );
     assert!(next.contains("adds the latency of each I/O"), "{next}");

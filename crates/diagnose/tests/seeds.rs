@@ -94,9 +94,9 @@ fn dusty_disk_loses_whole_revolutions() {
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("device.retry", "sdb"));
     assert!(first.sentence.contains("7200 rpm"), "{}", first.sentence);
     near(evidence(first, "spindle speed"), 7203.0, 15.0);
-    assert_eq!(evidence(first, "extra revolutions, least").amount.value, 9.0);
+    assert_eq!(evidence(first, "extra revolutions, minimum").amount.value, 9.0);
     assert_eq!(evidence(first, "extra revolutions, median").amount.value, 17.0);
-    assert_eq!(evidence(first, "extra revolutions, most").amount.value, 28.0);
+    assert_eq!(evidence(first, "extra revolutions, maximum").amount.value, 28.0);
     let forecast = first.forecast.as_ref().unwrap();
     assert!(forecast.now_mean.ms() > 150.0 && forecast.mean.ms() < 4.0, "{forecast:?}");
     let slow = of(&findings, "device.slow");
@@ -140,8 +140,8 @@ fn dusty_disk_averages_alone_blame_the_disk_and_explain_the_factor_of_two() {
     assert!(accuses(&findings, "device.slow"), "{}", brief(&findings));
     assert!(first.sentence.contains("2.0 times"), "{}", first.sentence);
     assert!(first.sentence.contains("second request"), "{}", first.sentence);
-    near(evidence(first, "over all rows, least"), 1.96, 0.02);
-    near(evidence(first, "over all rows, most"), 2.03, 0.01);
+    near(evidence(first, "minimum over all rows"), 1.96, 0.02);
+    near(evidence(first, "maximum over all rows"), 2.03, 0.01);
     near(evidence(first, "aqu-sz"), 1.98, 0.02);
     // Busy time per completion is what iostat calls svctm, where one disk serves one at a time.
     let (busy, svctm) = (evidence(first, "busy time per completion"), evidence(first, "svctm"));
@@ -171,7 +171,7 @@ fn missed_revolution_each_write_misses_its_sector_and_the_arithmetic_fails() {
     near(evidence(wrong, "sum of all waits"), 16.777702, 1e-6);
     near(evidence(wrong, "mean concurrency"), 3.7696, 1e-3);
     // 2000 x 1024 B over 4.450788 s.
-    near(evidence(wrong, "size times count over time"), 460_143.0, 1.0);
+    near(evidence(wrong, "size times count, divided by time"), 460_143.0, 1.0);
     assert!(wrong.sentence.contains("3.7 Mbit/s"), "{}", wrong.sentence);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
 }
@@ -203,7 +203,7 @@ fn one_of_seventeen() {
     let first = &findings[0];
     assert_eq!((first.verdict.name(), device(&recording, first).as_str()), ("peer.outlier", "sdy"));
     // 98298 us over 6635.5 us, the median of the other sixteen.
-    near(evidence(first, "mean over the peers' median"), 98298.0 / 6635.5, 0.01);
+    near(evidence(first, "ratio of mean latencies, disk/peers' median"), 98298.0 / 6635.5, 0.01);
     let z = evidence(first, "two-view z");
     near(z, 19.4, 0.2);
     assert!(matches!(z.bound, Some(Bound::Above(bound)) if (bound - 4.02).abs() < 0.01));

@@ -35,10 +35,10 @@ fn a_write_cache_falls_after_the_same_volume() {
     let findings = cliffs(3, |_| 1200).judge();
     assert!(accuses(&findings, "device.write-cliff"), "{}", brief(&findings));
     let cliff = of(&findings, "device.write-cliff")[0];
-    near(cited(cliff, "falls from quick"), 3.0, 0.0);
+    near(cited(cliff, "transitions from fast"), 3.0, 0.0);
     // 1200 MiB each time; windows of 20 writes and a running median of five blur the edge.
     near(cited(cliff, "bytes written"), 1200.0 * 1048576.0, 70.0 * 1048576.0);
-    near(cited(cliff, "quick state"), 0.5, 0.02);
+    near(cited(cliff, "fast state"), 0.5, 0.02);
     near(cited(cliff, "slow state"), 4.0, 0.1);
     let forecast = cliff.forecast.as_ref().unwrap();
     near_ms(forecast.now_mean.ms(), (1200.0 * 0.5 + 400.0 * 4.0) / 1600.0, 0.05);
@@ -98,7 +98,7 @@ fn heat_needs_signs_of_heat_and_slowness() {
     assert!(accuses(&findings, "device.thermal"), "{}", brief(&findings));
     let thermal = of(&findings, "device.thermal")[0];
     near(cited(thermal, "light throttling"), 5.0, 0.0);
-    near(cited(thermal, "over the quick"), 3.0, 0.1);
+    near(cited(thermal, "slow/fast state"), 3.0, 0.1);
     near_ms(thermal.forecast.as_ref().unwrap().mean.ms(), 0.5, 0.02);
     // The counters stand still; it is warm but quick; it is slow but nobody knows how warm.
     let mut static_count = warming(1.5);
@@ -148,8 +148,8 @@ fn shingles_are_accused_with_their_model_and_suspected_without() {
     assert!(accuses(&findings, "device.smr"), "{}", brief(&findings));
     let smr = of(&findings, "device.smr")[0];
     near(cited(smr, "random writes"), 0.8, 0.001);
-    near(cited(smr, "at first"), 1.0, 0.05);
-    near(cited(smr, "write later"), 300.0, 10.0);
+    near(cited(smr, "initially"), 1.0, 0.05);
+    near(cited(smr, "write, later"), 300.0, 10.0);
     near(cited(smr, "sequential requests"), 1.0, 0.05);
     let findings = shingled(300.0, 0.9).judge();
     let alone = confidence(&findings, "device.smr");
@@ -187,7 +187,7 @@ fn a_sleeper_pays_once_per_pause_and_always_the_same() {
     // The first burst opens the trace: 11 of 12 first reads follow a pause that was seen.
     near(cited(wake, "requests after such"), 11.0, 0.0);
     near(cited(wake, "after a pause"), 7.5, 0.1);
-    near(cited(wake, "first request over the others"), 75.0, 3.0);
+    near(cited(wake, "latency ratio first request/others"), 75.0, 3.0);
     let forecast = wake.forecast.as_ref().unwrap();
     near_ms(forecast.now_mean.ms(), (12.0 * 7.5 + 228.0 * 0.1) / 240.0, 0.02);
     near_ms(forecast.mean.ms(), (7.5 + 239.0 * 0.1) / 240.0, 0.02);
@@ -403,7 +403,7 @@ fn what_disks_share_is_accused_and_no_single_one() {
     let findings = shelf(6, wave).judge();
     assert!(accuses(&findings, "peer.shared"), "{}", brief(&findings));
     let shared = of(&findings, "peer.shared")[0];
-    near(cited(shared, "disks that are slow"), 6.0, 0.0);
+    near(cited(shared, "slow disks"), 6.0, 0.0);
     assert!(cited(shared, "median r").amount.value > 0.9, "{shared:#?}");
     assert!(!accuses(&findings, "device.slow"), "{}", brief(&findings));
     // Each slow in seconds of its own; and all of them healthy.
@@ -440,7 +440,7 @@ fn a_stolen_processor_is_named_and_rows_of_averages_suffice() {
     let shared = of(&findings, "peer.shared");
     assert!(!shared.is_empty(), "{}", brief(&findings));
     near(cited(shared[0], "stolen"), 0.25, 1e-9);
-    assert!(shared[0].sentence.contains("takes the processors away"), "{}", shared[0].sentence);
+    assert!(shared[0].sentence.contains("takes CPU time away"), "{}", shared[0].sentence);
 }
 
 /// The words of a step that costs somebody a disk.

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use iowhy_model::{DeviceId, Interval, Layer, Listing, Op, Rates, Recording, Source, key};
 
+use crate::facts::disk_names;
 use crate::measures::elasticity;
 
 /// Little's law is broken beyond what rounding and the edges of an interval can do (docs/METHOD.md,
@@ -26,11 +27,28 @@ const FAINT_REQUESTS: f64 = 30.0;
 /// rest (time_in_queue in blk_account_io_done, block/blk-core.c), a jiffy being 4 ms where CONFIG_HZ is 250.
 const JIFFY_S: f64 = 0.004;
 const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
+/// A wait begins when the request is made, and until Linux 5.0 one of blk-mq counts into the queue from when the driver has
+/// it: what waits in a scheduler, which blk-mq has since 4.11, is in no queue (blk_mq_in_flight, block/blk-mq.c, and
+/// part_round_stats, block/blk-core.c).
+const OF_THE_DRIVER: RangeInclusive<(u32, u32)> = (4, 11)..=(4, 20);
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
 /// A run in which the sum of all waits exceeds the time it took, times what it had in flight at most, by
 /// this much, had more in flight than it says, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
+
+/// What a kernel counts as the queue beside what requests waited.
+#[derive(Clone, Copy, PartialEq)]
+enum QueueCount {
+    /// All that waited, and all of it.
+    Whole,
+    /// Perhaps the whole jiffies of each request only.
+    Jiffies,
+    /// Perhaps what the driver has only.
+    Driver,
+    /// Nobody says which kernel it was.
+    Unknown,
+}
 
 /// A contradiction.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,15 +154,17 @@ const WHOLE_S: f64 = 0.9;
 pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     let mut inconsistencies = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {
-        let jiffies = may_count_jiffies(&known.source);
+        let queue = queue_count(&known.source);
         let mut persistent: HashMap<DeviceId, bool> = HashMap::new();
         let mut busiest: HashMap<DeviceId, bool> = HashMap::new();
         for (place, interval) in known.intervals.iter().enumerate() {
             let mut persists = || {
-                let known = || is_persistent(&known.intervals, interval, jiffies);
+                let known = || is_persistent(&known.intervals, interval, queue);
                 *persistent.entry(interval.device).or_insert_with(known)
             };
-            let little = || little(place, interval, jiffies).filter(|_| persists());
+            let name = &recording.device_of(interval.device).name;
+            let counted = disk_names::is_counted_by_the_block_layer(name);
+            let little = || little(place, interval, queue).filter(|_| counted && persists());
             let absurd = wrapped(place, interval);
             let busy = || {
                 let busy = interval.busy.filter(|busy| *busy > MOST_BUSY)?;
@@ -233,11 +253,11 @@ fn phantom(row: &Interval) -> Option<(f64, f64)> {
     let flushed = row.of(Op::Flush).and_then(|known| Some(known.ios_per_s * known.await_ns?));
     let needed = (row.ios_per_s() * row.mean_await_ns()? + flushed.unwrap_or(0.0)) / 1e9;
     let rest = row.queue_len? - needed;
-    let is_so = per_s > 0.0
+    let is_leak = per_s > 0.0
         && needed + per_s * TICK_S < HARDLY
         && (rest - rest.round()).abs() < WHOLE
         && rest.round() >= 1.0;
-    is_so.then_some((rest.round(), needed))
+    is_leak.then_some((rest.round(), needed))
 }
 
 /// Requests that the runs of a listing have in flight at most, where their source states it: one where
@@ -274,7 +294,7 @@ impl AtOnce {
 /// whose edge cuts a freeze or a batch breaks it alone: before Linux 5.0 the queue is integrated as
 /// time passes and a wait is counted when it ends, so that what one row lacks another has. Over all
 /// rows only the requests at both ends of the listing are left to differ.
-fn is_persistent(intervals: &[Interval], of: &Interval, jiffies: bool) -> bool {
+fn is_persistent(intervals: &[Interval], of: &Interval, queue: QueueCount) -> bool {
     let told = |row: &&Interval| row.device == of.device && row.queue_len.is_some();
     // Two hundred rows tell as much as a day of them.
     let rows: Vec<&Interval> = intervals.iter().filter(told).take(200).collect();
@@ -282,7 +302,7 @@ fn is_persistent(intervals: &[Interval], of: &Interval, jiffies: bool) -> bool {
         row.mean_await_ns().is_some() && row.queue_len.is_some_and(|queue| queue >= FAINT_FROM)
     });
     let (broken, all) = heard.fold((0, 0), |(broken, all), row| {
-        (broken + usize::from(little(0, row, jiffies).is_some()), all + 1)
+        (broken + usize::from(little(0, row, queue).is_some()), all + 1)
     });
     2 * broken >= all && differs(&rows)
 }
@@ -320,14 +340,19 @@ fn differs(rows: &[&Interval]) -> bool {
     (queued - waited).abs() > LITTLE_TOLERANCE * queued + edges
 }
 
-/// Whether the kernel that counted may have counted the queue in whole jiffies.
-fn may_count_jiffies(source: &Source) -> bool {
-    source.kernel().is_none_or(|release| IN_JIFFIES.contains(&release))
+/// What the kernel that counted may have counted as the queue.
+fn queue_count(source: &Source) -> QueueCount {
+    match source.kernel() {
+        Some(release) if OF_THE_DRIVER.contains(&release) => QueueCount::Driver,
+        Some(release) if IN_JIFFIES.contains(&release) => QueueCount::Jiffies,
+        Some(_) => QueueCount::Whole,
+        None => QueueCount::Unknown,
+    }
 }
 
 /// Whether a row's queue length may be used with its rate and latency.
 pub fn agrees(interval: &Interval, source: &Source) -> bool {
-    little(0, interval, may_count_jiffies(source)).is_none()
+    little(0, interval, queue_count(source)).is_none()
         && too_fast(0, interval).is_none()
         && !is_wrapped(interval)
 }
@@ -384,7 +409,7 @@ fn too_fast(place: usize, interval: &Interval) -> Option<Contradiction> {
     })
 }
 
-fn little(place: usize, interval: &Interval, jiffies: bool) -> Option<Contradiction> {
+fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contradiction> {
     let queue_len = interval.queue_len.filter(|n| *n >= FAINT_FROM)?;
     let await_ns = interval.mean_await_ns()?;
     let per_s = interval.ios_per_s();
@@ -415,8 +440,13 @@ fn little(place: usize, interval: &Interval, jiffies: bool) -> Option<Contradict
     if unseen && writes && (0.0..=FLUSHES).contains(&surplus) {
         return None;
     }
-    // Each request may have been counted into the queue for whole jiffies only.
-    if jiffies && (0.0..=JIFFY_S * per_s).contains(&-surplus) {
+    // Who prints svctm may run on such a kernel, too, if it does not say on which.
+    let of_the_driver =
+        queue == QueueCount::Driver || queue == QueueCount::Unknown && interval.svctm_ns.is_some();
+    let in_jiffies = matches!(queue, QueueCount::Jiffies | QueueCount::Unknown);
+    let is_counted_short =
+        of_the_driver && surplus < 0.0 || in_jiffies && (0.0..=JIFFY_S * per_s).contains(&-surplus);
+    if is_counted_short {
         return None;
     }
     (told && deviation.abs() > tolerance + rounding).then_some(Contradiction::Little {

@@ -46,8 +46,8 @@ impl JudgedShare {
         let parts = [part(self.devices, "devices"), part(self.listings, "listings")];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!(
-            "{} are judged: those of most time waited or most complaints, and a sample of the \
-             others; `--device` chooses",
+            "{} are judged: those with the most time waited or the most log errors, and a sample \
+             of the others; `--device` selects devices",
             parts.join(" and ")
         )
     }

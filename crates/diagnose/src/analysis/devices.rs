@@ -123,10 +123,12 @@ impl<'a> Devices<'a> {
     /// What a device is made of, if the system or the drive itself stated it.
     pub fn medium(&self, device: DeviceId) -> Option<Medium> {
         let stated = self.recording.device_of(device).medium;
-        stated.or_else(|| {
-            let disk = self.disk(device);
-            self.facts.about(None, &disk).medium().map(|(medium, _)| medium)
-        })
+        let disk = self.disk(device);
+        let known =
+            stated.or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))?;
+        // To the kernel it does not turn, and no more; its name tells the rest.
+        let is_card = known == Medium::Flash && disk_names::is_card(&disk);
+        Some(if is_card { Medium::Card } else { known })
     }
 
     /// The richest level among listings.

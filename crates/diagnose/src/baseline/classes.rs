@@ -32,7 +32,7 @@ pub struct Class {
 const MB_PER_S: f64 = 1000.0;
 
 /// All rows.
-pub const CLASSES: [Class; 9] = [
+pub const CLASSES: [Class; 13] = [
     Class {
         sequential: Some(false),
         ..class("7200-rpm disk, random", Medium::Rotational, Op::Read, 10.0, 150.0, 0.4)
@@ -53,6 +53,12 @@ pub const CLASSES: [Class; 9] = [
     },
     class("SATA flash, read", Medium::Flash, Op::Read, 0.15, 500.0, 0.5),
     class("SATA flash, write", Medium::Flash, Op::Write, 0.08, 450.0, 0.5),
+    // SD Specifications, Part 1: a card of application class A1 makes 1,500 reads and 500 writes of 4 KiB a second, one
+    // of speed class 10 writes 10 MB/s in order, buses of UHS-I end at 104 MB/s; HS400 of eMMC (JESD84-B51) at 400.
+    Class { weight: 0.6, ..class("memory card, read", Medium::Card, Op::Read, 0.6, 60.0, 0.7) },
+    Class { weight: 0.6, ..class("memory card, write", Medium::Card, Op::Write, 2.0, 20.0, 0.8) },
+    Class { weight: 0.4, ..class("eMMC, read", Medium::Card, Op::Read, 0.3, 150.0, 0.6) },
+    Class { weight: 0.4, ..class("eMMC, write", Medium::Card, Op::Write, 0.5, 80.0, 0.8) },
     class("NVMe flash, read", Medium::Nvme, Op::Read, 0.09, 2500.0, 0.5),
     class("NVMe flash, write", Medium::Nvme, Op::Write, 0.02, 1500.0, 0.5),
     Class { op: None, ..class("network volume", Medium::Network, Op::Read, 0.8, 250.0, 0.6) },

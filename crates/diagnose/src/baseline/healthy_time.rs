@@ -118,7 +118,7 @@ impl HealthyServiceTime {
 
     /// S0 as the user stated it.
     pub fn stated(ms: f64) -> HealthyServiceTime {
-        let class = "the service time you stated".to_string();
+        let class = "the given service time".to_string();
         HealthyServiceTime::from_guesses(vec![Guess {
             medium: None,
             class,
@@ -131,7 +131,7 @@ impl HealthyServiceTime {
 
     /// S0 as it was measured.
     pub fn known(median_ms: f64, sigma: f64, from: &str) -> HealthyServiceTime {
-        let class = format!("what was measured: {from}");
+        let class = format!("measured: {from}");
         let (medium, seeks, weight) = (None, false, 1.0);
         HealthyServiceTime::from_guesses(vec![Guess {
             medium,
@@ -146,7 +146,7 @@ impl HealthyServiceTime {
     fn from_guesses(mut guesses: Vec<Guess>) -> HealthyServiceTime {
         if guesses.is_empty() {
             // Discards and driver commands have no class: as wide as a guess can be.
-            let class = "no class known for this operation".to_string();
+            let class = "no class for this operation".to_string();
             guesses.push(Guess {
                 medium: None,
                 class,
@@ -276,7 +276,7 @@ fn sharpen(guesses: &mut [Guess], seen: OwnTimes) {
 fn at_once(medium: Medium) -> f64 {
     match medium {
         Medium::Rotational => 4.0,
-        Medium::Flash => 32.0,
+        Medium::Flash | Medium::Card => 32.0,
         Medium::Nvme | Medium::Network | Medium::Stacked => 1024.0,
     }
 }
@@ -288,7 +288,7 @@ fn served_at_once(medium: Option<Medium>) -> f64 {
     match medium {
         Some(Medium::Flash) => 2.0,
         Some(Medium::Nvme | Medium::Network) => 4.0,
-        Some(Medium::Rotational | Medium::Stacked) | None => 1.0,
+        Some(Medium::Rotational | Medium::Card | Medium::Stacked) | None => 1.0,
     }
 }
 

@@ -87,7 +87,7 @@ impl Baseline {
                 continue;
             }
             let known = BaselineEntry::parse(line);
-            lines.push(known.ok_or_else(|| format!("line {} is no measurement", place + 1))?);
+            lines.push(known.ok_or_else(|| format!("line {} is not a measurement", place + 1))?);
         }
         Ok(Baseline { lines })
     }
@@ -155,7 +155,7 @@ impl Baseline {
         let between = spread::mad(&logs).unwrap_or(0.0) * 1.483;
         let from = match near.as_slice() {
             [only] => only.from.clone(),
-            several => format!("{} measurements of it", several.len()),
+            several => format!("{} measurements of this device", several.len()),
         };
         // The spread of single requests is not that of their median: a third of it is kept, for
         // the next capture's requests are not quite the same.
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(Baseline::parse(&baseline.text()), Ok(baseline));
         assert!(Baseline::parse("sda read 4096").is_err());
         let torn = format!("{HEADING}\nsda read 4096 random NaN 0.2 1 x\n");
-        assert_eq!(Baseline::parse(&torn), Err("line 2 is no measurement".to_string()));
+        assert_eq!(Baseline::parse(&torn), Err("line 2 is not a measurement".to_string()));
     }
 
     #[test]

@@ -1,29 +1,32 @@
 //! The volume's burst credits are used up.
 //!
 //! ## Accuses
-//! The size of the volume that was bought. It may run fast for a while, then only at its baseline.
+//! The provisioned size of the volume. It can run fast for a limited time, then only at its
+//! baseline rate.
 //!
 //! ## Why it matters
-//! A test of a minute shows the burst, the night shows the baseline, and the disk gets the blame
-//! for the difference. Nothing wears out and nothing recovers by itself while the load goes on.
+//! A one-minute test shows the burst rate, the night shows the baseline, and the disk gets the
+//! blame for the difference. Nothing wears out, and throughput does not recover while the load
+//! continues.
 //!
 //! ## Needs
-//! Throughput over time across the moment at which the credits end: at least ten samples on either
-//! side, and how many requests were in flight. A device that may be a network volume, or stand on one.
+//! Throughput over time, before and after the credits run out: at least ten samples on either side,
+//! and the number of requests in flight. A device that may be a network volume, or be stacked on
+//! one.
 //!
 //! ## Rule
 //! Throughput falls to a lower plateau and stays there: after the step it varies by less than 1.2 %
-//! (more where counts are small: a trace may have lost a tenth of them)
-//! and by far less than completions by chance would, no sample exceeds it by 2 %, requests wait, and
-//! no fewer of them than before. A height before the step, or after, that is on sale (3000 IOPS,
-//! three per GiB, 125 MiB/s) adds to it.
+//! (more if counts are small: a trace may have lost a tenth of them) and by far less than random
+//! completions would, no sample exceeds the plateau by 2 %, requests are queued, and no fewer of
+//! them than before. A rate before or after the step that matches a product limit (3000 IOPS, three
+//! per GiB, 125 MiB/s) adds to it.
 //!
 //! ## Wrong if
-//! A drive's own write cache ran full or its heat held it back: both are of local drives, and
-//! neither is flat.
+//! The drive's own write cache is full, or it throttles because of heat: both occur on local
+//! drives, and neither gives a flat rate.
 //!
 //! ## Next step
-//! Read the volume's credit balance; buy a type with a fixed rate, or rest.
+//! Check the volume's credit balance; use a type with a fixed rate, or reduce the load.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict,
@@ -50,7 +53,7 @@ pub const DETECTOR: Detector = Detector {
         level: Level::A,
         sure_from: Level::A,
         seconds: 3600,
-        what: "throughput and queue across the moment at which the credits end",
+        what: "throughput and queue length before and after the credits run out",
     },
     explains: &[
         Verdict::CapVolume,
@@ -180,18 +183,18 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     };
     let mut finding = new_finding(DETECTOR.verdict, Some(course.device), vec![course.listing]);
     finding.sentence = format!(
-        "{} has used up its burst credits: throughput fell from {} to {} while the demand stayed the \
-         same",
+        "{} has used up its burst credits: throughput fell from {} to {} while the demand stayed \
+         the same",
         phrase::disk(&course.disk),
         rate(course.limit, step.high),
         rate(course.limit, step.low)
     );
     finding.evidence = vec![
-        computed("throughput before, median", step.high, unit, step.before as u64, source),
-        computed("throughput since, median", step.low, unit, n, source),
+        computed("throughput before the fall, median", step.high, unit, step.before as u64, source),
+        computed("throughput after the fall, median", step.low, unit, n, source),
         held(
             computed(
-                "throughput before over throughput since",
+                "throughput before the fall, divided by throughput after it",
                 step.high / step.low,
                 Unit::Ratio,
                 n,
@@ -199,20 +202,29 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
             ),
             Bound::Above(STEP),
         ),
-        held(computed("variation since", step.cv, Unit::Share, n, source), Bound::Below(variation)),
+        held(
+            computed("variation after the fall", step.cv, Unit::Share, n, source),
+            Bound::Below(variation),
+        ),
         computed(
-            "requests in flight before, median",
+            "requests in flight before the fall, median",
             queue_before,
             Unit::Requests,
             step.before as u64,
             source,
         ),
         held(
-            computed("requests in flight since, median", queue, Unit::Requests, n, source),
+            computed("requests in flight after the fall, median", queue, Unit::Requests, n, source),
             Bound::Above((STILL_ASKED * queue_before).max(WAITING)),
         ),
-        computed("mean latency before, median", before_ms, Unit::Ms, step.before as u64, source),
-        computed("mean latency since, median", now_ms, Unit::Ms, n, source),
+        computed(
+            "mean latency before the fall, median",
+            before_ms,
+            Unit::Ms,
+            step.before as u64,
+            source,
+        ),
+        computed("mean latency after the fall, median", now_ms, Unit::Ms, n, source),
     ];
     let sold = sold(course.limit, &step);
     finding.evidence.extend(
@@ -222,7 +234,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     );
     let clauses = [
         Clause::fixed("throughput pinned after the fall", PINNED),
-        Clause::fixed("a baseline that is sold", sold.map_or(0.0, |_| KNOWN_LIMIT)),
+        Clause::fixed("a baseline rate of a product", sold.map_or(0.0, |_| KNOWN_LIMIT)),
         confidence::below("variation of the throughput", step.cv, variation),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
@@ -233,7 +245,7 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
         range: None,
         p99: None,
         assuming: format!(
-            "the volume gives {} again and as many requests are in flight as before",
+            "the volume delivers {} again with the same number of requests in flight",
             rate(course.limit, step.high)
         ),
     });
@@ -269,17 +281,18 @@ fn rate(limit: Limit, value: f64) -> String {
 fn advise(finding: &mut Finding, limit: Limit, step: &PlateauStep) {
     finding.refuted_by = lines(&[
         "the provider's credit balance (`BurstBalance`) is not near zero",
-        "throughput comes back though the load goes on",
-        "the program asks for less, by a rate limit of its own",
+        "throughput recovers while the load continues",
+        "the program sends fewer requests, by its own rate limit",
     ]);
     finding.next_step = lines(&[
-        "read the balance at the provider: CloudWatch `BurstBalance` of the volume",
-        "buy a type with a fixed rate (gp3), or a larger volume: a gp2 volume earns three IOPS per GiB",
+        "check the balance at the provider: CloudWatch `BurstBalance` of the volume",
+        "use a type with a fixed rate (gp3), or a larger volume: a gp2 volume earns three IOPS per \
+         GiB",
     ]);
     if limit == Limit::Iops && (step.high / BURST - 1.0).abs() < 0.05 {
         finding.next_step.push(format!(
-            "as gp2 this is a volume of {}: a full bucket lasts {} at {}, and fills again \
-             in {} of rest",
+            "as gp2 this is a volume of {}: a full bucket lasts {} at {}, and refills in {} when \
+             idle",
             phrase::bytes((step.low / PER_GIB).round() * 1_073_741_824.0),
             phrase::ms(1e3 * BUCKET / (step.high - step.low)),
             phrase::iops(step.high),

@@ -1,33 +1,42 @@
-//! A control group's limit holds I/O back above the disk.
+//! A control group's limit throttles I/O above the disk.
 //!
 //! ## Accuses
-//! The limit somebody set: io.max, io.latency or io.cost of a control group, or a throttle of a
-//! container. The disk is idle and quick; the program waits.
+//! A configured limit: io.max, io.latency or io.cost of a control group, or a throttle of a
+//! container. The disk is idle and fast; the program waits.
 //!
 //! ## Why it matters
-//! A bio that io.max holds back has not reached the block layer's counters: iostat shows a quick,
-//! half idle disk, and the program still hangs. Nothing that looks at the disk alone finds it.
+//! A bio that is throttled by io.max has not reached the block layer's counters: iostat shows a
+//! fast, half idle disk, and the program still hangs. Looking at the disk alone does not find the
+//! cause.
 //!
 //! ## Needs
-//! The limits (`grep -r . /sys/fs/cgroup --include=io.max`) beside rates or single I/Os; or a trace
-//! that shows when a bio arrived and when it got its request; pressure stall information adds to it.
+//! The limits (`grep -r . /sys/fs/cgroup --include=io.max`) with rates or individual I/Os; or a
+//! trace with the arrival of each bio and the start of its request; pressure stall information adds
+//! to it.
 //!
 //! ## Rule
-//! Either the rate of the limited operation stands within 10 % below and 5 % above its limit (or the whole I/Os that the
-//! kernel grants of it in each 100 ms) in more than half of the seconds in which there was any, or within one I/O of it
-//! where that is more and the mean agrees, never far above it, while the disk is busy for less than 90 % of the time; or
-//! bios wait more than half of their time for a request (B2Q) where
-//! io.latency or io.cost is set or the group is named, though the host's queue is not full; or a
-//! limit is set, tasks wait for I/O more than 20 % of the time, and the disk is busy for less than
-//! half of it; or a probe of iowhy states that its rate stood within 5 % on a limit it had read, and
-//! that it waited before the device.
+//! One of the following holds.
+//!
+//! The rate of the limited operation is between 10 % below and 5 % above its limit (or the whole
+//! I/Os that the kernel allows in each 100 ms) in more than half of the seconds with any I/O, or
+//! within one I/O of it if that is more and the mean agrees, and never far above it, while the disk
+//! is busy for less than 90 % of the time.
+//!
+//! Bios spend more than half of their time waiting for a request (B2Q), and io.latency or io.cost
+//! is set or the group is named, although the host's queue is not full.
+//!
+//! A limit is set, tasks wait for I/O more than 20 % of the time, and the disk is busy for less
+//! than half of it.
+//!
+//! A probe of iowhy reports that its rate was within 5 % of a limit that it had read, and that it
+//! waited before the device.
 //!
 //! ## Wrong if
-//! The wait is for a free request because the queue is full (`cfg.scheduler`), or the program asks
-//! for just so much by itself.
+//! The wait is for a free request because the queue is full (`cfg.scheduler`), or the program
+//! limits itself to that rate.
 //!
 //! ## Next step
-//! Raise or lift the limit of the group that is named, and time the program again.
+//! Raise or remove the limit of the named group, and time the program again.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Evidence, Finding, How, Level, LimitKind, Name, Origin, Unit, Verdict,
@@ -53,13 +62,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CapCgroup,
-    summary: "A control group's limit holds I/O back above the disk",
+    summary: "A control group's limit throttles I/O above the disk",
     manual: iowhy_model::manual!("cap_cgroup.rs"),
     needs: Needs {
         level: Level::D,
         sure_from: Level::E,
         seconds: 30,
-        what: "the limits of the control groups, and when each bio arrived",
+        what: "the limits of the control groups, and the arrival time of each bio",
     },
     explains: &[
         Verdict::CapVolume,
@@ -163,14 +172,18 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let unit = by.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(probed.device), vec![probed.listing]);
     let device = by.device_ms.map(|ms| {
-        format!("; the device itself needs {} of the {}", phrase::ms(ms), phrase::ms(by.caller_ms))
+        format!(
+            "; the device itself accounts for {} of the {}",
+            phrase::ms(ms),
+            phrase::ms(by.caller_ms)
+        )
     });
     let limit = match by.kind.is_of_bytes() {
         true => phrase::rate(by.bound),
         false => phrase::iops(by.bound),
     };
     finding.sentence = format!(
-        "a control group holds the probe at {}, its limit is {limit} ({} in `{}`){}",
+        "a control group throttles the probe to {}; its limit is {limit} ({} in `{}`){}",
         phrase::iops(by.iops),
         by.kind.name(),
         by.file,
@@ -181,29 +194,30 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
     finding.evidence = vec![
         Evidence { how: How::Reported, origin: stated, ..of_group },
-        held(computed("done per second", by.done, unit, by.n, source), on_limit),
+        held(computed("completed per second", by.done, unit, by.n, source), on_limit),
     ];
     if let Some(asked) = by.asked {
-        let asked = computed("asked for per second", asked, Unit::PerSecond, by.n, source);
+        let asked = computed("requested per second", asked, Unit::PerSecond, by.n, source);
         finding.evidence.push(asked);
     }
-    let caller = read_off("latency of a caller, mean", by.caller_ms, Unit::Ms, by.n, source);
+    let caller = read_off("latency for the caller, mean", by.caller_ms, Unit::Ms, by.n, source);
     finding.evidence.push(caller);
     if let Some(ms) = by.device_ms {
         let line = computed("latency of the device itself, mean", ms, Unit::Ms, by.n, source);
         let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
         finding.evidence.push(held(line, Bound::Below(by.caller_ms / 2.0)));
     }
-    finding.assume(PROBED, "measured by a probe inside the group");
+    finding.assume(PROBED, "measured by a probe in the group");
     finding.explained_share = by.device_ms.map_or(0.9, |ms| 1.0 - ms / by.caller_ms.max(1e-9));
     finding.refuted_by =
         lines(&["the rate stays the same outside the control group, or with a higher limit"]);
     finding.next_step = vec![
         format!(
-            "raise the limit in `{}` (systemd: `IOReadIOPSMax=` and its kin), or ask for less",
+            "raise the limit in `{}` (systemd: `IOReadIOPSMax=` and related settings), or send \
+             fewer requests",
             by.file
         ),
-        "run the same probe outside the control group: it shows what the device gives".to_string(),
+        "run the same probe outside the control group: it shows the rate of the device".to_string(),
     ];
     Some(finding)
 }
@@ -289,7 +303,8 @@ fn strongest<'a>(
     let unit = limit.kind.unit();
     let mut finding = new_finding(DETECTOR.verdict, Some(place.device), vec![place.listing]);
     finding.sentence = format!(
-        "{} limits {} to {} ({}), reached in {} of the seconds; the disk is busy only {} of the time",
+        "{} limits {} to {} ({}), reached in {} of the seconds; the disk is busy only {} of the \
+         time",
         group_of(limit),
         phrase::disk(place.disk),
         said(limit),
@@ -310,7 +325,7 @@ fn strongest<'a>(
             computed("seconds at the limit", found.share, Unit::Share, n, source),
             Bound::Above(WAITS),
         ),
-        computed("highest rate over the limit", found.most, Unit::Ratio, n, source),
+        computed("highest rate, divided by the limit", found.most, Unit::Ratio, n, source),
         held(
             computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
             Bound::Below(NOT_FULL),
@@ -319,7 +334,7 @@ fn strongest<'a>(
     finding.evidence.extend(pressure(analysis, place));
     let is_rounded = *granted != limit.value;
     if is_rounded {
-        let what = "whole I/Os that the kernel grants in each 100 ms, per second";
+        let what = "whole I/Os that the kernel allows per 100 ms, as a rate per second";
         finding.evidence.push(computed(what, *granted, unit, n, source));
     }
     // One of three rates fits sooner by chance than one.
@@ -388,18 +403,18 @@ fn by_arrival(
             source,
         ),
         computed(
-            "mean time from then to completion (Q2C)",
+            "mean time from request to completion (Q2C)",
             after / 1e6,
             Unit::Ms,
             n as u64,
             source,
         ),
         held(
-            computed("share of the whole that is B2Q", share, Unit::Share, n as u64, source),
+            computed("share of B2Q in the total", share, Unit::Share, n as u64, source),
             Bound::Above(WAITS),
         ),
         computed(
-            "most requests under way at once",
+            "most requests in flight at once",
             f64::from(most),
             Unit::Requests,
             n as u64,
@@ -424,7 +439,7 @@ fn by_arrival(
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share;
-    let assuming = "the group is not held back, and the disk answers as it does now".to_string();
+    let assuming = "the group is not throttled, and the disk responds as it does now".to_string();
     finding.forecast = from_means(mean + after, after, assuming);
     advise(&mut finding, group, None, place.disk);
     Some(finding)
@@ -492,20 +507,20 @@ fn said(limit: &Limit) -> String {
 /// What to try: version 1 of control groups has a file for each limit, version 2 one for all.
 fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, disk: &str) {
     let numbers = format!("$(cat /sys/block/{disk}/dev)");
-    finding.refuted_by = lines(&["the program is as slow with the limit lifted"]);
+    finding.refuted_by = lines(&["the program is just as slow without the limit"]);
     if let Some(limit) = limit.filter(|limit| limit.is_version_1) {
         let file = limit.reading.read_from();
         finding.next_step = vec![
             format!("lift it for a minute and time the program: `echo \"{numbers} 0\" > {file}`"),
             format!("then set it again: `echo \"{numbers} {:.0}\" > {file}`", limit.value),
-            "raise it where it is set: `systemctl show UNIT -p BlockIOReadBandwidth -p IOReadIOPSMax`, \
-             or the container's `--device-read-iops`"
+            "raise it where it is configured: `systemctl show UNIT -p BlockIOReadBandwidth -p \
+             IOReadIOPSMax`, or the container's `--device-read-iops`"
                 .to_string(),
         ];
         return;
     }
     finding.refuted_by.extend(lines(&[
-        "`io.stat` of the group does not rise while the program waits: then it is held elsewhere",
+        "`io.stat` of the group does not increase while the program waits: then it waits elsewhere",
     ]));
     let group = group.unwrap_or("GROUP");
     let folder = format!("/sys/fs/cgroup/{}", group.trim_start_matches('/'));
@@ -515,8 +530,8 @@ fn advise(finding: &mut Finding, group: Option<&str>, limit: Option<&Limit>, dis
              riops=max wiops=max\" > {folder}/io.max`"
         ),
         format!("`cat {folder}/io.max {folder}/io.stat {folder}/io.pressure`: before and after"),
-        "raise it where it is set: `systemctl show UNIT -p IOReadIOPSMax -p IOWriteIOPSMax`, or the \
-         container's `--device-write-iops`"
+        "raise it where it is configured: `systemctl show UNIT -p IOReadIOPSMax -p \
+         IOWriteIOPSMax`, or the container's `--device-write-iops`"
             .to_string(),
     ];
 }

@@ -1,29 +1,29 @@
-//! A provider's limit holds the volume at a round number.
+//! A provider's limit throttles the volume to a round number.
 //!
 //! ## Accuses
-//! The size of the volume that was bought. The device could do more; it is not let.
+//! The provisioned size of the volume. The device could do more; the provider throttles it.
 //!
 //! ## Why it matters
-//! A capped volume looks like a slow or saturated disk: latency climbs with every further request
-//! in flight. The cure is a setting, not a disk.
+//! A throttled volume looks like a slow or saturated disk: latency rises with every further request
+//! in flight. The fix is a setting, not a disk.
 //!
 //! ## Needs
-//! Throughput over time (a minute of one-second samples is best), or one average that stands on a
-//! known limit while requests wait. A device that may be a network volume, or stand on one.
+//! Throughput over time (a minute of one-second samples is best), or one average at a known limit
+//! while requests are queued. A device that may be a network volume, or be stacked on one.
 //!
 //! ## Rule
 //! Throughput is pinned: among the samples within 3 % of the 95th percentile, at least five and 15
 //! % of all, the variation is below 1.2 % and the maximum within 2 % of the median, while the
-//! number in flight moves by 1.3 times. A known limit within 1.5 % adds to it: 3000 or 16000 IOPS,
-//! 125, 250 or 1000 MiB/s. From averages alone a single row within 0.5 % of such a limit, with
-//! requests waiting, is a suspicion.
+//! number in flight varies by a factor of 1.3. A known limit within 1.5 % adds to it: 3000 or 16000
+//! IOPS, 125, 250 or 1000 MiB/s. With averages alone, a single row within 0.5 % of such a limit,
+//! with requests queued, raises a suspicion.
 //!
 //! ## Wrong if
-//! The application limits its own rate (then nothing waits), or the number is chance.
+//! The application limits its own rate (then nothing is queued), or the number is a coincidence.
 //!
 //! ## Next step
-//! Read the volume's provisioned limits; buy a larger tier or send fewer and larger I/Os; check the
-//! instance's own limit.
+//! Check the volume's provisioned limits; use a larger tier or send fewer and larger I/Os; check
+//! the instance's own limit.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Evidence, Finding, Level, Listing, Medium, Unit, Verdict, key,
@@ -45,13 +45,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CapVolume,
-    summary: "A provider's limit holds the volume at a round number",
+    summary: "A provider's limit throttles the volume to a round number",
     manual: iowhy_model::manual!("cap_volume.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 60,
-        what: "sixty one-second samples of throughput while requests wait",
+        what: "sixty one-second samples of throughput while requests are queued",
     },
     explains: &[
         Verdict::DevicePeriodicDelay,
@@ -125,8 +125,8 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
         };
         let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![place]);
         finding.sentence = format!(
-            "{} is held at a limit of {whose}: for {} of the time watched more was asked than it gives, by its \
-             own count",
+            "{} is throttled by a limit of {whose}: by its own counters, demand exceeded the limit \
+             for {} of the time watched",
             phrase::disk(&disk),
             phrase::percent(share.min(1.0)),
         );
@@ -134,7 +134,7 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
             cited_held(
                 analysis.recording,
                 &reading,
-                "time in which more was asked than it gives, of the time watched",
+                "share of the time watched in which demand exceeded the limit",
                 (share.min(1.0), Unit::Share),
                 Bound::Above(EXCEEDED_SHARE),
             ),
@@ -143,9 +143,10 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
         finding.assume(COUNTED, "counted by the volume itself");
         finding.explained_share = share.min(1.0);
         finding.refuted_by =
-            lines(&["the counters run since the volume was attached, not over the time watched"]);
+            lines(&["the counters cover the time since the volume was attached, not the time \
+                     watched"]);
         finding.next_step = vec![
-            "a larger tier of the volume or of the instance, or fewer and larger I/Os".to_string(),
+            "use a larger tier of the volume or the instance, or fewer and larger I/Os".to_string(),
         ];
         Some(finding)
     };
@@ -356,8 +357,13 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
     if let Some(plateau) = &pin.plateau {
         let values = [
             ("samples on the plateau", plateau.samples as f64, Unit::Count, None),
-            ("their variation", plateau.cv, Unit::Share, Some(Bound::Below(VARIATION))),
-            ("largest over median", plateau.max_over_median, Unit::Ratio, Some(Bound::Below(1.02))),
+            ("variation of these samples", plateau.cv, Unit::Share, Some(Bound::Below(VARIATION))),
+            (
+                "largest sample, divided by the median",
+                plateau.max_over_median,
+                Unit::Ratio,
+                Some(Bound::Below(1.02)),
+            ),
         ];
         for (what, value, unit, bound) in values {
             let line = Evidence { how: iowhy_model::How::Computed, ..number(what, value, unit) };
@@ -388,7 +394,7 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
     finding.sentence = format!("{name} is pinned at {rate}{near} with requests queued");
     let mut clauses = Vec::new();
     if let Some((_, off)) = &pin.tier {
-        clauses.push(Clause::fixed("a limit that is sold", KNOWN_LIMIT));
+        clauses.push(Clause::fixed("a limit of a product", KNOWN_LIMIT));
         // On a single row only the closeness speaks; a plateau speaks for itself.
         if pin.plateau.is_none() {
             clauses.push(confidence::below("distance from the limit", off.abs(), SINGLE_ROW));
@@ -400,20 +406,22 @@ fn finish(finding: &mut Finding, disk: &str, pin: &Pin) {
         let even = confidence::below("variation of the throughput", cv, VARIATION);
         clauses.push(even.at_least(0.0));
         if !plateau.pinned {
-            clauses.push(Clause::fixed("demand that did not grow", UNMOVED));
+            clauses.push(Clause::fixed("demand did not grow", UNMOVED));
         }
     }
     confidence::believe(finding, PRIOR, clauses);
     finding.refuted_by = lines(&[
-        "throughput goes higher in any second of the same load",
-        "the provisioned limit is another number",
-        "the application limits its own rate: then nothing waits",
+        "throughput is higher in any second of the same load",
+        "the provisioned limit is a different number",
+        "the application limits its own rate: then nothing is queued",
     ]);
     finding.next_step = vec![
         format!(
             "`iostat -x -y 1 60 {disk}`: sixty one-second samples show whether throughput is \
-             pinned; `aws ec2 describe-volumes` or your provider's equivalent shows the provisioned limit"
+             pinned; `aws ec2 describe-volumes` or your provider's equivalent shows the \
+             provisioned limit"
         ),
-        "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
+        "use a larger tier, or fewer and larger I/Os; also check the instance's own limit"
+            .to_string(),
     ];
 }

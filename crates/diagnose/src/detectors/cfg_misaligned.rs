@@ -1,31 +1,34 @@
-//! Writes that cut the device's blocks, so that it must read before it writes.
+//! Writes are not aligned to physical blocks, so the device does read-modify-write.
 //!
 //! ## Accuses
-//! The layout: a partition, a stripe or a file system's block that does not begin or end where the
-//! device's physical block does. Or small writes to a RAID of parity, each of which reads first.
+//! The layout: a partition, stripe or file system block that does not begin or end at a physical
+//! block of the device. Or small writes to a parity RAID, each of which needs reads first (write
+//! amplification).
 //!
 //! ## Why it matters
-//! A drive that writes 4096 bytes at a time has to read a block, change a part and write it back. On
-//! a platter that costs a whole revolution for each such write, on flash a page. The drive is well.
+//! A drive that writes 4096 bytes at a time has to read a block, change a part and write it back.
+//! On a platter that costs a full revolution for each such write, on flash a page. The drive is
+//! healthy.
 //!
 //! ## Needs
-//! A per-I/O log with sectors. The size of the physical block (`queue.physical_block_size`) makes it
-//! sure; without it 4096 bytes are taken for likely, and the verdict stays a suspicion. Or the partition
-//! table (`fdisk -l`), which says nothing of how slow the writes are.
+//! A per-I/O log with sectors. The size of the physical block (`queue.physical_block_size`) makes
+//! it certain; without it 4096 bytes are assumed, and the verdict stays a suspicion. Or the
+//! partition table (`fdisk -l`), which does not show how slow the writes are.
 //!
 //! ## Rule
-//! More than 10 % of the writes begin or end off the physical block, and these take more than 1.8
-//! times as long as aligned ones of their size class, with at least ten of each and a chance below
-//! 1 %. Or: a partition starts inside a physical block, both as stated; no I/O of the disk was seen one by one; and if
-//! its averages were measured, time was lost. Or: at least 80 % of the small writes of a kernel thread of RAID 5 or 6
-//! were read at the same place within the second before.
+//! More than 10 % of the writes begin or end off a physical block boundary, and these take more
+//! than 1.8 times as long as aligned ones of their size class, with at least ten of each and a
+//! probability by chance below 1 %. Or: a partition starts inside a physical block, both as
+//! reported; there is no per-I/O log of the disk; and if its averages were measured, time was lost.
+//! Or: at least 80 % of the small writes of a kernel thread of RAID 5 or 6 follow a read of the
+//! same blocks within one second.
 //!
 //! ## Wrong if
-//! The device answers 512-byte writes from a cache on purpose, and aligned writes are slow for
+//! The device serves 512-byte writes from a cache by design, and aligned writes are slow for
 //! another reason.
 //!
 //! ## Next step
-//! Begin partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
+//! Start partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
 use iowhy_model::{Bound, Clause, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
@@ -47,7 +50,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::CfgMisaligned,
-    summary: "Writes that cut the device's blocks, so that it must read before it writes",
+    summary: "Writes are not aligned to physical blocks: read-modify-write",
     manual: iowhy_model::manual!("cfg_misaligned.rs"),
     needs: Needs {
         level: Level::C,
@@ -113,8 +116,8 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
     let device = analysis.recording.find_device(disk);
     let mut finding = new_finding(DETECTOR.verdict, device, vec![reading.listing]);
     finding.sentence = format!(
-        "partitions of {} start inside a physical block of {} ({} of {}): a write of one block of the file system \
-         covers parts of two, and the device reads both first",
+        "partitions of {} start inside a physical block of {} ({} of {}): a write of one file \
+         system block covers parts of two physical blocks, and the device reads both first",
         phrase::disk(disk),
         phrase::bytes(block),
         off.len(),
@@ -126,7 +129,7 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
     finding.evidence = vec![
         held(
             computed(
-                "start of a partition past that of a physical block",
+                "offset of a partition from a physical block boundary",
                 past(*start) as f64,
                 Unit::Bytes,
                 1,
@@ -140,11 +143,12 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
     finding.assume(STATED, "start of the partition as reported");
     (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
     finding.refuted_by = lines(&[
-        "`iowhy why --for 60s` beside the slow writes: all of them are aligned to the device's blocks",
-        "writes are rare, or reads are what is slow",
+        "`iowhy why --for 60s` during the slow writes: all of them are aligned to the device's \
+         blocks",
+        "writes are rare, or the slow I/Os are reads",
     ]);
     finding.next_step = lines(&[
-        "start partitions at multiples of 1 MiB (2048 sectors): back up, partition anew, restore",
+        "start partitions at multiples of 1 MiB (2048 sectors): back up, repartition, restore",
     ]);
     Some(finding)
 }
@@ -181,8 +185,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let size = phrase::bytes(block);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} of the writes to {} are not aligned to its blocks of {size}{} and take {} each, aligned \
-         ones {}: the device reads before it writes",
+        "{} of the writes to {} are not aligned to its blocks of {size}{} and take {} each, \
+         aligned ones {}: the device does read-modify-write",
         phrase::percent(share),
         phrase::disk(&requests.disk),
         if stated.is_some() { "" } else { " (assumed)" },
@@ -191,17 +195,35 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     );
     finding.evidence = vec![
         held(
-            computed("writes off the physical block", share, Unit::Share, off + on, source),
+            computed(
+                "writes not aligned to a physical block",
+                share,
+                Unit::Share,
+                off + on,
+                source,
+            ),
             Bound::Above(SHARE),
         ),
-        computed("time of a write off it, median", found.exposed_ns / 1e6, Unit::Ms, off, source),
+        computed(
+            "time of an unaligned write, median",
+            found.exposed_ns / 1e6,
+            Unit::Ms,
+            off,
+            source,
+        ),
         computed("time of an aligned write, median", found.spared_ns / 1e6, Unit::Ms, on, source),
         held(
-            computed("misaligned over aligned, size for size", fair, Unit::Ratio, off + on, source),
+            computed(
+                "time ratio unaligned/aligned, same sizes",
+                fair,
+                Unit::Ratio,
+                off + on,
+                source,
+            ),
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to it, per second", lost, Unit::Seconds, off, source),
+            computed("time lost, per second", lost, Unit::Seconds, off, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
@@ -209,8 +231,8 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         builder::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
     }));
     let clauses = [
-        confidence::above("misaligned over aligned, same sizes", fair, TIMES),
-        confidence::above("misaligned writes", share, SHARE),
+        confidence::above("time ratio unaligned/aligned", fair, TIMES),
+        confidence::above("unaligned writes", share, SHARE),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     if stated.is_none() {
@@ -226,11 +248,11 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
         range: None,
         p99: None,
-        assuming: "all writes are aligned and take what aligned ones take now".to_string(),
+        assuming: "all writes are aligned and take as long as aligned ones do now".to_string(),
     });
     finding.refuted_by = lines(&[
-        "the device's physical block is smaller than taken here",
-        "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is as slow",
+        "the device's physical block is smaller than assumed here",
+        "`fio --rw=randwrite --bs=4k --blockalign=4k --direct=1` on a spare file is just as slow",
     ]);
     let disk = phrase::disk(&requests.disk);
     finding.next_step = vec![
@@ -239,10 +261,10 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
              starts must be multiples of {}",
             (block / 512.0).round()
         ),
-        "begin partitions at multiples of 1 MiB (2048 sectors); match the file system's block and \
-         the RAID's stripe"
+        "start partitions at multiples of 1 MiB (2048 sectors); match the file system block size \
+         and the RAID stripe"
             .to_string(),
-        "a database that writes 512-byte records: set its log block size to 4096".to_string(),
+        "if a database writes 512-byte records: set its log block size to 4096".to_string(),
     ];
     Some(finding)
 }
@@ -283,16 +305,16 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let n = writes as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} is read before it is written: {} of the writes follow a read of the same place \
-         (read-modify-write of a parity RAID), and these reads take {} per second; writes are smaller \
-         than a stripe",
+        "{} is read before it is written: {} of the writes follow a read of the same blocks \
+         (read-modify-write of a parity RAID), and these reads take {} per second; writes are \
+         smaller than a stripe",
         phrase::disk(&requests.disk),
         phrase::percent(share),
         phrase::ms(lost * 1e3)
     );
     finding.evidence = vec![
         held(
-            computed("small writes read at the same place before", share, Unit::Share, n, source),
+            computed("small writes after a read of the same blocks", share, Unit::Share, n, source),
             Bound::Above(READ_FIRST),
         ),
         held(
@@ -302,16 +324,16 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     ];
     let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);
     let clauses = [
-        Clause::fixed("writes that read first", read_first),
+        Clause::fixed("writes after a read", read_first),
         confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share / 2.0;
-    finding.refuted_by = lines(&["writes as large as a stripe read just as much before"]);
+    finding.refuted_by = lines(&["full-stripe writes cause just as many reads"]);
     finding.next_step = lines(&[
-        "`cat /proc/mdstat`, then `echo 8192 > /sys/block/MD/md/stripe_cache_size`: more of a stripe \
-         can be gathered",
-        "make the file system know the stripe: `mkfs.xfs -d su=CHUNK,sw=DISKS`, `mke2fs -E \
+        "`cat /proc/mdstat`, then `echo 8192 > /sys/block/MD/md/stripe_cache_size`: a larger \
+         stripe cache collects more full stripes",
+        "set the stripe geometry of the file system: `mkfs.xfs -d su=CHUNK,sw=DISKS`, `mke2fs -E \
          stride,stripe-width`",
         "for small random writes use RAID 10",
     ]);

@@ -1,32 +1,33 @@
 //! Requests wait in the host's queue while the device is not busy.
 //!
 //! ## Accuses
-//! The configuration of the queue: its scheduler, its number of requests, or the depth the driver
-//! allows. The device is given less than it could do.
+//! The configuration of the queue: its scheduler, its number of requests, or the queue depth of the
+//! driver. The device gets less work than it could do.
 //!
 //! ## Why it matters
-//! `await` counts the wait in the host, so a quick drive looks slow. A scheduler made for platters
-//! (bfq, cfq) idles on purpose; a queue of two requests starves a drive that takes a thousand.
+//! `await` includes the wait in the host, so a fast drive looks slow. A scheduler designed for
+//! platters (bfq, cfq) idles on purpose; a queue of two requests starves a drive that serves a
+//! thousand.
 //!
 //! ## Needs
-//! A trace that shows when a request was started and when it was issued (`iowhy why`, `biosnoop -Q`,
-//! `blktrace`). Queue settings beside it (`queue.nr_requests`, `device.queue_depth`) sharpen it.
+//! A trace with start and issue of each request (`iowhy why`, `biosnoop -Q`, `blktrace`). Queue
+//! settings (`queue.nr_requests`, `device.queue_depth`) add to it.
 //!
 //! ## Rule
-//! More than half of the time from start to completion is spent before issue, and for more than half
-//! of that time the device has room: a platter nothing to do, any other device fewer than half of
-//! its queue depth. Or requests wait even before they are started, for want of a free one, while as
-//! many as the queue holds are under way: as its settings say or, without them, as most of the waits
-//! end with as many under way as ever. In either case the device answers in what a healthy one
-//! needs (at most 2.5 times). Where nine tenths of the wait are the kernel's writing back, or programs wait for
-//! none of it, the queue is suspected only.
-//! So it is where means alone say that most of the time passes in the scheduler (btt).
+//! More than half of the time from start to completion is spent before issue, and for more than
+//! half of that time the device is not saturated: a platter is idle, any other device has fewer
+//! requests than half of its queue depth. Or requests wait before their start for a free request,
+//! while as many are in flight as the queue can contain: according to its settings or, without
+//! them, if most of these waits end with the maximum number in flight. In either case the device
+//! needs no more than 2.5 times the time of a healthy one. If nine tenths of the wait are
+//! write-back by the kernel, or no program waits for any of it, the queue is only suspected. The
+//! same if only means show that most of the time is spent in the scheduler (btt).
 //!
 //! ## Wrong if
-//! The device is saturated: then the queue must stand somewhere.
+//! The device is saturated: then the queue has to be somewhere.
 //!
 //! ## Next step
-//! Another scheduler, more requests, a deeper queue; and measure again.
+//! Try another scheduler, more requests, a deeper queue; and measure again.
 
 use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
@@ -52,7 +53,7 @@ pub const DETECTOR: Detector = Detector {
         level: Level::D,
         sure_from: Level::D,
         seconds: 30,
-        what: "when each request was started and when it was issued",
+        what: "start and issue time of each request",
     },
     explains: &[
         Verdict::DeviceSlow,
@@ -177,12 +178,12 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Below(NORMAL * s0_ns / 1e6),
         ),
         held(
-            computed("share of Q2C that is Q2D", found.queue_share, Unit::Share, n, source),
+            computed("share of Q2D in Q2C", found.queue_share, Unit::Share, n, source),
             Bound::Above(WAITS),
         ),
         held(
             computed(
-                &format!("that wait with fewer than {room} on the device"),
+                &format!("share of that wait with fewer than {room} requests on the device"),
                 found.room_share,
                 Unit::Share,
                 n,
@@ -190,10 +191,16 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             ),
             Bound::Above(ROOM),
         ),
-        computed("most on the device at once", f64::from(found.deepest), Unit::Requests, n, source),
-        estimated("healthy service time, at its longest", s0_ns / 1e6, Unit::Ms, n, source),
+        computed(
+            "most requests on the device at once",
+            f64::from(found.deepest),
+            Unit::Requests,
+            n,
+            source,
+        ),
+        estimated("longest healthy service time", s0_ns / 1e6, Unit::Ms, n, source),
         held(
-            computed("time lost to the wait, per second", lost, Unit::Seconds, n, source),
+            computed("time lost in that wait, per second", lost, Unit::Seconds, n, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
@@ -211,7 +218,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
                 ),
                 held(
                     computed(
-                        "share of B2C that is B2Q",
+                        "share of B2Q in B2C",
                         found.before_share,
                         Unit::Share,
                         arrivals,
@@ -220,14 +227,14 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
                     Bound::Above(WAITS),
                 ),
                 computed(
-                    "most started at once",
+                    "most requests started at once",
                     f64::from(found.outstanding),
                     Unit::Requests,
                     n,
                     source,
                 ),
                 computed(
-                    "waits that end with as many under way",
+                    "waits that end with this many in flight",
                     found.last_free,
                     Unit::Share,
                     arrivals,
@@ -236,7 +243,9 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             ],
         );
     }
-    for (what, known) in [("requests the queue holds", tags), ("depth of the device", stated)] {
+    for (what, known) in
+        [("size of the request queue", tags), ("queue depth of the device", stated)]
+    {
         finding.evidence.extend(known.map(|(value, reading)| {
             builder::cited(analysis.recording, &reading, what, value, Unit::Requests)
         }));
@@ -254,12 +263,12 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let written_back = nobody_waits || share_of_programs < OF_PROGRAMS;
     finding.doubt_if(
         written_back,
-        "what waits is write-back, for which no program waits",
+        "the waiting I/Os are write-back, for which no program waits",
         confidence::SHAPE_ALONE,
     );
     let whole = wait_ns + found.device_ns - device_ns.min(found.device_ns);
     finding.explained_share = wait_ns / whole.max(1.0);
-    let assuming = "each request goes to the driver at once, and the device answers as it does now";
+    let assuming = "each request is issued immediately, and the device responds as it does now";
     finding.forecast = from_means(wait_ns + found.device_ns, found.device_ns, assuming.to_string());
     advise(&mut finding, analysis, requests, for_tags);
     Some(finding)
@@ -268,7 +277,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 fn sentence(disk: &str, found: &HeldBack, for_tags: bool, wait_ns: f64) -> String {
     if for_tags {
         return format!(
-            "{disk}: {} waiting for a free tag (the queue holds {}), {} on the device",
+            "{disk}: {} waiting for a free tag (queue size {}), {} on the device",
             phrase::ns(wait_ns),
             found.outstanding,
             phrase::ns(found.device_ns)
@@ -285,16 +294,16 @@ fn advise(finding: &mut Finding, analysis: &Analysis, requests: &Requests, for_t
     let disk = phrase::disk(&requests.disk);
     let scheduler = analysis.about(requests.listing, &requests.disk).last(key::QUEUE_SCHEDULER);
     finding.refuted_by = lines(&[
-        "with scheduler `none` the wait only moves from the queue to the device",
-        "the device completes no more when it is given more at once",
+        "with scheduler `none` the wait just moves from the queue to the device",
+        "the device completes no more I/Os with a deeper queue",
     ]);
     let now = scheduler.map_or(String::new(), |reading| format!(" (now `{}`)", reading.text()));
     finding.next_step = vec![
         format!("`echo none > /sys/block/{disk}/queue/scheduler`{now}, and measure again"),
-        format!("`cat /sys/block/{disk}/queue/wbt_lat_usec`: writeback is held back on purpose"),
+        format!("`cat /sys/block/{disk}/queue/wbt_lat_usec`: write-back throttling is intentional"),
     ];
     if for_tags {
-        let more = format!("`echo 256 > /sys/block/{disk}/queue/nr_requests`: more at once");
+        let more = format!("`echo 256 > /sys/block/{disk}/queue/nr_requests`: a larger queue");
         finding.next_step.insert(0, more);
     }
 }

@@ -1,30 +1,30 @@
-//! The device hung once: nothing completed for a while though requests were in flight.
+//! The device hung once: nothing completed for a while although requests were in flight.
 //!
 //! ## Accuses
-//! The device or what it hangs on, of one event and no fault: it happened, then and for so long.
-//! There is no pattern yet.
+//! The device or its path, for a single event: when it happened and how long it took. There is no
+//! pattern yet.
 //!
 //! ## Why it matters
-//! A mean over many requests hides it, and every program that met it stood still. One freeze of 3 s is what
-//! users call and logs name; the next one may be the pattern.
+//! A mean over many requests hides it, but every program with a request in flight stalls. A single
+//! hang of 3 s is what users report and logs show; the next one may reveal the pattern.
 //!
 //! ## Needs
-//! A per-I/O log, or averages of intervals no longer than the freeze.
+//! A per-I/O log, or averages of intervals no longer than the hang.
 //!
 //! ## Rule
-//! A stretch of more than 250 ms and more than 20 healthy service times without a completion while
-//! requests were in flight, at most three of them (those of a second and more that follow each other without a quick
-//! request between count once), and not a case of `device.stall`; most other
-//! requests are quick. From averages: an interval between others that worked, with requests in the
-//! queue and no completion. Or the kernel's log says that the controller of an NVMe drive did not come back from its reset,
-//! though it was on its bus.
+//! An interval of more than 250 ms and more than 20 healthy service times without a completion
+//! while requests were in flight; at most three of them (those of a second or more that follow each
+//! other without a fast request in between count once); not a case of `device.stall`; most other
+//! requests are fast. With averages: an interval with requests in the queue and no completion,
+//! between others that worked. Or the kernel's log shows that the controller of an NVMe drive did
+//! not recover from its reset, although it was on its bus.
 //!
 //! ## Wrong if
-//! The host or the virtual machine paused, the trace lost events, a flush or discard ran, or the
-//! device woke from sleep.
+//! The host or the virtual machine was paused, the trace lost events, a flush or discard ran, or
+//! the device woke from sleep.
 //!
 //! ## Next step
-//! The kernel's log at that moment; watch longer for a second one.
+//! Check the kernel's log at that moment; watch longer to catch a second one.
 
 use iowhy_model::{Bound, Finding, Level, MessageKind, Unit, Verdict};
 
@@ -50,7 +50,7 @@ pub const DETECTOR: Detector = Detector {
         level: Level::A,
         sure_from: Level::C,
         seconds: 600,
-        what: "issue and completion of each I/O, until it hangs again",
+        what: "issue and completion of each I/O, until the next hang",
     },
     explains: &[Verdict::DeviceSlow, Verdict::LoadBurst, Verdict::LoadSaturated],
     rule: Rule::Detect(detect),
@@ -92,26 +92,29 @@ fn given_up(analysis: &Analysis) -> Vec<Finding> {
         let reading: Vec<&LogLine> =
             logged.into_iter().filter(|line| line.kind == MessageKind::Controller).collect();
         let mut builder = EvidenceBuilder::default();
-        let what = "resets of the controller, and what became of them, in the kernel's log";
+        let what = "controller resets and their results in the kernel's log";
         builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         let name = &analysis.recording.device_of(device).name;
         finding.sentence = format!(
-            "{} stopped answering and did not come back from its reset: the drive, its power states or its slot, one group \
-             until one of them is excluded",
+            "{} stopped responding and did not recover from its reset: the drive, its power states \
+             or its slot; they cannot be distinguished until one is excluded",
             phrase::disk(name)
         );
-        finding.assume(OF_A_GROUP, "one of a group of three");
+        finding.assume(OF_A_GROUP, "one of three possible causes");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
-            "the drive does the same in another slot, with power states off: then it is the drive",
-            "another drive does the same in this slot: then it is the slot, its bridge or its power",
+            "the fault follows the drive to another slot, with power states off: then it is the \
+             drive",
+            "another drive fails the same way in this slot: then it is the slot, its bridge or its \
+             power",
         ]);
         finding.next_step = lines(&[
-            "power states off, for a trial: kernel parameters `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`; do the \
-             lines stop?",
-            "firmware of the drive, its temperature and spare: `nvme smart-log`, `nvme error-log`",
+            "disable power states as a test: kernel parameters \
+             `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`; do the errors stop?",
+            "check firmware, temperature and spare blocks of the drive: `nvme smart-log`, `nvme \
+             error-log`",
             "reseat the drive, or move it to another slot: `lspci -vv` (LnkSta against LnkCap, AER)",
         ]);
         Some(finding)
@@ -136,15 +139,15 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let (n, span_s) = (trace.spans.len() as u64, trace.span_ns() / 1e9);
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} hung {}: nothing completed for {}, {} after the first request, with {} in flight; there is \
-         no pattern yet",
+        "{} hung {}: nothing completed for {}, {} after the first request, with {} in flight; no \
+         pattern yet",
         phrase::disk(&trace.disk),
         times(long.len()),
         phrase::ns(longest.length_ns()),
         seconds(at_s),
         requests(longest.requests),
     );
-    finding.assume(SEEN, "seen to happen");
+    finding.assume(SEEN, "observed directly");
     finding.explained_share = stalls.lost_share;
     finding.evidence = vec![
         held(
@@ -157,18 +160,20 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             ),
             Bound::Above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
         ),
-        computed("the next longest", others / 1e6, Unit::Ms, n, source),
-        computed("it began after", at_s, Unit::Seconds, n, source),
-        computed("requests that met it", longest.requests as f64, Unit::Count, n, source),
-        computed("how often in the time watched", long.len() as f64, Unit::Count, n, source),
+        computed("next longest time without a completion", others / 1e6, Unit::Ms, n, source),
+        computed("time before it began", at_s, Unit::Seconds, n, source),
+        computed("requests affected", longest.requests as f64, Unit::Count, n, source),
+        computed("occurrences in the time watched", long.len() as f64, Unit::Count, n, source),
         computed("time watched", span_s, Unit::Seconds, n, source),
-        computed("lost time that was lost in it", stalls.lost_share, Unit::Share, n, source),
+        computed("share of the lost time", stalls.lost_share, Unit::Share, n, source),
     ];
     advise(&mut finding, &trace.disk);
     let before = trace.spans.iter().map(|span| span.completed_ns);
     let before = before.filter(|completed| *completed <= longest.start_ns).max();
     if before.is_none_or(|before| longest.start_ns.saturating_sub(before) as f64 > SLEEP_NS) {
-        finding.refuted_by.push("it came after a pause: the device woke from sleep".to_string());
+        finding
+            .refuted_by
+            .push("it followed a pause: the device may have woken from sleep".to_string());
     }
     Some(finding)
 }
@@ -196,8 +201,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let source = analysis.source(row.listing);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{} hung {}: in {} nothing completed for {} or longer, {} after the first, with {} in flight; \
-         there is no pattern yet",
+        "{} hung {}: in {} nothing completed for {} or longer, {} after the first, with {} in \
+         flight; no pattern yet",
         phrase::disk(&row.disk),
         times(silences.len()),
         if silent == 1 { "one interval".to_string() } else { format!("{silent} intervals") },
@@ -205,7 +210,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         seconds(after_s),
         requests(queue.round() as usize),
     );
-    finding.assume(SEEN, "seen to happen");
+    finding.assume(SEEN, "observed directly");
     finding.explained_share = 1.0;
     let n = rows.len() as u64;
     finding.evidence = vec![
@@ -214,8 +219,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             Bound::Above(0.0),
         ),
         computed("time without a completion, at least", length, Unit::Seconds, n, source),
-        computed("it began after", after_s, Unit::Seconds, n, source),
-        computed("how often in the time watched", silences.len() as f64, Unit::Count, n, source),
+        computed("time before it began", after_s, Unit::Seconds, n, source),
+        computed("occurrences in the time watched", silences.len() as f64, Unit::Count, n, source),
     ];
     advise(&mut finding, &row.disk);
     Some(finding)
@@ -240,13 +245,13 @@ fn seconds(s: f64) -> String {
 fn advise(finding: &mut Finding, disk: &str) {
     let node = phrase::node(disk);
     finding.refuted_by = lines(&[
-        "the host or the virtual machine stood still at that moment: other devices did too",
+        "the host or the virtual machine was paused at that moment: other devices stalled too",
         "the tool that watched lost events, or a flush, discard or reset ran",
     ]);
     finding.next_step = vec![
-        format!("`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: what happened then"),
+        format!("`dmesg --ctime | grep -iE '{disk}|reset|timeout|hung task'`: events at that time"),
         format!(
-            "{}: does it come again, at a beat or after something?",
+            "{}: does it recur, at regular intervals or after an event?",
             phrase::capture(disk, 600)
         ),
         format!("`smartctl -x {node}`: error log, CRC count, temperature"),

@@ -1,38 +1,41 @@
-//! The device sleeps, and the first request after each pause pays for waking it.
+//! The device sleeps, and the first request after each pause waits for it to wake up.
 //!
 //! ## Accuses
 //! A power-saving state: of an NVMe or SATA link (milliseconds to leave) or of a spindle that was
-//! stopped (seconds). Only the first request after a pause is slow, and always by the same time.
+//! stopped (seconds). Only the first request after a pause is slow, always by the same time.
 //!
 //! ## Why it matters
-//! A device that is asked little looks slow though nothing is wrong with it. The busier it is, the
-//! quicker it gets.
+//! A device with little load looks slow although it is healthy. The busier it is, the faster it
+//! gets.
 //!
 //! ## Needs
-//! A per-I/O log with at least four pauses, each longer than the device takes to fall asleep; or two runs of a load
-//! generator on one device that differ in the pause between requests (`ioping -i 1`, `ioping -i 0.01`).
+//! A per-I/O log with at least four pauses, each long enough for the device to fall asleep; or two
+//! runs of a load generator on one device with different pauses between requests (`ioping -i 1`,
+//! `ioping -i 0.01`).
 //!
 //! ## Rule
 //! For some pause between 0.1 and 60 s: requests issued after a longer one, with nothing in flight,
-//! take at least five times the median of all others; there are at least four of them; their
-//! median distance from their median is below 15 %. Most slow requests must be such. A platter that
-//! merely has to seek after a pause is no sleeper: there the woken ones must take longer than any
-//! seek, three times the slowest healthy service time, unless a quarter of the random reads is
-//! quicker than any platter's. Of two runs: the pauses are at least ten times apart, the longer is 0.1 s or more, and the
-//! requests after it take at least five times those of the other, all alike.
+//! take at least five times the median of all others; there are at least four of them; their median
+//! absolute deviation is below 15 % of their median. Most slow requests must follow such a pause. A
+//! platter that only has to seek after a pause is not asleep: there these requests must take longer
+//! than any seek, three times the slowest healthy service time, unless a quarter of the random
+//! reads is faster than any platter's. For two runs: the pauses differ by at least a factor of ten,
+//! the longer is 0.1 s or more, and its requests take at least five times as long as those of the
+//! other run, all of them about equally long. By the drive's own counter alone, 30 or more load
+//! cycles per hour (SMART 193) and more than the drive is rated for raise a suspicion.
 //!
 //! ## Wrong if
-//! The pauses end in reads that no cache held. The processor slept, not the device: then other
+//! The pauses end in reads that were not cached. Or the CPU was asleep, not the device: then other
 //! devices show the same.
 //!
 //! ## Next step
-//! Forbid the deep power states and measure again; stop the spin-down timer.
+//! Disable deep power states and measure again; disable the spin-down timer.
 
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    Bound, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, Op, Unit, Verdict,
-    key,
+    Bound, Clause, DeviceId, Fact, Finding, Forecast, Histogram, Layer, Level, Medium, Op, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -40,7 +43,7 @@ use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{cited_held, computed, held, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
@@ -81,7 +84,55 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let found =
         analysis.traces.iter().filter_map(|trace| Some((trace, of_trace(analysis, trace)?)));
     let found = found.map(|(trace, wake)| finding(analysis, trace, &wake));
-    found.chain(of_runs(analysis)).collect()
+    found.chain(of_runs(analysis)).chain(parks_its_heads(analysis)).collect()
+}
+
+/// Load cycles an hour from which on a disk parks its heads while it is used (a choice: one in two minutes), and what that is
+/// worth, nats: nobody saw a request wait for it.
+const CYCLES_PER_HOUR: f64 = 30.0;
+const PARKS: f64 = 1.4;
+/// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are no reason to look.
+const MADE_FOR: f64 = 300_000.0;
+
+/// Disks that park their heads all the time, by their own count: the request after it waits until they are loaded again.
+fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
+    let of_disk = |disk: &str| {
+        let about = analysis.facts.about(None, disk);
+        let (cycles, reading) = about.number(key::SMART_RAW.of("193"))?;
+        let (seconds, _) = about.number(key::SMART_HOURS)?;
+        let hours = (seconds / 3600.0).max(1.0);
+        let per_hour = cycles / hours;
+        if cycles < MADE_FOR || per_hour < CYCLES_PER_HOUR {
+            return None;
+        }
+        let mut finding = new_finding(DETECTOR.verdict, reading.fact.device, vec![reading.listing]);
+        finding.sentence = format!(
+            "{} parks its heads {} times per hour ({} in {} hours): the next request waits until \
+             they are loaded again",
+            phrase::disk(disk),
+            phrase::digits(per_hour),
+            phrase::digits(cycles),
+            phrase::digits(hours)
+        );
+        let what = "load cycles (SMART 193) per hour in the drive's lifetime";
+        let bound = Bound::Above(CYCLES_PER_HOUR);
+        let number = (per_hour, Unit::Count);
+        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        let clause = Clause::fixed(what, PARKS);
+        confidence::believe(&mut finding, PRIOR, [clause]);
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&["the count does not increase while requests are slow"]);
+        let node = phrase::node(disk);
+        finding.next_step = vec![
+            format!(
+                "`hdparm -B 254 {node}` (Western Digital: `idle3ctl`), then `smartctl -A {node}` \
+                 twice an hour apart: has 193 stopped increasing, and is the disk fast?"
+            ),
+            "replace a drive far beyond its rated load cycles in time".to_string(),
+        ];
+        Some(finding)
+    };
+    analysis.facts.disks().filter_map(of_disk).collect()
 }
 
 /// A run of single requests with the same pause before each.
@@ -198,8 +249,8 @@ fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Fin
         (analysis.source(slept.sample.listing), analysis.source(awake.sample.listing));
     let ratio = slept.median_ns / awake.median_ns;
     finding.evidence = vec![
-        computed("pause between requests of the slow run", slept.pause_s, Unit::Seconds, n, long),
-        computed("of the fast run", awake.pause_s, Unit::Seconds, others, short),
+        computed("pause between requests, slow run", slept.pause_s, Unit::Seconds, n, long),
+        computed("pause between requests, fast run", awake.pause_s, Unit::Seconds, others, short),
         held(
             computed("requests of the slow run", n as f64, Unit::Count, n, long),
             Bound::Above(idle_wake::WOKEN as f64 - 1.0),
@@ -207,12 +258,12 @@ fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Fin
         computed("median latency of the slow run", slept.median_ns / 1e6, Unit::Ms, n, long),
         computed("median latency of the fast run", awake.median_ns / 1e6, Unit::Ms, others, short),
         held(
-            computed("slow run over the fast one", ratio, Unit::Ratio, n, long),
+            computed("latency ratio slow run/fast run", ratio, Unit::Ratio, n, long),
             Bound::Above(idle_wake::RATIO),
         ),
         held(
             computed(
-                "half the distance between quartiles of the slow run, over its median",
+                "half the interquartile range of the slow run, divided by its median",
                 slept.spread,
                 Unit::Share,
                 n,
@@ -222,19 +273,19 @@ fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Fin
         ),
     ];
     let clauses = [
-        confidence::above("after a long pause, over a short one", ratio, idle_wake::RATIO),
+        confidence::above("latency ratio long/short pause", ratio, idle_wake::RATIO),
         confidence::above("requests after a long pause", n as f64, idle_wake::WOKEN as f64),
         confidence::below("spread of the wake-up time", slept.spread, idle_wake::SPREAD)
             .at_most(1.5),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
-    finding.doubt("two runs may differ in more than their pause", TWO_RUNS);
+    finding.doubt("the two runs may differ in more than the pause", TWO_RUNS);
     finding.explained_share = 1.0 - awake.median_ns / slept.median_ns;
-    let assuming = "the device stays awake, and the same requests are sent".to_string();
+    let assuming = "the device stays awake, with the same requests".to_string();
     finding.forecast = from_means(slept.median_ns, awake.median_ns, assuming);
     finding.refuted_by = lines(&[
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
-        "the same two runs the other way round: the slow one is the first again",
+        "the same two runs in the opposite order: the first one is slow again",
     ]);
     finding.next_step = next_step(analysis, device, &disk);
     finding
@@ -276,45 +327,51 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
         phrase::ns(wake.awake_ns)
     );
     finding.evidence = vec![
-        computed(
-            "shortest pause after which a request was slow",
-            wake.shortest_s,
-            Unit::Seconds,
-            n,
-            source,
-        ),
+        computed("shortest pause before a slow request", wake.shortest_s, Unit::Seconds, n, source),
         held(
             computed("requests after such a pause", n as f64, Unit::Count, n, source),
             Bound::Above(idle_wake::WOKEN as f64 - 1.0),
         ),
         computed("median latency after a pause", wake.woken_ns / 1e6, Unit::Ms, n, source),
-        computed("median latency of all others", wake.awake_ns / 1e6, Unit::Ms, all - n, source),
+        computed(
+            "median latency of all other requests",
+            wake.awake_ns / 1e6,
+            Unit::Ms,
+            all - n,
+            source,
+        ),
         held(
-            computed("first request over the others", wake.ratio, Unit::Ratio, all, source),
+            computed("latency ratio first request/others", wake.ratio, Unit::Ratio, all, source),
             Bound::Above(idle_wake::RATIO),
         ),
         held(
-            computed("median distance from their median", wake.spread, Unit::Share, n, source),
+            computed("median absolute deviation", wake.spread, Unit::Share, n, source),
             Bound::Below(idle_wake::SPREAD),
         ),
         held(
-            computed("slow requests that follow a pause", wake.of_slow, Unit::Share, all, source),
+            computed(
+                "share of slow requests that follow a pause",
+                wake.of_slow,
+                Unit::Share,
+                all,
+                source,
+            ),
             Bound::Above(OF_SLOW),
         ),
     ];
     let clauses = [
-        confidence::above("after a pause, over otherwise", wake.ratio, idle_wake::RATIO),
+        confidence::above("latency ratio after a pause/otherwise", wake.ratio, idle_wake::RATIO),
         confidence::above("requests after a pause", wake.woken as f64, idle_wake::WOKEN as f64),
         confidence::below("spread of the wake-up time", wake.spread, idle_wake::SPREAD)
             .at_most(1.5),
-        confidence::above("slow requests that follow a pause", wake.of_slow, OF_SLOW),
+        confidence::above("share of slow requests that follow a pause", wake.of_slow, OF_SLOW),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share_lost(trace, wake);
     finding.forecast = forecast(trace, wake);
     finding.refuted_by = lines(&[
         "`iowhy probe idle-wake` finds no pause after which a read is slow",
-        "other devices of the host are as slow after the same pauses: then the processor slept",
+        "other devices of the host are as slow after the same pauses: then the CPU was asleep",
     ]);
     finding.next_step = next_step(analysis, trace.device, phrase::disk(&trace.disk));
     finding
@@ -330,12 +387,12 @@ fn forecast(trace: &DeviceTrace, wake: &Wake) -> Option<Forecast> {
     let n = trace.spans.len() as f64;
     let mean = trace.spans.iter().map(|span| span.latency_ns()).sum::<f64>() / n;
     let cured = mean - wake.lost_ns / n;
-    let assuming = "the device stays awake, and the same requests are sent".to_string();
+    let assuming = "the device stays awake, with the same requests".to_string();
     from_means(mean, cured, assuming)
 }
 
 fn next_step(analysis: &Analysis, device: DeviceId, disk: &str) -> Vec<String> {
-    let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and the price");
+    let probe = format!("`iowhy probe idle-wake /dev/{disk}` measures the pause and its cost");
     let media: Vec<Medium> = analysis.media(device).into_iter().map(|(m, _)| m).collect();
     let mut steps = vec![probe];
     if media.contains(&Medium::Nvme) {

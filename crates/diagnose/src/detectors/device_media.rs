@@ -1,38 +1,48 @@
 //! The disk cannot read some of its sectors.
 //!
 //! ## Accuses
-//! The surface or the cells of the disk: sectors that fail, or that are slow every time they are
-//! visited while all others are quick.
+//! The surface or the cells of the disk: sectors that fail, or that are slow at every access while
+//! all others are fast.
 //!
 //! ## Why it matters
-//! Data are lost there already, or will be. A disk whose first scan error was seen fails many times
-//! as often within two months as its peers (Pinheiro et al., FAST 2007).
+//! Data is lost there already, or will be. A disk with a first scan error fails many times as often
+//! within two months as its peers (Pinheiro et al., FAST 2007).
 //!
 //! ## Needs
-//! The kernel's log or SMART beside any capture, or a trace with the status of each I/O. A per-I/O log
-//! with sectors can raise a suspicion.
+//! The kernel's log or SMART with any capture, or a trace with the status of each I/O. A per-I/O
+//! log with sectors can raise a suspicion.
 //!
 //! ## Rule
-//! Any of these, each kind counted once: `medium` lines in the kernel's log, the drive's own or those of an array that
-//! corrected its reads; failures inside it that the drive reports; requests that failed
-//! with ENODATA or EILSEQ, or twice in one place with EIO before any limit of recovery ended them; reads
-//! that failed in its array while no write did, media errors or a predicted failure in its RAID
-//! controller's count, or a controller that has given it up and does not say why; its own failed
-//! SMART check, or less spare than its own threshold; its NVMe warning that its media are unreliable, unless its
-//! rated endurance is used up and nothing else failed; SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187 that grew
-//! between two records; places that a scan (badblocks, ddrescue) could not read; a pre-fail
-//! attribute that is FAILING_NOW or a hundred grown defects (suspected only); or one 1-MiB range
-//! that was slow, more than ten medians, at each of two or more visits apart (Fisher's exact test, p below 0.01 over all ranges). The last alone stays a
-//! suspicion. Of a machine that is watched, lines of the log that are ten minutes older than the watch are a
-//! remark: what was slow meanwhile is not explained by them.
+//! Any of these, each kind counted once:
+//!
+//! - `medium` lines in the kernel's log, of the drive itself or of an array that corrected its
+//!   reads;
+//! - internal failures reported by the drive;
+//! - requests that failed with ENODATA or EILSEQ, or twice at one place with EIO before any
+//!   recovery limit ended them;
+//! - failed reads in its array without failed writes, media errors or a predicted failure counted
+//!   by its RAID controller, or a controller that failed it without giving a reason;
+//! - a failed SMART health check, or fewer spare blocks than its own threshold;
+//! - the NVMe warning that its media is unreliable, unless its rated endurance is used up and
+//!   nothing else failed;
+//! - SMART 197 or 198 above zero, a failed self-test, uncorrected or media errors, 5 or 187
+//!   increased between two records;
+//! - places that a scan (badblocks, ddrescue) could not read;
+//! - a pre-fail attribute that is FAILING_NOW, or a hundred grown defects (suspected only);
+//! - one 1-MiB range that was slow, more than ten medians, at each of two or more separate accesses
+//!   (Fisher's exact test, p below 0.01 over all ranges). This alone stays a suspicion.
+//!
+//! For a machine that is watched live, log lines more than ten minutes older than the capture are a
+//! note: they do not explain current slowness.
 //!
 //! ## Wrong if
-//! A thin pool is full, a permission is missing, a device-mapper target returns errors on purpose. 197
-//! on flash may be firmware and heal by itself. A silent SMART clears nobody.
+//! A thin pool is full, a permission is missing, or a device-mapper target returns errors on
+//! purpose. 197 on flash may be firmware and recover by itself. SMART without errors does not clear
+//! a disk.
 //!
 //! ## Next step
-//! Copy what matters off the disk, find the file behind the sector and restore it, run the long
-//! self-test; replace the disk if 5, 197 or 198 grow.
+//! Copy important data from the disk, find the file of the sector and restore it, run the long
+//! self-test; replace the disk if 5, 197 or 198 increase.
 
 use iowhy_model::{
     Bound, Clause, Event, FactKey, Finding, Level, Medium, MessageKind, STANDS, Unit, Verdict, key,
@@ -54,6 +64,10 @@ use crate::phrase;
 /// What a controller says that saw no error yet.
 const PREDICTED: &str = "its controller predicts that it will fail";
 
+/// Why the errors of a volume are no proof against a disk.
+const OF_WHAT_LIES_BELOW: &str =
+    "it is a stacked volume: an underlying device, or its own driver, fails its requests";
+
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceMedia,
@@ -63,7 +77,7 @@ pub const DETECTOR: Detector = Detector {
         level: Level::C,
         sure_from: Level::E,
         seconds: 60,
-        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside each I/O's sector",
+        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`), and the sector of each I/O",
     },
     explains: &[
         Verdict::DeviceRetry,
@@ -133,13 +147,14 @@ const PREFAIL_NOW: f64 = 1.7;
 const MANY_ERRORS: f64 = 100.0;
 /// Errors of a member from which on they are no single event (a choice).
 const MANY_READS: f64 = 10.0;
-/// States in which an array or a controller works without a member (md(4), zpoolconcepts(7), storcli).
-const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
 /// What it is worth that a RAID controller has given a drive up and says no more: with the prior 0.57, for a
 /// manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder and Gibson, FAST 2007).
 const BY_CONTROLLER: f64 = 1.7;
 /// What used endurance is worth: drives go on beyond it, most for long (vendors' sheets).
 const WORN: f64 = 0.5;
+/// Why a member that its array gave up is only suspected beside another one.
+const GIVEN_UP_TOGETHER: &str = "another member of its array failed as well: two disks seldom fail \
+                                 together; a shared component does";
 /// On flash a waiting sector may be a matter of firmware (identical drives healed by themselves).
 const ON_FLASH: f64 = 1.0;
 /// Bit of the NVMe critical warning: reliability degraded (NVM Express base specification).
@@ -173,7 +188,8 @@ fn nameless_ports(analysis: &Analysis) -> Vec<Finding> {
             phrase::list(&builder.words)
         );
         finding.refuted_by = lines(&[
-            "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
+            "reading the same sectors again succeeds fast, and SMART 5, 197 and 198 do not \
+             increase",
         ]);
         finding.next_step = next_step("DISK", true);
         finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
@@ -203,7 +219,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let whats = [KERNEL_LOG, "failed requests", "SMART", "errors as an array's member"];
     let others = [
         ("the drive's own assessment", own_word),
-        ("given up by its controller", given_up),
+        ("failed by its controller", given_up),
         ("slow places", place),
     ];
     let stated = whats.into_iter().zip(proven).chain(others);
@@ -217,6 +233,13 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     builder.believe(&mut finding, PRIOR);
     let why = "no medium error was reported: slow places alone may have another cause";
     finding.doubt_if(!is_proven, why, SHAPE_ALONE);
+    let by_its_array =
+        builder.clauses.iter().all(|clause| clause.nats <= 0.0 || clause.what == whats[3]);
+    let beside =
+        if by_its_array { arrays::given_up_beside(analysis, candidate) } else { Vec::new() };
+    finding.doubt_if(!beside.is_empty(), GIVEN_UP_TOGETHER, SHAPE_ALONE);
+    let made_of_others = by_its_array && disk_names::is_stacked(&candidate.disk);
+    finding.doubt_if(made_of_others, OF_WHAT_LIES_BELOW, SHAPE_ALONE);
     finding.explained_share = share(candidate, is_proven);
     let disk = phrase::disk(&candidate.disk);
     finding.sentence = if builder.words == [PREDICTED] {
@@ -226,13 +249,21 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     } else if is_proven {
         format!("{disk} reports that it is failing or worn out: {}", phrase::list(&builder.words))
     } else {
-        format!("one place of {disk} is slow: {}", phrase::list(&builder.words))
+        format!("one place on {disk} is slow: {}", phrase::list(&builder.words))
     };
     finding.refuted_by = lines(&[
-        "the device is built on others: a full thin pool or an error target fails requests too",
-        "reading the same sectors again succeeds quickly, and SMART 5, 197 and 198 stand still",
+        "the device is stacked on others: a full thin pool or an error target also fails requests",
+        "reading the same sectors again succeeds fast, and SMART 5, 197 and 198 do not increase",
     ]);
     finding.next_step = next_step(&candidate.disk, is_proven);
+    if !beside.is_empty() {
+        let shared = format!(
+            "find what it shares with {} (cable, backplane, adapter, power): `lsscsi -t`, `ls -l \
+             /dev/disk/by-path`, and the kernel's log of that minute",
+            phrase::list(&beside)
+        );
+        finding.next_step.insert(0, shared);
+    }
     finding.evidence = builder.evidence;
     Some(finding)
 }
@@ -247,17 +278,18 @@ fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Find
         return None;
     }
     let mut builder = EvidenceBuilder::default();
-    let what = "medium errors in the kernel's log, more than ten minutes before the watch";
+    let what = "medium errors in the kernel's log, more than ten minutes before the capture";
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     finding.assume(PRIOR, "errors from before the time watched");
     finding.sentence = format!(
-        "{} could not read some of its sectors once: {} in the kernel's log, all more than ten minutes before it was watched",
+        "{} failed to read some of its sectors in the past: {} in the kernel's log, all more than \
+         ten minutes before the capture",
         phrase::disk(&candidate.disk),
         phrase::count(LogLine::messages(&reading) as f64, "medium error(s)")
     );
-    finding.refuted_by = lines(&["SMART 5, 187, 197 and 198 stand still"]);
+    finding.refuted_by = lines(&["SMART 5, 187, 197 and 198 do not increase"]);
     finding.next_step = next_step(&candidate.disk, true);
     finding.evidence = builder.evidence;
     Some(finding)
@@ -307,7 +339,7 @@ fn from_array(
     builder.log_lines(analysis, what, reading, Some(Bound::Above(0.0)));
     let n = LogLine::messages(reading);
     builder.words.push(format!(
-        "{} that its array had to correct or gave up, in the kernel's log",
+        "{} that its array corrected or could not correct, in the kernel's log",
         phrase::count(n as f64, "read(s)")
     ));
     if n > 1 { LOGGED } else { CORRECTED_ONCE }
@@ -323,12 +355,12 @@ fn from_hardware(
     if reading.is_empty() {
         return 0.0;
     }
-    let what = "failures inside the drive that it reports (sense key Hardware Error)";
+    let what = "internal failures reported by the drive (sense key Hardware Error)";
     builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
     let n = LogLine::messages(&reading);
     builder.words.push(format!(
-        "{} with a failure inside it (Hardware Error), in the kernel's log",
-        phrase::count(n as f64, "command(s) ended")
+        "{} with an internal failure (Hardware Error), in the kernel's log",
+        phrase::count(n as f64, "command(s) failed")
     ));
     match n {
         // A unit of a target reports what is behind the target.
@@ -396,7 +428,7 @@ fn from_failures(
         let n = (io.len() as f64, Unit::Count, io.len());
         builder.failed(analysis, listing, "requests that failed with EIO", n, above);
         let n = (again as f64, Unit::Count, io.len());
-        builder.number(analysis, listing, "of these, again within 1 MiB", n, above);
+        builder.number(analysis, listing, "of these, repeated within 1 MiB", n, above);
         builder.words.push(phrase::count(io.len() as f64, "request(s) failed with EIO"));
         nats = nats.max(if again > 0 { FAILED_TWICE } else { FAILED });
     }
@@ -421,7 +453,7 @@ fn from_smart(
 ) -> f64 {
     let about = candidate.about();
     let medium = analysis.medium(candidate.device);
-    let flash = matches!(medium, Some(Medium::Flash | Medium::Nvme));
+    let flash = matches!(medium, Some(Medium::Flash | Medium::Card | Medium::Nvme));
     let mut most: f64 = 0.0;
     for (key, words, standing, growing) in SMART {
         let Some((value, reading)) = about.number(key.clone()).filter(|(value, _)| *value > 0.0)
@@ -439,7 +471,7 @@ fn from_smart(
         let many = phrase::several(words);
         builder.fact(analysis, &reading, &many, (value, Unit::Count), bound);
         if let Some(rise) = grew {
-            let what = format!("{many}: grew by");
+            let what = format!("{many}: increase");
             builder.fact(analysis, &reading, &what, (rise, Unit::Count), Some(Bound::Above(0.0)));
         }
         if nats > 0.0 {
@@ -466,7 +498,7 @@ fn from_smart(
     {
         let what = "NVMe critical warning, bit 2: reliability degraded";
         builder.fact(analysis, &reading, what, (value, Unit::Count), Some(Bound::Above(0.0)));
-        builder.words.push("the drive calls its own media unreliable".to_string());
+        builder.words.push("the drive reports its media as unreliable".to_string());
         most = most.max(FAILED_MEDIUM);
     }
     most
@@ -485,7 +517,7 @@ fn from_members(
     let others = ["write", "checksum", "flush"];
     let only_reads = others.iter().all(|kind| count(kind).is_none_or(|(n, _)| n <= 0.0));
     let said = about.last(key::MEMBER_STATE);
-    let thrown = said.filter(|reading| THROWN_OUT.contains(&reading.text()));
+    let thrown = said.filter(|reading| arrays::THROWN_OUT.contains(&reading.text()));
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
     // Nor are they this disk's where half of its array counts errors with it (`device.path`).
     let alone = || {
@@ -497,7 +529,7 @@ fn from_members(
         builder.fact(
             analysis,
             &reading,
-            "reads that failed, as its array counts",
+            "failed reads counted by its array",
             (reads, Unit::Count),
             above,
         );
@@ -511,7 +543,7 @@ fn from_members(
     }
     if let Some((errors, reading)) = count("media").filter(|(n, _)| *n > 0.0) {
         let grew = about.rise(key::MEMBER_ERRORS.of("media")).is_some_and(|(rise, _)| rise > 0.0);
-        let what = "media errors, as its controller counts";
+        let what = "media errors counted by its controller";
         builder.fact(analysis, &reading, what, (errors, Unit::Count), above);
         builder.words.push(phrase::count(errors, "media error(s) in its controller's count"));
         most = most.max(match grew {
@@ -522,7 +554,7 @@ fn from_members(
     }
     let predicted = count("predictive").filter(|(n, _)| *n > 0.0);
     if let Some((n, reading)) = predicted {
-        builder.fact(analysis, &reading, "failures that it predicts", (n, Unit::Count), above);
+        builder.fact(analysis, &reading, "predicted failures", (n, Unit::Count), above);
         builder.words.push(PREDICTED.to_string());
         most = most.max(FAILED_TWICE);
     } else if let Some(reading) = said.filter(|reading| reading.text() == "predictive failure") {
@@ -560,23 +592,23 @@ fn from_own_word(
     }
     let defects = about.number(key::SMART_GROWN_DEFECTS).filter(|(n, _)| *n >= MANY_DEFECTS);
     if let Some((defects, reading)) = defects {
-        let what = "grown defects, and no two looks to tell whether they grow";
+        let what = "grown defects, from a single reading";
         let above = Some(Bound::Above(MANY_DEFECTS - 1.0));
         builder.fact(analysis, &reading, what, (defects, Unit::Count), above);
         builder.words.push(phrase::count(defects, "grown defect(s)"));
         if let Some((again, reading)) = about.number(key::SMART_REREAD).filter(|(n, _)| *n > 0.0) {
-            let what = "reads that it corrected by reading again";
+            let what = "reads corrected by rereading";
             builder.fact(analysis, &reading, what, (again, Unit::Count), None);
-            builder.words.push(phrase::count(again, "read(s) that it had to read again"));
+            builder.words.push(phrase::count(again, "read(s) corrected by rereading"));
         }
         most = most.max(DEFECTS);
     }
     if let Some((passed, reading)) = about.number(key::SMART_PASSED)
         && passed <= 0.0
     {
-        let what = "SMART health: 1 passed, 0 failed";
+        let what = "SMART overall health (1: passed, 0: failed)";
         builder.fact(analysis, &reading, what, (passed, Unit::Count), Some(Bound::Below(1.0)));
-        builder.words.push("it does not pass its own check".to_string());
+        builder.words.push("its SMART overall health is FAILED".to_string());
         most = most.max(FAILED_TWICE);
     }
     let spare = about.number(key::SMART_NVME_AVAILABLE_SPARE);
@@ -620,12 +652,12 @@ fn from_its_controller(
         return 0.0;
     }
     let state = candidate.about().last(key::MEMBER_STATE);
-    let Some(reading) = state.filter(|reading| THROWN_OUT.contains(&reading.text())) else {
+    let Some(reading) = state.filter(|reading| arrays::THROWN_OUT.contains(&reading.text())) else {
         return 0.0;
     };
-    let what = "drives that their controller has given up";
+    let what = "drives failed by their controller";
     builder.fact(analysis, &reading, what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    builder.words.push(format!("its controller calls it `{}`", reading.text()));
+    builder.words.push(format!("its controller reports it as `{}`", reading.text()));
     BY_CONTROLLER
 }
 
@@ -651,27 +683,33 @@ fn from_places(
         None,
     );
     let spans = (n as f64, Unit::Count, n);
-    builder.number(analysis, listing, "visits to it", spans, Some(Bound::Above(1.0)));
+    builder.number(analysis, listing, "I/Os to it", spans, Some(Bound::Above(1.0)));
     let slow = (place.slow as f64, Unit::Count, n);
-    builder.number(analysis, listing, "of these, slow", slow, Some(Bound::Above(1.0)));
+    builder.number(analysis, listing, "slow ones of these", slow, Some(Bound::Above(1.0)));
     let others = (place.others_slow as f64 / place.others.max(1) as f64, Unit::Share, place.others);
-    builder.number(analysis, listing, "slow visits among those elsewhere", others, None);
+    builder.number(analysis, listing, "share of slow I/Os elsewhere", others, None);
     let chance = (place.chance, Unit::Count, n);
-    builder.number(analysis, listing, "chance of it (Fisher)", chance, Some(Bound::Below(CHANCE)));
+    builder.number(
+        analysis,
+        listing,
+        "probability by chance (Fisher)",
+        chance,
+        Some(Bound::Below(CHANCE)),
+    );
     builder.words.push(format!(
-        "{} of {n} visits around sector {} were slow ({} in the middle)",
+        "{} of {n} I/Os around sector {} were slow ({} median)",
         place.slow,
         place.sector,
         phrase::ns(place.slow_ns)
     ));
-    let rare = confidence::below("chance of it", place.chance, CHANCE).at_most(1.0);
+    let rare = confidence::below("probability by chance", place.chance, CHANCE).at_most(1.0);
     PLACE + rare.nats
 }
 
 fn next_step(disk: &str, is_proven: bool) -> Vec<String> {
     let node = phrase::node(disk);
     let smart = format!(
-        "`smartctl -j -x {node} > smart.json`, and again tomorrow: do 5, 187, 197, 198 grow?"
+        "`smartctl -j -x {node} > smart.json`, and again tomorrow: do 5, 187, 197, 198 increase?"
     );
     if !is_proven {
         return vec![
@@ -681,10 +719,13 @@ fn next_step(disk: &str, is_proven: bool) -> Vec<String> {
         ];
     }
     vec![
-        format!("copy what matters off {disk} first: `ddrescue` or a backup, then `smartctl -t long {node}`"),
+        format!(
+            "first copy important data from {disk} (`ddrescue` or a backup), then `smartctl -t \
+             long {node}`"
+        ),
         smart,
-        "find the file behind the sector (`debugfs -R \"icheck BLOCK\"`), restore it; replace the disk if \
-         the counters grow"
+        "find the file of the sector (`debugfs -R \"icheck BLOCK\"`) and restore it; replace the \
+         disk if the counters increase"
             .to_string(),
     ]
 }

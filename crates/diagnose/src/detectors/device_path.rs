@@ -1,37 +1,52 @@
-//! The way to the disk is at fault: cable, connector, link, port, host adapter.
+//! The path to the disk is faulty: cable, connector, link, port, host adapter.
 //!
 //! ## Accuses
-//! What lies between host and disk, and not the disk: the link drops or corrupts frames, a controller
+//! The path between host and disk, not the disk: the link drops or corrupts frames, or a controller
 //! resets. Requests wait for it for seconds, often on several disks of one port.
 //!
 //! ## Why it matters
-//! Disks are replaced for it in vain: the new one hangs on the same cable. Four of ten causes of slow
-//! storage lie outside the device (Fail-Slow at Scale, FAST 2018).
+//! Disks are replaced in vain: the new one is on the same cable. Four of ten causes of slow storage
+//! lie outside the device (Fail-Slow at Scale, FAST 2018).
 //!
 //! ## Needs
-//! The kernel's log, or two SMART records of different days, beside any capture.
+//! The kernel's log, or two SMART records of different days, with any capture.
 //!
 //! ## Rule
-//! Any of these, each kind counted once: log lines of the link (BadCRC, ICRC, UnrecovData, Handshk,
-//! 10B8B, interface fatal error, ATA bus error, speed limited), link resets beyond one or two, resets
-//! of an NVMe controller or host adapter; UDMA CRC errors (199) that grew between two records, or five and
-//! more beside none on a drive of the same model where no latency was measured;
-//! requests that failed with ENOLINK; transport errors that illumos counts (suspected only); reads, writes and flushes of one member that failed alike. A link
-//! slower than its limit supports it. Three disks of one adapter that stop answering within a
-//! minute are the adapter's, and two and more links of one host that are lost within seconds are the fault of what they
-//! share. What the kernel does about a discard or a query that got no answer is none. Suspected only: errors that a PCIe link corrected, if a storage driver
-//! owns the function, by their rate; a link that woke without a corrupted frame while commands
-//! failed; an NVMe controller that is lost though it is ready; a fibre that went down; a member that
-//! its pool lost; a disk that went offline where nothing says by what it is attached (a fibre that
-//! went down before it says so); fewer than a hundred CRC errors in a drive's whole life beside none of its twin. An NVMe controller that reports that it has failed, or that of a guest, is
-//! `device.stall`.
+//! Any of these, each kind counted once:
+//!
+//! - link errors in the log (BadCRC, ICRC, UnrecovData, Handshk, 10B8B, interface fatal error, ATA
+//!   bus error, speed limited), more than one or two link resets, resets of an NVMe controller or
+//!   host adapter;
+//! - UDMA CRC errors (199) that increased between two records, or five and more while a drive of
+//!   the same model has none, if no latency was measured;
+//! - requests that failed with ENOLINK;
+//! - transport errors counted by illumos (suspected only);
+//! - reads, writes and flushes of one member that failed alike.
+//!
+//! A link slower than its maximum supports it. Three disks of one adapter that stop responding
+//! within a minute point to the adapter, and two or more links of one host lost within seconds to
+//! what they share. Recovery actions of the kernel for a discard or a query do not count.
+//!
+//! Suspected only:
+//!
+//! - errors corrected by a PCIe link, if a storage driver owns the function, by their rate;
+//! - a link that woke up without a corrupted frame while commands failed;
+//! - an NVMe controller that is lost although it is ready;
+//! - a Fibre Channel link that went down;
+//! - a member lost by its pool;
+//! - a disk that went offline if nothing shows how it is attached (a Fibre Channel link that went
+//!   down first shows it);
+//! - fewer than a hundred CRC errors in the drive's lifetime while a drive of the same model has
+//!   none.
+//!
+//! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
 //! ## Wrong if
-//! The CRC count is old and stands still. Resets follow a medium error or a plug that was pulled, or
-//! the device saves power (`PHYRdyChg` alone). The lines are older than a day.
+//! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,
+//! or the device saves power (`PHYRdyChg` alone). The lines are older than a day.
 //!
 //! ## Next step
-//! Reseat or replace the cable, try another port, look at the link's width and speed.
+//! Reseat or replace the cable, try another port, check the link's width and speed.
 
 use iowhy_model::{
     Bound, Clause, CommandKind, DeviceId, FactKey, Finding, Level, MessageKind, Op, PathComplaint,
@@ -49,6 +64,7 @@ use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::evidence::controllers;
 use crate::evidence::transport;
+use crate::evidence::volumes::SharedLoss;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::{LogLine, by_port};
 use crate::facts::reading::FactReading;
@@ -57,13 +73,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePath,
-    summary: "Cable, link, port or host adapter is at fault, not the disk",
+    summary: "The cable, link, port or host adapter is faulty, not the disk",
     manual: iowhy_model::manual!("device_path.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,
         seconds: 60,
-        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) beside the capture",
+        what: "the kernel's log and SMART (`dmesg`, `smartctl -j -x`) with the capture",
     },
     explains: &[
         Verdict::DeviceHang,
@@ -78,9 +94,9 @@ pub const DETECTOR: Detector = Detector {
 /// and 13; SPL, link error counters of a phy).
 const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::SMART_SATA_PHY.of("1"), "command(s) that failed with a CRC error (SATA phy event 1)"),
-    (key::SMART_SATA_PHY.of("2"), "frame(s) refused (SATA phy event 2)"),
-    (key::SMART_SATA_PHY.of("3"), "frame(s) refused by the host (SATA phy event 3)"),
-    (key::SMART_SATA_PHY.of("4"), "frame(s) refused by the drive (SATA phy event 4)"),
+    (key::SMART_SATA_PHY.of("2"), "frame(s) rejected (SATA phy event 2)"),
+    (key::SMART_SATA_PHY.of("3"), "frame(s) rejected by the host (SATA phy event 3)"),
+    (key::SMART_SATA_PHY.of("4"), "frame(s) rejected by the drive (SATA phy event 4)"),
     (key::SMART_SATA_PHY.of("11"), "CRC error(s) in frames to the drive (SATA phy event 11)"),
     (key::SMART_SATA_PHY.of("13"), "other error(s) in frames to the drive (SATA phy event 13)"),
     (key::PHY.of("invalid_dword_count"), "invalid dword(s) of the SAS phy"),
@@ -90,7 +106,7 @@ const LINK_COUNTERS: [(FactKey, &str); 10] = [
 ];
 /// States in which a pool does not use a member, whoever is at fault (zpoolconcepts(7)); OFFLINE
 /// was said by somebody.
-const NOT_USED: [&str; 3] = ["faulted", "unavail", "removed"];
+const NOT_USED: [&str; 4] = ["faulted", "faulty", "unavail", "removed"];
 /// States of a pool that serves nobody any more (zpoolconcepts(7)).
 const STOPPED: [&str; 3] = ["suspended", "unavail", "faulted"];
 /// What each is worth, nats.
@@ -149,8 +165,8 @@ const TOGETHER: f64 = 1.0;
 /// died; with the prior below an accusation.
 const MEMBER_GONE: f64 = 1.6;
 /// Why a controller that the kernel gave up is no proof against its slot.
-const GIVEN_UP: &str = "the controller did not come back from its reset: the drive, its power states and its slot are one group \
-                        until one of them is excluded";
+const GIVEN_UP: &str = "the controller did not recover from its reset: the drive, its power states \
+                        and its slot cannot be distinguished until one is excluded";
 /// Lines older than this against the log's last line say little of now, s.
 const STALE_S: f64 = 86_400.0;
 const STALE: f64 = -2.0;
@@ -176,7 +192,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .filter(|lost| !lost.lines.iter().any(|line| lost_its_session(analysis, line)))
         .collect();
     let joined = |line: &LogLine| together.iter().any(|lost| lost.covers(line));
-    let found = candidates.iter().filter_map(|known| finding(analysis, known, &told, &joined));
+    let lost = SharedLoss::of(analysis);
+    let found = candidates.iter();
+    let found = found.filter_map(|known| finding(analysis, known, &told, &lost, &joined));
     let mut findings: Vec<Finding> = found.collect();
     findings.extend(nameless_ports(analysis, &joined));
     findings.extend(together.iter().map(|lost| shared_by_links(analysis, lost)));
@@ -192,7 +210,7 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::stopped_together(analysis).into_iter().map(|stopped| {
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
-        let what = "commands that got no answer on several drives, in the kernel's log";
+        let what = "commands without a response on several drives, in the kernel's log";
         builder.log_lines(analysis, what, &stopped.lines, above);
         let drives = stopped.devices.len();
         let worth = match stopped.window_s {
@@ -213,36 +231,40 @@ fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
         let names = phrase::list(&names);
         finding.sentence = match stopped.window_s {
             Some(window_s) => format!(
-                "{drives} drives of this host ({names}) stop answering, always within the same {} of an hour: a job that \
-                 starts then, or what they share (controller, power, driver), and no single drive",
+                "{drives} drives of this host ({names}) stop responding, always within the same {} \
+                 of an hour: the cause is a job that starts then, or something they share \
+                 (controller, power, driver), not a single drive",
                 phrase::ms(window_s * 1e3)
             ),
             None => format!(
-                "{drives} drives of this host ({names}) stopped answering together: what they share (card, enclosure, bus, \
-                 power, driver) is at fault before any single drive"
+                "{drives} drives of this host ({names}) stopped responding together: suspect what \
+                 they share (card, enclosure, bus, power, driver) before any single drive"
             ),
         };
         if stopped.window_s.is_some() {
             let n = (stopped.lines.len() as f64, Unit::Count);
             let first = &stopped.lines[0].reading;
-            builder.fact(analysis, first, "of these at the same minutes of an hour", n, above);
+            builder.fact(analysis, first, "share at the same minutes of an hour", n, above);
         }
         finding.next_step = match stopped.window_s {
             Some(_) => lines(&[
-                "what starts at that minute? `cat /etc/crontab /etc/cron.*/*`, `systemctl list-timers`: backups, `smartctl`, \
-                 `hdparm`, log rotation",
-                "another minute for that job: do the lines move with it?",
-                "power and controller that these drives share; firmware of the drives",
+                "check which job starts at that minute: `cat /etc/crontab /etc/cron.*/*`, \
+                 `systemctl list-timers`: backups, `smartctl`, `hdparm`, log rotation",
+                "move that job to another minute: do the errors move with it?",
+                "check the shared power supply and controller, and the firmware of the drives",
             ]),
             None => lines(&[
-                "which card, cable, port multiplier or supply do they share? `ls -l /dev/disk/by-path`, `lspci -nn`",
-                "the card in another slot, another supply, one drive at a time; do the lines stop?",
-                "log of other devices of the same minute (network, USB): then it is the bus, its interrupts or the power",
+                "find the card, cable, port multiplier or power supply they share: `ls -l \
+                 /dev/disk/by-path`, `lspci -nn`",
+                "try the card in another slot, another power supply, one drive at a time; do the \
+                 errors stop?",
+                "check the log for errors of other devices in the same minute (network, USB): then \
+                 it is the bus, its interrupts or the power",
             ]),
         };
         finding.refuted_by = lines(&[
-            "one of these drives stops again, and the others do not",
-            "the machine started, slept or paused in that moment",
+            "only one of these drives stops responding the next time",
+            "the machine booted, was suspended or paused at that moment",
         ]);
         finding.evidence = builder.evidence;
         finding
@@ -275,7 +297,7 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     let errors: Vec<&LogLine> =
         lost.lines.iter().filter(|line| line.kind != MessageKind::Phy).copied().collect();
     let (what, worth) = match lost.adapter {
-        Some(_) => ("requests to devices gone offline, in the kernel's log", WAS_RESET),
+        Some(_) => ("requests to offline devices, in the kernel's log", WAS_RESET),
         None => ("link errors in the kernel's log", CORRUPTED),
     };
     builder.log_lines(analysis, what, &errors, Some(Bound::Above(0.0)));
@@ -297,25 +319,27 @@ fn shared_by_links(analysis: &Analysis, lost: &LostTogether) -> Finding {
     };
     finding.sentence = match lost.adapter {
         Some(adapter) => format!(
-            "{n} disks of host adapter {adapter} ({}) went offline{within}: what they share (adapter, cable, expander, \
-             backplane, power, or the array behind it) is at fault, and no single disk",
+            "{n} disks of host adapter {adapter} ({}) went offline{within}: something they share \
+             is faulty (adapter, cable, expander, backplane, power, or the array behind it), not a \
+             single disk",
             phrase::list(&names)
         ),
         None => format!(
-            "{n} links of this host ({}) were lost{within}: what they share (power, backplane, controller, enclosure) is \
-             at fault, and no single disk or cable",
+            "{n} links of this host ({}) were lost{within}: something they share is faulty (power, \
+             backplane, controller, enclosure), not a single disk or cable",
             phrase::list(&names)
         ),
     };
     finding.next_step = lines(&[
-        "power first: the supply, its plugs and splitters, and the backplane that these disks share",
-        "controller: its seat, temperature and firmware, and what the log says of its PCI function in that second \
-         (`dmesg | grep -i -e aer -e pcie -e ahci -e mpt`)",
-        "which disks share what? `lsscsi -t`, `ls -l /dev/disk/by-path /sys/block`",
+        "check power first: the supply, its plugs and splitters, and the backplane that these \
+         disks share",
+        "check the controller: seating, temperature and firmware, and log lines of its PCI \
+         function in that second (`dmesg | grep -i -e aer -e pcie -e ahci -e mpt`)",
+        "find what the disks share: `lsscsi -t`, `ls -l /dev/disk/by-path /sys/block`",
     ]);
     finding.refuted_by = lines(&[
-        "one of these disks or ports is lost again, and the others are not",
-        "the machine started, slept or was unplugged in that moment",
+        "only one of these disks or ports is lost the next time",
+        "the machine booted, was suspended or unplugged at that moment",
     ]);
     finding.evidence = builder.evidence;
     finding
@@ -327,7 +351,7 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::not_answering(analysis, SHARE_ADAPTER).into_iter().map(|adapter| {
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
-        let what = "commands that got no answer on disks of one adapter, in the kernel's log";
+        let what = "commands without a response on disks of one adapter, in the kernel's log";
         builder.log_lines(analysis, what, &adapter.lines, above);
         builder.clauses = vec![Clause::fixed(what, WAS_RESET)];
         let listings = builder.listings.clone();
@@ -342,17 +366,17 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
             None => format!("host adapter {}", adapter.number),
         };
         finding.sentence = format!(
-            "{} disks of {name} stopped answering within {}: what they share (adapter, cable, \
-             expander, backplane, power) has errors, not so many disks at once",
+            "{} disks of {name} stopped responding within {}: something they share is faulty \
+             (adapter, cable, expander, backplane, power); so many disks do not fail at once",
             adapter.disks,
             phrase::ms(adapter.seconds * 1e3)
         );
         finding.next_step = lines(&[
-            "which of them share a cable, a backplane or an expander? `lsscsi -t`, `ls -l \
+            "find which of them share a cable, a backplane or an expander: `lsscsi -t`, `ls -l \
              /dev/disk/by-path`",
-            "firmware and driver of the adapter, its temperature, its seat; `dmesg | grep -e mpt \
+            "check firmware, driver, temperature and seating of the adapter; `dmesg | grep -e mpt \
              -e reset`",
-            "reseat or swap the cable between adapter and backplane; do the lines stop?",
+            "reseat or swap the cable between adapter and backplane; do the errors stop?",
         ]);
         finding.evidence = builder.evidence;
         finding
@@ -372,16 +396,17 @@ fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
         builder.clauses = vec![Clause::fixed("members that count errors together", FAILED)];
         let mut finding = accusation(array.device, builder.listings.clone(), &builder);
         finding.sentence = format!(
-            "{failing} of the {all} members of {} count errors together: what they share (cable, backplane, adapter, \
-             power, a firmware) has errors, not so many disks at once",
+            "{failing} of the {all} members of {} count errors together: something they share is \
+             faulty (cable, backplane, adapter, power, firmware); so many disks do not fail at \
+             once",
             array.name
         );
         let first = array.failing.first().map_or("DISK", String::as_str);
         finding.next_step = next_step(first, Way::of(first, &[], None), false);
         finding.next_step.insert(
             0,
-            "which of them share a cable, a backplane or an adapter? `lsscsi -t`, `ls -l /dev/disk/by-path`; \
-             `dmesg | grep -e mpt -e ata -e reset`"
+            "find which of them share a cable, a backplane or an adapter: `lsscsi -t`, `ls -l \
+             /dev/disk/by-path`; `dmesg | grep -e mpt -e ata -e reset`"
                 .to_string(),
         );
         finding.evidence = builder.evidence;
@@ -394,6 +419,7 @@ fn finding(
     analysis: &Analysis,
     candidate: &FaultCandidate,
     told: &[&LogLine],
+    lost: &SharedLoss,
     joined: &dyn Fn(&LogLine) -> bool,
 ) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
@@ -412,17 +438,17 @@ fn finding(
         ),
         Clause::fixed("transport errors", from_transport(analysis, candidate, &mut builder)),
         Clause::fixed("link counters", from_link_counters(analysis, candidate, &mut builder)),
-        Clause::fixed("paths of multipath", from_paths(analysis, candidate, &mut builder)),
+        Clause::fixed("paths of multipath", from_paths(analysis, candidate, lost, &mut builder)),
     ];
     let gone = from_pool(analysis, candidate, &mut builder);
-    clauses.push(Clause::fixed("member that its pool lost", gone));
+    clauses.push(Clause::fixed("member lost by its pool", gone));
     let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
     // What was lost together with others is a fault of what they share.
     let is_joined = reading.iter().any(|line| joined(line));
     if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
         return None;
     }
-    clauses.push(Clause::fixed("speed of the link", slow_link(analysis, candidate, &mut builder)));
+    clauses.push(Clause::fixed("link speed", slow_link(analysis, candidate, &mut builder)));
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
@@ -433,7 +459,8 @@ fn finding(
     let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
     let few = about.number(key::SMART_RAW.of("199")).is_some_and(|(count, _)| count < OF_A_PLUG);
-    let old = "so few in a whole life may be of one plug, or of a cable that was replaced since";
+    let old = "so few in the drive's lifetime may come from one replug, or from a cable replaced \
+               since";
     finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
@@ -455,7 +482,8 @@ fn finding(
     finding.next_step = next_step(disk, way, is_awake(&reading));
     if unknown && way != Way::Unknown {
         let node = phrase::node(disk);
-        let ask = format!("by what is it attached? `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`");
+        let ask =
+            format!("check how it is attached: `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`");
         finding.next_step.insert(0, ask);
     }
     finding.evidence = builder.evidence;
@@ -468,8 +496,9 @@ fn accusation(device: DeviceId, listings: Vec<usize>, builder: &EvidenceBuilder)
     // Of the errors that were logged or counted.
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&[
-        "the disk does the same behind another cable and port",
-        "the lines belong to a plug that was pulled, a resume, or follow medium errors of the disk",
+        "the fault persists with another cable and port",
+        "the log lines come from an unplugged cable or a resume, or follow medium errors of the \
+         disk",
     ]);
     finding
 }
@@ -494,7 +523,7 @@ enum Way {
 impl Way {
     /// By the bus that is stated, else by the name and by what the log says.
     fn of(disk: &str, reading: &[&LogLine], bus: Option<&str>) -> Way {
-        let says = |what| reading.iter().any(|line| line.message.complaint == Some(what));
+        let says = |what| reading.iter().any(|line| line.message.complaint() == Some(what));
         let fibre = says(PathComplaint::LinkDown);
         match bus {
             Some("usb") => return Way::Usb,
@@ -543,9 +572,10 @@ impl Way {
 /// Whether the link went and came back and corrupted no frame.
 fn is_awake(reading: &[&LogLine]) -> bool {
     let corrupt = |line: &&LogLine| {
-        line.kind == MessageKind::Link && line.message.complaint == Some(PathComplaint::Corruption)
+        line.kind == MessageKind::Link
+            && line.message.complaint() == Some(PathComplaint::Corruption)
     };
-    let exchanged = |line: &&LogLine| line.message.complaint == Some(PathComplaint::Exchanged);
+    let exchanged = |line: &&LogLine| line.message.complaint() == Some(PathComplaint::Exchanged);
     reading.iter().any(|line| line.kind == MessageKind::Phy)
         && !reading.iter().any(corrupt)
         && !reading.iter().any(exchanged)
@@ -560,101 +590,114 @@ fn next_step(disk: &str, way: Way, is_awake: bool) -> Vec<String> {
                 false => String::new(),
             };
             return vec![
-                "reseat the drive, or move it to another slot; do the lines stop?".to_string(),
-                "power states and link power management off, for a trial: kernel parameters \
+                "reseat the drive, or move it to another slot; do the errors stop?".to_string(),
+                "disable power states and link power management as a test: kernel parameters \
                  `nvme_core.default_ps_max_latency_us=0 pcie_aspm=off`"
                     .to_string(),
                 format!("`lspci -vv` (LnkSta against LnkCap, AER){health}"),
-                "another kernel: time-outs and lost interrupts come from drivers and bridges, too"
+                "try another kernel: timeouts and lost interrupts can also come from drivers and \
+                 bridges"
                     .to_string(),
             ];
         }
         Way::Card => {
             return lines(&[
-                "another card in this slot, and this card in another reader: which of them fails?",
-                "`cat /sys/kernel/debug/mmc*/ios`: a slower mode (`max-frequency` of the device tree, or another quirk of \
-                 the host's driver: `sdhci.debug_quirks`)",
-                "another kernel: time-outs of the host controller come from its driver, too",
+                "try another card in this slot, and this card in another reader: which one fails?",
+                "`cat /sys/kernel/debug/mmc*/ios`: a slower mode (`max-frequency` of the device \
+                 tree, or another quirk of the host's driver: `sdhci.debug_quirks`)",
+                "try another kernel: timeouts of the host controller can also come from its driver",
             ]);
         }
         Way::Firewire => {
             return lines(&[
-                "another cable and port, power of its own for the enclosure; does the node stay on the bus?",
-                "the same disk by another plug of its enclosure (USB, eSATA): does it fail there?",
-                "one login and smaller requests: `firewire-sbp2.workarounds=0x1` (128 KiB at most), firmware of the bridge",
+                "try another cable and port, and a separate power supply for the enclosure; does \
+                 the node stay on the bus?",
+                "attach the disk by another interface of its enclosure (USB, eSATA): does it fail \
+                 there?",
+                "use one login and smaller requests: `firewire-sbp2.workarounds=0x1` (at most 128 \
+                 KiB); check the firmware of the bridge",
             ]);
         }
         Way::Sas => {
             return lines(&[
-                "reseat or swap the cable between adapter and backplane, then the bay; do the lines stop?",
-                "`grep . /sys/class/sas_phy/*/invalid_dword_count /sys/class/sas_phy/*/loss_of_dword_sync_count` now and \
-                 tomorrow: which phy counts?",
-                "firmware and driver of the adapter, its temperature and seat; `lsscsi -t`: expander or backplane that \
-                 the disks share",
+                "reseat or swap the cable between adapter and backplane, then the bay; do the \
+                 errors stop?",
+                "`grep . /sys/class/sas_phy/*/invalid_dword_count \
+                 /sys/class/sas_phy/*/loss_of_dword_sync_count` now and tomorrow: which phy \
+                 counts?",
+                "check firmware, driver, temperature and seating of the adapter; `lsscsi -t` shows \
+                 the expander or backplane that the disks share",
             ]);
         }
         Way::Unknown => vec![
-            "reseat or swap the cable, then the port; do the lines stop?".to_string(),
-            format!("by what is it attached? `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`"),
+            "reseat or swap the cable, then the port; do the errors stop?".to_string(),
+            format!("check how it is attached: `lsblk -o NAME,TRAN,HCTL {node}`, `lsscsi -t`"),
             format!(
-                "`smartctl -x {node} > smart.txt` now and tomorrow: which counter of its link grows?"
+                "`smartctl -x {node} > smart.txt` now and tomorrow: which link counter increases?"
             ),
-            "the log of the host adapter of the same minute: resets, power, temperature"
+            "check the log of the host adapter for the same minute: resets, power, temperature"
                 .to_string(),
         ],
         Way::Ide => {
             return vec![
-                "another cable of 80 wires, at most 45 cm long; master and slave of one cable apart".to_string(),
-                format!(
-                    "a slower DMA mode, then none: `hdparm -X udma2 {node}`, `hdparm -d0 {node}`, or kernel parameter \
-                     `ide-core.nodma=0.0`; do the lines stop?"
-                ),
-                "is it a memory card in an adapter? Adapters without lines for DMA cannot do it: another adapter, or DMA off"
+                "try another 80-wire cable, at most 45 cm long; master and slave on separate \
+                 cables"
                     .to_string(),
-                format!("`smartctl -a {node}` now and tomorrow: does 199 (UDMA CRC) grow?"),
+                format!(
+                    "try a slower DMA mode, then none: `hdparm -X udma2 {node}`, `hdparm -d0 \
+                     {node}`, or kernel parameter `ide-core.nodma=0.0`; do the errors stop?"
+                ),
+                "if it is a memory card in an adapter: adapters without DMA lines do not support \
+                 DMA; use another adapter, or disable DMA"
+                    .to_string(),
+                format!("`smartctl -a {node}` now and tomorrow: does 199 (UDMA CRC) increase?"),
             ];
         }
         Way::Usb => {
             return lines(&[
-                "UAS off for this bridge: `lsusb` gives its ID, then kernel parameter \
+                "disable UAS for this bridge: `lsusb` prints its ID, then kernel parameter \
                  `usb-storage.quirks=VID:PID:u`",
-                "another cable, another port without a hub, or power of its own; do the resets \
-                 stop?",
-                "firmware of the bridge, or another enclosure",
+                "try another cable, another port without a hub, or a separate power supply; do the \
+                 resets stop?",
+                "update the firmware of the bridge, or try another enclosure",
             ]);
         }
         Way::Fibre => {
             return lines(&[
                 "`cat /sys/class/fc_host/host*/port_state \
                  /sys/class/fc_host/host*/statistics/link_failure_count`",
-                "log and error counters of the switch port; transceiver and fibre: light levels, \
-                 seat, another port",
-                "`multipath -ll`: do other paths carry the I/O meanwhile?",
+                "check log and error counters of the switch port; transceiver and fibre: light \
+                 levels, seating, another port",
+                "`multipath -ll`: do other paths take over the I/O?",
             ]);
         }
         Way::Parallel => {
             return lines(&[
-                "a lower bus speed for this target (BIOS of the adapter); do the lines stop?",
-                "cable and terminators of the bus, and whether all devices on it have addresses of their own",
-                "firmware of adapter and disk; another slot of the enclosure",
+                "try a lower bus speed for this target (adapter BIOS); do the errors stop?",
+                "check cable and terminators of the bus, and that all devices on it have unique \
+                 addresses",
+                "update the firmware of adapter and disk; try another slot of the enclosure",
             ]);
         }
         Way::Network => {
             return lines(&[
-                "is the target up, and the network whole? `iscsiadm -m session -P 1`, `ping`, `nstat -az TcpRetransSegs`",
-                "counters of the switch ports between (errors, pauses, drops), and the log of the target for that minute",
+                "check that the target is up and the network is intact: `iscsiadm -m session -P \
+                 1`, `ping`, `nstat -az TcpRetransSegs`",
+                "check the counters of the switch ports in between (errors, pauses, drops), and \
+                 the target's log for that minute",
             ]);
         }
         Way::Cable => vec![
-            "reseat or swap the cable, then the port; do the lines stop?".to_string(),
-            "link power management off: `echo max_performance | tee \
+            "reseat or swap the cable, then the port; do the errors stop?".to_string(),
+            "disable link power management: `echo max_performance | tee \
              /sys/class/scsi_host/host*/link_power_management_policy`; PCIe: `pcie_aspm=off`"
                 .to_string(),
             format!(
-                "`smartctl -j -x {node} > smart.json` now and tomorrow: does 199 (UDMA CRC) grow?"
+                "`smartctl -j -x {node} > smart.json` now and tomorrow: does 199 (UDMA CRC) \
+                 increase?"
             ),
             "link: `dmesg | grep -i 'link up'`; PCIe: `lspci -vv` (LnkSta against LnkCap); NVMe \
-             that falls asleep: `nvme_core.default_ps_max_latency_us=0`"
+             power states: `nvme_core.default_ps_max_latency_us=0`"
                 .to_string(),
         ],
     };
@@ -698,7 +741,7 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
 
 /// What the kernel says of link and controller.
 fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBuilder) -> f64 {
-    let is = |line: &&&LogLine, what: PathComplaint| line.message.complaint == Some(what);
+    let is = |line: &&&LogLine, what: PathComplaint| line.message.complaint() == Some(what);
     // What is done about a discard that takes too long is no fault of the way (`load.discard`).
     let discards = |line: &LogLine| line.message.command == Some(CommandKind::Io(Op::Discard));
     let of = |kind: MessageKind| {
@@ -730,9 +773,13 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let no_device = if is_exchanged { PathComplaint::NoDevice } else { PathComplaint::Corruption };
     let named =
         [PathComplaint::Corruption, PathComplaint::Corrected, PathComplaint::LinkDown, no_device];
+    // What the kernel does about a command that got no answer, whoever gave none (`device.stall`).
+    let unanswered =
+        reading.iter().any(|line| line.kind == MessageKind::Timeout && !discards(line));
+    let recovers = |line: &LogLine| unanswered && line.message.is_of_recovery();
     let resets: Vec<&LogLine> = links
         .iter()
-        .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l))
+        .filter(|l| !named.iter().any(|what| is(l, *what)) && !follows(l) && !recovers(l))
         .copied()
         .collect();
     // What a guest sees of an NVMe drive is its host: there is no slot and no bridge
@@ -772,35 +819,37 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let kinds: [(&[&LogLine], &str, f64); 14] = [
         (
             woke,
-            "time(s) the link went down or woke up without a corrupted frame, in the kernel's \
-             log, while commands failed",
+            "time(s) the link went down or woke up without a corrupted frame, in the kernel's log, \
+             while commands failed",
             WOKE,
         ),
         (
             &corrected,
-            "error(s) that the hardware of the PCIe link corrected, in the kernel's log",
+            "error(s) corrected by the PCIe link hardware, in the kernel's log",
             if is_often(&corrected) { CORRECTED_OFTEN } else { CORRECTED },
         ),
         (
             &unresponsive,
-            "time(s) a controller that reports that it is ready did not answer",
+            "time(s) a controller did not respond although it reports that it is ready",
             UNRESPONSIVE,
         ),
         (&down, "time(s) the adapter lost its link, in the kernel's log", LINK_DOWN),
         (&unheard, "completion(s) whose interrupt was lost, in the kernel's log", WAS_RESET),
         (
             &dma,
-            "transfer(s) by DMA that never ended, in the kernel's log, after which the drive is used without DMA",
+            "DMA transfer(s) that never completed, in the kernel's log, after which the drive is \
+             used without DMA",
             if dma.len() > 1 { WAS_RESET } else { DMA_ONCE },
         ),
         (
             &card,
-            "time(s) the host controller of the card waited for its interrupt in vain",
+            "time(s) the host controller of the card waited for an interrupt that never came",
             CARD_HOST,
         ),
         (
             &memory,
-            "access(es) of the adapter to memory that the IOMMU forbids, in the kernel's log: its firmware or driver",
+            "memory access(es) of the adapter blocked by the IOMMU, in the kernel's log: its \
+             firmware or driver",
             FORBIDDEN,
         ),
         (
@@ -810,13 +859,13 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ),
         (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
         (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
-        (&gone, "request(s) to a device gone offline, in the kernel's log", WAS_RESET),
+        (&gone, "request(s) to an offline device, in the kernel's log", WAS_RESET),
         (
             &resets,
             "link reset(s) in the kernel's log",
             confidence::beyond(resets.len() as f64, RESETS),
         ),
-        (&aborted, "command(s) aborted or adapter complaint(s) in the kernel's log", {
+        (&aborted, "aborted command(s) or adapter error(s) in the kernel's log", {
             confidence::beyond(aborted.len() as f64, RESETS).min(1.5)
         }),
     ];
@@ -847,7 +896,8 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         let what = "link wake-ups without a corrupted frame, in the kernel's log";
         builder.log_lines(analysis, what, &wakes, None);
         builder.words.push(format!(
-            "the link wakes up ({}) and corrupts no frame, so link power management comes before the cable",
+            "the link wakes up ({}) without corrupted frames, so check link power management \
+             before the cable",
             short(&first.message.text)
         ));
     }
@@ -867,7 +917,7 @@ fn lost_its_session(analysis: &Analysis, line: &LogLine) -> bool {
 
 /// Those of the lines that say this of the way to a disk.
 fn with<'s, 'a>(lines: &[&'s LogLine<'a>], what: PathComplaint) -> Vec<&'s LogLine<'a>> {
-    lines.iter().filter(|line| line.message.complaint == Some(what)).copied().collect()
+    lines.iter().filter(|line| line.message.complaint() == Some(what)).copied().collect()
 }
 
 /// Whether so many corrected errors came so fast that their cost adds up.
@@ -897,6 +947,23 @@ fn from_pool(
     if reads > 0.0 && writes + count("checksum") <= 0.0 {
         return 0.0;
     }
+    // One disk under the names of its partitions is told once.
+    if let Some(lost) = arrays::lost_parts(analysis, &candidate.disk) {
+        if lost.parts.first().is_none_or(|(part, _)| *part != candidate.disk) {
+            return 0.0;
+        }
+        let n = lost.parts.len() as f64;
+        let what = format!("partitions of {} failed by their arrays", lost.disk);
+        builder.fact(analysis, &state, &what, (n, Unit::Count), Some(Bound::Above(1.0)));
+        let pools: Vec<String> = lost.parts.iter().map(|(_, array)| array.to_string()).collect();
+        builder.words.push(format!(
+            "{} each failed a partition of {}: the drive or its path is faulty, not the individual \
+             partitions",
+            phrase::list(&pools),
+            lost.disk
+        ));
+        return MEMBER_GONE;
+    }
     let what = format!("member state: `{}`", state.text());
     builder.fact(analysis, &state, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
     let counted = match reads + writes > 0.0 {
@@ -915,13 +982,14 @@ fn from_pool(
         builder.fact(analysis, &stopped, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
         let named = stopped.text().to_uppercase();
         builder.words.push(format!(
-            "{pool} stopped ({named}): {disk} is {is}{counted}, and no other member holds what is on it; copy what can be \
-             read before anything else, and look at its path and its power before the disk itself"
+            "{pool} stopped ({named}): {disk} is {is}{counted}, and no other member has its data; \
+             first copy everything that is readable, then check its path and its power before the \
+             disk itself"
         ));
     } else {
         builder.words.push(format!(
-            "{pool} works without {disk}, which is {is}{counted}: its path and its power are looked at before the disk \
-             itself"
+            "{pool} runs without {disk}, which is {is}{counted}: check its path and its power \
+             before the disk itself"
         ));
     }
     MEMBER_GONE
@@ -992,13 +1060,13 @@ fn from_counter(
     builder.fact(
         analysis,
         &reading,
-        "CRC errors since the record before",
+        "CRC errors since the previous record",
         (rise, Unit::Count),
         above,
     );
     builder
         .words
-        .push(format!("{} CRC errors more than the record before", phrase::thousands(rise)));
+        .push(format!("{} more CRC errors than in the previous record", phrase::thousands(rise)));
     GREW
 }
 
@@ -1029,9 +1097,9 @@ fn from_link_counters(
         let Some((rise, reading)) = about.rise(key).filter(|(rise, _)| *rise > 0.0) else {
             continue;
         };
-        let grew = format!("{}: grew by", phrase::several(what));
+        let grew = format!("{}: increase", phrase::several(what));
         builder.fact(analysis, &reading, &grew, (rise, Unit::Count), Some(Bound::Above(0.0)));
-        builder.words.push(format!("{} since the first look", phrase::count(rise, what)));
+        builder.words.push(format!("{} since the first reading", phrase::count(rise, what)));
         most = most.max(GREW);
     }
     let (hours, last) = (about.number(key::SMART_HOURS), about.number(key::SMART_ERROR_LOG_HOURS));
@@ -1054,13 +1122,18 @@ fn from_link_counters(
 fn from_paths(
     analysis: &Analysis,
     candidate: &FaultCandidate,
+    lost: &SharedLoss,
     builder: &mut EvidenceBuilder,
 ) -> f64 {
     let Some(reading) = candidate.about().last(key::PATH_STATE) else { return 0.0 };
+    // Where no path is left the volume is gone, or what all of them lead through (`layer.remote`).
+    if lost.covers(&candidate.disk, analysis.input(reading.listing)) {
+        return 0.0;
+    }
     let said = reading.text();
     let what = format!("path state: `{said}`");
     builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-    builder.words.push(format!("its volume calls this path `{said}`"));
+    builder.words.push(format!("its volume reports this path as `{said}`"));
     FAILED
 }
 
@@ -1099,11 +1172,11 @@ fn from_member(
     };
     let all = count("read", MANY_FAILED).zip(count("write", MANY_FAILED)).zip(count("flush", 1.0));
     let Some((((reads, _), (writes, reading)), (flushes, _))) = all else { return 0.0 };
-    let what = "writes that failed, as its array counts";
+    let what = "failed writes counted by its array";
     let above = Some(Bound::Above(MANY_FAILED));
     builder.fact(analysis, &reading, what, (writes, Unit::Count), above);
     builder.words.push(format!(
-        "{}, {} and {} failed in its array, so it was gone for a time",
+        "{}, {} and {} failed in its array, so it was unreachable for a time",
         phrase::count(reads, "read(s)"),
         phrase::count(writes, "write(s)"),
         phrase::count(flushes, "flush(es)")
@@ -1120,9 +1193,9 @@ fn from_transport(
 ) -> f64 {
     let count = candidate.about().number(key::MEMBER_ERRORS.of("transport"));
     let Some((errors, reading)) = count.filter(|(n, _)| *n > RESETS) else { return 0.0 };
-    let what = "transport errors, as the system counts";
+    let what = "transport errors counted by the system";
     builder.fact(analysis, &reading, what, (errors, Unit::Count), Some(Bound::Above(RESETS)));
-    builder.words.push(phrase::count(errors, "command(s) never came back from it"));
+    builder.words.push(phrase::count(errors, "command(s) never completed"));
     NEVER_BACK
 }
 
@@ -1145,7 +1218,7 @@ fn slow_link(
         if now < most {
             let bound = Some(Bound::Below(1.0));
             let share = (now / most, Unit::Ratio);
-            builder.fact(analysis, &reading, "speed of the link over its limit", share, bound);
+            builder.fact(analysis, &reading, "link speed, divided by its maximum", share, bound);
             return SUPPORTS;
         }
     }

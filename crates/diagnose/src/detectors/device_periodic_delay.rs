@@ -1,31 +1,32 @@
-//! Delays come in equal steps that are no revolutions of a platter: a timer or firmware makes them.
+//! Delays in equal steps unrelated to a platter: a timer or firmware causes them.
 //!
 //! ## Accuses
-//! A clock somewhere on the way: a timer of the kernel or hypervisor (1, 4 or 10 ms), a throttle that
-//! hands out slices, firmware that paces requests by a fixed quantum.
+//! A clock somewhere on the path: a timer of the kernel or hypervisor (1, 4 or 10 ms), a throttle
+//! with time slices, firmware that paces requests by a fixed quantum.
 //!
 //! ## Why it matters
-//! Even steps look like a platter that reads again, and disks are replaced for them. A clock is
-//! mended by a setting or by firmware.
+//! Equal steps look like a platter that retries, and disks are replaced because of them. A timer is
+//! fixed by a setting or by firmware.
 //!
 //! ## Needs
 //! A per-I/O log with a resolution well below the step.
 //!
 //! ## Rule
-//! Services of one kind of request stand on a step pattern of free period between 0.8 ms (0.2 ms without a
-//! platter) and 22 ms: its log-likelihood ratio without the best step exceeds 8, and at least ten
-//! services are slow. On a device without a platter latencies are tried as well, for it serves
-//! several requests at once. On a device that may have a platter the period must not be within 1 %
-//! of a turn at any standard speed, nor of a half, third, double or triple of one, and no ladder of
-//! a platter may fit. Random requests of such a device are tried if a quarter of them is quicker
-//! than any seek; if these are reads, there is no platter. Steps that take less than a hundredth of the time are
-//! only suspected.
+//! Service times of one kind of request form a step pattern with a free period between 0.8 ms (0.2
+//! ms without a platter) and 22 ms: its log-likelihood ratio without the best step exceeds 8, and
+//! at least ten service times are slow. On a device without a platter latencies are also tested,
+//! because it serves several requests at once. On a device that may have a platter the period must
+//! not be within 1 % of a revolution at any standard speed, nor of a half, third, double or triple
+//! of one, and no step pattern of a platter may fit. Random requests of such a device are tested if
+//! a quarter of them is faster than any seek; if these are reads, there is no platter. Steps that
+//! account for less than a hundredth of the time are only suspected.
 //!
 //! ## Wrong if
-//! The device has a platter after all, of an odd speed; the log's own clock ticks so.
+//! The device does have a platter, with a non-standard speed; or the log's own clock has this
+//! resolution.
 //!
 //! ## Next step
-//! Look for a throttle or timer of that length; compare firmware with a peer's.
+//! Look for a throttle or timer with that period; compare the firmware with a peer's.
 
 use iowhy_model::{Bound, Clause, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
 
@@ -47,7 +48,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DevicePeriodicDelay,
-    summary: "Delays in equal steps that are no platter's: a timer or firmware",
+    summary: "Delays in equal steps unrelated to a platter: a timer or firmware",
     manual: iowhy_model::manual!("device_periodic_delay.rs"),
     needs: Needs {
         level: Level::C,
@@ -190,8 +191,8 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.subject.group = Some(group.words());
     finding.sentence = format!(
-        "{slow} of {n} {} of {} are delayed by multiples of {}{}: the steps come from a timer, not from the \
-         platter",
+        "{slow} of {n} {} of {} are delayed by multiples of {}{}: the steps come from a timer, not \
+         from the platter",
         group.words(),
         phrase::disk(&trace.disk),
         phrase::ms(found.period_ms),
@@ -216,7 +217,7 @@ fn finding(
         ),
         held(
             computed(
-                "delayed requests on a multiple of the step",
+                "share of delayed requests on a multiple of the step",
                 found.on_step,
                 Unit::Share,
                 slow,
@@ -224,7 +225,13 @@ fn finding(
             ),
             Bound::Above(ON_STEP),
         ),
-        computed("lost time that is whole steps", found.explained_share, Unit::Share, n, source),
+        computed(
+            "share of lost time in whole steps",
+            found.explained_share,
+            Unit::Share,
+            n,
+            source,
+        ),
     ];
     let mut clauses = vec![
         confidence::above("fit to the steps, without the best", found.without_best, STEP_PATTERN),
@@ -254,25 +261,25 @@ fn finding(
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
     for (stands, why) in [
-        (is_dealt, "a provider that admits requests at a rate makes such steps"),
-        (is_slice, "the scheduler's time slice makes such steps on a busy host"),
-        (is_program, "pages of flash that are programmed one after the other make such steps"),
-        (is_unfelt, "it takes less than 1 % of the time: a busy host does as much now and then"),
+        (is_dealt, "a provider that admits requests at a fixed rate causes such steps"),
+        (is_slice, "the CPU scheduler's time slice causes such steps on a busy host"),
+        (is_program, "flash pages programmed one after the other cause such steps"),
+        (is_unfelt, "it accounts for less than 1 % of the time: a busy host can cause as much"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     finding.explained_share = found.explained_share;
     finding.refuted_by = lines(&[
-        "the device has a platter, at a spindle speed that is not on sale",
+        "the device has a platter with a non-standard spindle speed",
         "the clock that wrote the log ticks at this step",
     ]);
     finding.next_step = vec![
         format!(
-            "look for a limit or timer of {}: `cat /sys/fs/cgroup/*/io.max`, the hypervisor's throttle, \
-             `grep CONFIG_HZ= /boot/config-$(uname -r)`",
+            "look for a limit or timer of {}: `cat /sys/fs/cgroup/*/io.max`, the hypervisor's \
+             throttle, `grep CONFIG_HZ= /boot/config-$(uname -r)`",
             phrase::ms(found.period_ms)
         ),
-        "flash: compare the firmware with a peer's, and ask its vendor about pacing".to_string(),
+        "flash: compare the firmware with a peer's, and ask the vendor about pacing".to_string(),
     ];
     finding
 }
@@ -281,7 +288,7 @@ fn finding(
 fn known_clock(period_ms: f64) -> Option<String> {
     let same = |other: f64| (period_ms / other - 1.0).abs() < SAME;
     if let Some(timer) = TIMERS_MS.into_iter().find(|timer| same(*timer)) {
-        return Some(format!("a timer at {:.0} Hz ticks so", 1000.0 / timer));
+        return Some(format!("a timer at {:.0} Hz has this period", 1000.0 / timer));
     }
     let quanta = (period_ms / QUANTUM_MS).round();
     // Beyond a few quanta any period is near a multiple.

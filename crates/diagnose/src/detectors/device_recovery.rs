@@ -1,28 +1,29 @@
-//! Error recovery runs into a time limit: requests end after exactly 7, 10, 30 or 60 seconds.
+//! Error recovery reaches a time limit: requests end after exactly 7, 10, 30 or 60 seconds.
 //!
 //! ## Accuses
-//! A drive that tries in vain until it is told to stop: by its own limit for error recovery (SCT
-//! ERC), or by the kernel's command timeout.
+//! A drive that retries until a time limit ends it: its own limit for error recovery (SCT ERC), or
+//! the kernel's command timeout.
 //!
 //! ## Why it matters
-//! One such request stops a whole array for as long. If the drive's limit is longer than the
-//! kernel's, the kernel resets a drive that was still trying, and a healthy rebuild fails.
+//! One such request stalls a whole array for as long. If the drive's limit is longer than the
+//! kernel's, the kernel resets a drive that was still retrying, and a rebuild that would have
+//! worked fails.
 //!
 //! ## Needs
-//! A per-I/O log; SMART (`smartctl -x` states the drive's limit), `device/timeout` of /sys and the
-//! kernel's log make it sure.
+//! A per-I/O log; SMART (`smartctl -x` prints the drive's limit), `device/timeout` of /sys and the
+//! kernel's log make it certain.
 //!
 //! ## Rule
-//! At least two latencies within 5 % of one limit, of the kernel's own command timeout also up to a
-//! second later, when its timer looks; and no more others within a factor of two of it.
-//! Limits stated by the system come first; else 7, 10, 15, 20, 30, 60 s are tried, and a pile there
-//! alone has to be of four. Timeouts or medium errors in the kernel's log confirm it.
+//! At least two latencies within 5 % of one limit, for the kernel's own command timeout also up to
+//! a second later, when its timer expires; and no more others within a factor of two of it. Limits
+//! reported by the system are tried first; else 7, 10, 15, 20, 30, 60 s, where at least four
+//! requests are needed. Timeouts or medium errors in the kernel's log confirm it.
 //!
 //! ## Wrong if
-//! A program or a network target above or below keeps a timeout of its own.
+//! A program or a network target above or below has its own timeout.
 //!
 //! ## Next step
-//! Set the drive's limit below the kernel's, and find out what it tries to recover.
+//! Set the drive's limit below the kernel's, and find out which sectors it tries to recover.
 
 use iowhy_model::{Bound, Clause, Finding, Level, MessageKind, Unit, Verdict, key};
 
@@ -41,13 +42,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceRecovery,
-    summary: "Error recovery runs into its time limit",
+    summary: "Error recovery reaches its time limit",
     manual: iowhy_model::manual!("device_recovery.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,
         seconds: 300,
-        what: "each I/O's latency beside `smartctl -j -x`, `device/timeout` and `dmesg`",
+        what: "the latency of each I/O, with `smartctl -j -x`, `device/timeout` and `dmesg`",
     },
     explains: &[
         Verdict::DeviceHang,
@@ -120,18 +121,18 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let n = found.members;
     let count = (n as f64, Unit::Count, n);
     let bound = Some(Bound::Above(needed as f64 - 1.0));
-    let near = if late { "requests at the limit, to a second above" } else { NEAR };
+    let near = if late { "requests from the limit to one second above" } else { NEAR };
     builder.number(analysis, listing, near, count, bound);
     let beside = (found.beside as f64, Unit::Count, latencies_s.len());
     let bound = Some(Bound::Below(n as f64));
-    builder.number(analysis, listing, "others within a factor of two of it", beside, bound);
+    builder.number(analysis, listing, "other requests within a factor of two of it", beside, bound);
     let median = (found.ratio * found.limit_s, Unit::Seconds, n);
     builder.number(analysis, listing, "median latency of those at the limit", median, None);
     let count = confidence::above("requests at the limit", n as f64, needed as f64 - 0.5);
     builder.clauses = vec![count];
     if let Some((reading, words)) = stated {
         builder.fact(analysis, &reading, words, (found.limit_s, Unit::Seconds), None);
-        builder.clauses.push(Clause::fixed("a limit that the disk reports", STATED));
+        builder.clauses.push(Clause::fixed("a limit reported by the disk", STATED));
     }
     let logged = from_log(analysis, candidate, &mut builder);
     builder.clauses.push(Clause::fixed("lines of the kernel's log", logged));
@@ -139,19 +140,19 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     builder.believe(&mut finding, PRIOR);
     let proven = logged > 0.0 || stated.is_some() || n >= AT_GUESSED;
-    let why = "neither the log nor the disk confirms a time limit: few requests of like length";
+    let why = "neither the log nor the disk confirms a time limit: few requests of similar length";
     finding.doubt_if(!proven, why, SHAPE_ALONE);
     finding.explained_share = found.sum_s * 1e9 / trace.lost_ns().max(1.0);
     finding.sentence = format!(
-        "{} requests of {} completed at {}, {}: error recovery ran into its time limit",
+        "{} requests of {} completed at {}, {}: error recovery reached its time limit",
         n,
         phrase::disk(&candidate.disk),
         phrase::ms(found.limit_s * 1e3),
         stated.map_or("a usual limit", |(_, words)| words)
     );
     finding.refuted_by = lines(&[
-        "a program, an array or a network target keeps a timeout of the same length",
-        "the kernel's log is silent at these moments",
+        "a program, an array or a network target has a timeout of the same length",
+        "the kernel's log has no messages at these moments",
     ]);
     finding.next_step = next_step(&candidate.disk, logged > 0.0);
     finding.evidence = builder.evidence;
@@ -172,14 +173,18 @@ fn next_step(disk: &str, logged: bool) -> Vec<String> {
     let node = phrase::node(disk);
     let mut steps = vec![
         format!(
-            "compare `smartctl -l scterc {node}` with `cat /sys/block/{disk}/device/timeout`: the first has to be shorter; `smartctl -l scterc,70,70 {node}` sets 7 s"
+            "compare `smartctl -l scterc {node}` with `cat /sys/block/{disk}/device/timeout`: the \
+             first must be shorter; `smartctl -l scterc,70,70 {node}` sets 7 s"
         ),
         format!(
-            "`smartctl -j -x {node} > smart.json; dmesg > dmesg.txt`: what does it try to recover?"
+            "`smartctl -j -x {node} > smart.json; dmesg > dmesg.txt`: which sectors does it try to \
+             recover?"
         ),
     ];
     if logged {
-        steps.push("copy what matters off the disk; replace it if such requests go on".to_string());
+        steps.push(
+            "copy important data from the disk; replace it if such requests continue".to_string(),
+        );
     }
     steps
 }

@@ -1,32 +1,34 @@
-//! The disk retries sectors: latencies lie whole revolutions of the platter above the normal ones.
+//! The disk retries sectors: latencies are whole revolutions of the platter above normal.
 //!
 //! ## Accuses
-//! The disk. A sector that cannot be read at once is tried again when it next comes under the
-//! head, one revolution later: 8.33 ms at 7200 rpm. Latencies then stand on a ladder whose steps are one
-//! revolution apart.
+//! The disk. A sector that cannot be read at the first attempt is read again when it next passes
+//! under the head, one revolution later: 8.33 ms at 7200 rpm. Latencies then form steps of one
+//! revolution.
 //!
 //! ## Why it matters
-//! A disk that retries is losing the fight for its data, long before it reports an error. Averages
-//! hide it, and a power-of-two histogram blurs it; single latencies show it in 20 to 30 I/Os.
+//! A disk that retries is degrading, long before it reports an error. Averages hide it, and a
+//! power-of-two histogram blurs it; individual latencies show it in 20 to 30 I/Os.
 //!
 //! ## Needs
-//! A per-I/O log with latencies to 1 ms or better, of one size of request, sequential or on the
-//! same track: seeks smear the steps. At least three slow requests. A device that may have a
-//! platter: one that answers most of them within 20 us has none, unless it says so itself.
+//! A per-I/O log with latencies to 1 ms or better, of one request size, sequential or on the same
+//! track: seeks blur the steps. At least three slow requests. A device that may have a platter: one
+//! that completes most of them within 20 us has none, unless it reports one itself.
 //!
 //! ## Rule
-//! On service times, never on latencies (a queue draws steps of its own): a step pattern of one revolution above
-//! the normal service time is far more likely than no step pattern, at one of the standard spindle speeds,
-//! and no free period does as well. Where the speed is known, or one listing of the disk has found
-//! it: u > 3.1 over all slow requests and u' > 1.3 without the fullest step.
+//! Applied to service times, never to latencies (a queue creates its own steps): a step pattern of
+//! one revolution above the normal service time is far more likely than no step pattern, at one of
+//! the standard spindle speeds, and no free period fits as well. If the speed is known, or was
+//! found in one listing of the disk: u > 3.1 over all slow requests and u' > 1.3 without the
+//! fullest step.
 //!
 //! ## Wrong if
-//! A timer of 4 ms makes the step pattern (a 15000-rpm revolution; then the device has no platter), sizes are
-//! mixed, or synchronous sequential writes miss a revolution each (`load.missed-revolution`).
+//! A timer of 4 ms causes the step pattern (a 15000-rpm revolution; then the device has no
+//! platter), sizes are mixed, or synchronous sequential writes miss a revolution each
+//! (`load.missed-revolution`).
 //!
 //! ## Next step
-//! Read the SMART counters, run the long self-test, copy the data off, look for vibration and
-//! loose mounting, replace the disk if the counters move.
+//! Read the SMART counters, run the long self-test, copy the data, look for vibration and loose
+//! mounting, replace the disk if the counters increase.
 
 use std::cell::LazyCell;
 
@@ -220,15 +222,15 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let ladder = case.ladder.as_ref()?;
     let trace = case.trace;
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
-    finding.assume(ladder.confidence, "fit of the services to whole revolutions");
+    finding.assume(ladder.confidence, "service times fit whole revolutions");
     if ladder.fires() && analysis.stated_rpm().is_some() {
         finding.raise("the speed is reported", KNOWN_SPEED);
     }
     if ladder.fires() && analysis.rotates(trace.device) && finding.confidence() > 0.5 {
-        finding.assume(KNOWN_PLATTER, "steps of one revolution on a disk that is known to rotate");
+        finding.assume(KNOWN_PLATTER, "steps of one revolution on a known spinning disk");
     }
     if only_every_other(ladder) || begins_batches(case, ladder) {
-        finding.scale("every other step is empty, or the slow ones begin batches", EVERY_OTHER);
+        finding.scale("every other step is empty, or the slow requests start batches", EVERY_OTHER);
     }
     if finding.confidence() < MENTION {
         return None;
@@ -246,18 +248,19 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     finding.evidence = evidence(analysis, case, ladder);
     finding.evidence.extend(against_the_stated_speed(analysis, case));
     finding.refuted_by = lines(&[
-        "the device has no platter: then a timer or its firmware makes the steps",
-        "the same sectors read again are quick every time, and the SMART counters 5, 197 and 198 \
-         stand still",
-        "neighbouring disks show the same steps: then something shakes or delays them all",
+        "the device has no platter: then a timer or its firmware causes the steps",
+        "repeated reads of the same sectors are always fast, and the SMART counters 5, 197 and 198 \
+         do not increase",
+        "neighbouring disks show the same steps: then vibration or another shared cause delays \
+         them all",
     ]);
     finding.next_step = vec![
         format!(
             "`smartctl -x {}`: attributes 1, 5, 197, 198 and the error log",
             phrase::node(&trace.disk)
         ),
-        "copy what matters off the disk first, then `smartctl -t long`".to_string(),
-        "check mounting and vibration: do neighbouring disks show extra revolutions too?"
+        "first copy important data from the disk, then `smartctl -t long`".to_string(),
+        "check mounting and vibration: do neighbouring disks also show extra revolutions?"
             .to_string(),
     ];
     finding.forecast = forecast(case, ladder);
@@ -277,17 +280,17 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
             source,
         ),
         estimated("one revolution", ladder.revolution_ms, Unit::Ms, slow, source),
-        estimated("spindle speed, 95 % from", ladder.rpm_low, Unit::Rpm, slow, source),
-        estimated("spindle speed, 95 % to", ladder.rpm_high, Unit::Rpm, slow, source),
+        estimated("spindle speed, lower 95 % bound", ladder.rpm_low, Unit::Rpm, slow, source),
+        estimated("spindle speed, upper 95 % bound", ladder.rpm_high, Unit::Rpm, slow, source),
         computed(
-            "extra revolutions, least",
+            "extra revolutions, minimum",
             f64::from(ladder.min_revolutions),
             Unit::Revolutions,
             slow,
             source,
         ),
         computed(
-            "extra revolutions, most",
+            "extra revolutions, maximum",
             f64::from(ladder.max_revolutions),
             Unit::Revolutions,
             slow,
@@ -295,14 +298,20 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
         ),
         estimated("service time without retries", ladder.base_ms, Unit::Ms, n, source),
         computed("requests that were retried", ladder.retried_share, Unit::Share, n, source),
-        computed("lost time in whole revolutions", ladder.explained_share, Unit::Share, n, source),
+        computed(
+            "share of lost time in whole revolutions",
+            ladder.explained_share,
+            Unit::Share,
+            n,
+            source,
+        ),
         held(
             computed("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma, slow, source),
             Bound::Above(3.1),
         ),
         held(
             computed(
-                "the same without the fullest step (u')",
+                "fit without the fullest step (u')",
                 ladder.u_prime,
                 Unit::Sigma,
                 slow,
@@ -310,8 +319,14 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
             ),
             Bound::Above(1.3),
         ),
-        estimated("step pattern over no step pattern", ladder.llr, Unit::Nats, slow, source),
-        estimated("chance without a ladder", ladder.chance, Unit::Count, slow, source),
+        estimated(
+            "likelihood ratio step pattern/no step pattern",
+            ladder.llr,
+            Unit::Nats,
+            slow,
+            source,
+        ),
+        estimated("probability without a step pattern", ladder.chance, Unit::Count, slow, source),
     ]
 }
 
@@ -320,7 +335,7 @@ fn against_the_stated_speed(analysis: &Analysis, case: &Case) -> Option<Evidence
     let stated = analysis.stated_rpm()?;
     let free = ladder::fit(&case.services_ms, case.resolution_ms)?;
     let differs = (free.rpm / stated - 1.0).abs() > SAME_SPEED && free.confidence >= MENTION;
-    let what = format!("against it: the speed that fits by itself, not the {stated:.0} rpm stated");
+    let what = format!("contradiction: the speed that fits best, not the reported {stated:.0} rpm");
     let source = analysis.source(case.trace.listing);
     differs.then(|| estimated(&what, free.rpm, Unit::Rpm, free.slow as u64, source))
 }
@@ -383,7 +398,7 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
         }
     }
     let what = format!(
-        "no revolution is lost and the same {} reads are sent",
+        "no revolution is lost, with the same {} reads",
         phrase::bytes(f64::from(case.bytes))
     );
     with_services(case.trace, &services, 1, what)

@@ -1,40 +1,42 @@
-//! The device is slow though little is asked of it.
+//! The device is slow at low load.
 //!
 //! ## Accuses
-//! The device, without naming the fault. The same load on a healthy device of its class would
+//! The device, without identifying the fault. The same load on a healthy device of its class would
 //! have waited much less.
 //!
 //! ## Why it matters
-//! It is the question people ask first: is it the workload or the disk? A high latency alone does
-//! not answer it, for a healthy disk with a long queue shows one too.
+//! It is the first question people ask: is it the workload or the disk? High latency alone does not
+//! answer it, because a healthy disk with a long queue also shows it.
 //!
 //! ## Needs
-//! From averages (`iostat -x`) it is suspected; a per-I/O log makes it sure.
+//! From averages (`iostat -x`) it is suspected; a per-I/O log makes it certain.
 //!
 //! ## Rule
-//! With single I/Os, the observed arrivals are replayed through a healthy device, at nine guesses
-//! of how quick a healthy one would be; each replay in which more than half of the excess goes
-//! away is a vote; or the services fall in two, as below. From averages, the busy time per completion (the utilisation law) must exceed
-//! twice the healthy service time, again at nine guesses. Requests are never served for longer than
-//! they waited, so the mean latency bounds it. The device must be busy for 5 % of the time and
-//! lose time that matters, or nobody would have noticed. From histograms: nearly all requests take
-//! 2.5 healthy service times or more while hardly more than one is in flight; or they fall in two, a
-//! quick body and slow ones apart from it that hold a third of the time. Where nothing tells how many
-//! were in flight, a device of which all are slow is suspected only.
-//! Suspected: a disk that gives one stream of large requests less than 5 MB/s (`hdparm -t`, `dd iflag=direct`) where cached reads,
-//! another disk or direct requests show that the host is fast; requests that are on the device for twice a healthy time while
-//! fewer than one is there on average (btt).
+//! With individual I/Os, the observed arrivals are replayed through a healthy device, with nine
+//! baseline service times; each replay that removes more than half of the excess is a vote; or
+//! service times fall into two groups, as below. With averages, the busy time per completion (the
+//! utilisation law) must exceed twice the healthy service time, again for nine baselines. A service
+//! time is never longer than the latency, so the mean latency bounds it. The device must be busy
+//! for 5 % of the time and lose a noticeable amount of time. With histograms: nearly all requests
+//! take 2.5 healthy service times or more while hardly more than one is in flight; or they fall
+//! into two groups, a fast body and separate slow requests with a third of the time. If the number
+//! in flight is not known, a device with only slow requests is suspected only.
+//!
+//! Suspected: a disk with less than 5 MB/s in one stream of large requests (`hdparm -t`,
+//! `dd iflag=direct`), if cached reads, another disk or direct requests show that the host is fast;
+//! requests that spend twice a healthy time on the device while fewer than one is there on average
+//! (btt).
 //!
 //! ## Wrong if
-//! The host's processors are all wanted, and it sees completions a slice too late: if most requests
-//! are quick and the mean excess is below 3 ms, the device is suspected only; if a quarter of them is and it is below 8 ms,
-//! where pressure or steal says that processors are short. So it is where writes
-//! below 25 ms lost most of the time and the log shows no flags: they may be durable. Requests are large, a
-//! limit of the provider holds them back, the device woke from sleep, or the
-//! class is guessed wrong (a shingled disk, a volume across a network).
+//! The CPUs are saturated, and the host sees completions a time slice too late: if most requests
+//! are fast and the mean excess is below 3 ms, the device is suspected only; the same if a quarter
+//! of them is fast and it is below 8 ms, and pressure or steal time shows that the host is
+//! CPU-starved. The same if writes below 25 ms lost most of the time and the log has no flags: they
+//! may be synchronous. Requests are large, a limit of the provider throttles them, the device woke
+//! from sleep, or the assumed class is wrong (a shingled disk, a volume across a network).
 //!
 //! ## Next step
-//! Trace single I/Os to find the fault, compare with peers, read SMART, check cable and
+//! Trace individual I/Os to find the fault, compare with peers, read SMART, check cable and
 //! controller.
 
 use std::collections::HashMap;
@@ -69,13 +71,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSlow,
-    summary: "The device is slow though little is asked of it",
+    summary: "The device is slow at low load",
     manual: iowhy_model::manual!("device_slow.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 30,
-        what: "the latency of each I/O and how many were in flight",
+        what: "the latency of each I/O and the number in flight",
     },
     explains: &[],
     rule: Rule::Detect(detect),
@@ -141,14 +143,13 @@ const FEWEST: f64 = 10.0;
 const OF_DISCARDS: f64 = 0.2;
 /// What that would refute.
 const SHARED: &str =
-    "the log lists one program only: what others asked for may have been served in between";
-const LIMITED: &str = "the queue may be the provider's, who admits so many requests a second";
-const DURABLE: &str = "most of the time was lost by writes that may have had to be durable";
+    "the log lists only one program: requests of others may have been served in between";
+const LIMITED: &str = "the queue may be the provider's, with a limit on requests per second";
+const DURABLE: &str = "most of the time was lost in writes that may have been synchronous";
 const TOGETHER: &str = "other disks are slow at the same time";
-const SEEN_LATE: &str = "the CPUs were busy: completions may have been seen late";
-const RESETS: &str =
-    "waits of a second and more are resets and time limits, of the drive or of the way to it";
-const FILLED: &str = "the load alone fills the device: the queue makes that latency";
+const SEEN_LATE: &str = "the CPUs were busy: completions may have been recorded late";
+const RESETS: &str = "waits of a second or more are resets and timeouts of the drive or its path";
+const FILLED: &str = "the load alone saturates the device: the latency is queueing delay";
 const DISCARDS: &str = "the requests waited behind discards";
 /// Share of the rows that must be slow for full belief.
 const MOST_ROWS: f64 = 0.5;
@@ -167,14 +168,14 @@ const NOTHING_BETWEEN: f64 = 3.0;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
 /// What batches leave in a histogram.
-const BATCHES: &str =
-    "latencies are spread as those of batches that drain: each waits for those before it";
+const BATCHES: &str = "the latency distribution looks like draining batches: each request waits \
+                       for the ones before it";
 /// What histograms alone cannot know.
 const UNKNOWN_QUEUE: &str =
-    "how many requests were in flight is not known: a queue in front of all of them looks the same";
+    "the number of requests in flight is not known: a queue would look the same";
 /// What would make the forecast a number.
-const WIDE: &str = "what a healthy one would do is known by its class alone: give `--baseline FILE`, \
-     learned on a healthy peer, for a narrower forecast";
+const WIDE: &str = "the healthy service time is known only from its class: use `--baseline FILE`, \
+                    learned on a healthy peer, for a narrower forecast";
 /// Another disk is slow like this one if so great a share of this one's share of requests is as slow (a choice).
 const AS_OFTEN: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
@@ -227,15 +228,15 @@ fn from_counts(
                 return None;
             }
             finding.sentence = format!(
-                "{disk} itself is slow: nearly all of its {} requests take {} or more, {} on average; a \
-                 healthy one ({}) needs {}",
+                "{disk} itself is slow: nearly all of its {} requests take {} or more, {} on \
+                 average; a healthy one ({}) takes {}",
                 counted.count(),
                 phrase::ms(least_ms),
                 phrase::ms(counted.mean_ms),
                 s0.assumption,
                 s0.range()
             );
-            finding.assume(believed, format!("{votes} of 9 baseline variants find it slow"));
+            finding.assume(believed, format!("{votes} of 9 baseline variants rate it slow"));
             let unknown = counted.in_flight().is_none();
             finding.doubt_if(unknown, UNKNOWN_QUEUE, SHAPE_ALONE);
             let steep = modes::rises_steeply(&counted.histogram);
@@ -260,8 +261,8 @@ fn from_counts(
 /// What two modes say, and how sure that makes.
 fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
     finding.sentence = format!(
-        "{} answers {} of {count} requests within {} and {} in {} to {}, with next to nothing between: those \
-         wait in the device, as for retries or stalls, not behind others",
+        "{} completes {} of {count} requests within {} and {} in {} to {}, with almost none in \
+         between: the slow ones wait in the device, as for retries or stalls, not in a queue",
         phrase::disk(disk),
         count.saturating_sub(mode.count),
         phrase::ns(mode.others_ns),
@@ -270,8 +271,8 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
         phrase::ns(mode.to_ns)
     );
     let clauses = [
-        confidence::above("time that the slow ones take", mode.of_time, HOLDS),
-        Clause::fixed("next to nothing between them", mode.no_smear.min(NOTHING_BETWEEN)),
+        confidence::above("share of time in slow requests", mode.of_time, HOLDS),
+        Clause::fixed("few requests in between", mode.no_smear.min(NOTHING_BETWEEN)),
     ];
     confidence::believe(finding, confidence::PRIOR, clauses);
     finding.explained_share = mode.of_time;
@@ -279,7 +280,7 @@ fn believe_mode(finding: &mut Finding, disk: &str, mode: SlowMode, count: u64) {
 
 fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
     let time =
-        computed("time that the slow ones take, at least", mode.of_time, Unit::Share, n, source);
+        computed("share of time in slow requests, at least", mode.of_time, Unit::Share, n, source);
     let share = computed("requests in the slow mode", mode.of_requests, Unit::Share, n, source);
     vec![held(time, Bound::Above(HOLDS)), share]
 }
@@ -329,7 +330,7 @@ fn by_modes(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     believe_mode(&mut finding, &trace.disk, mode, n);
     for (stands, why) in [
         (is_held_back(analysis, trace.device, 1.0, f64::MAX), LIMITED),
-        (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
+        (trace.part, "it is a partition: requests to the other partitions were not seen"),
         (may_be_durable(analysis, trace), DURABLE),
         (waits_for_discards(analysis, trace), DISCARDS),
         (are_slow_together(analysis, trace), TOGETHER),
@@ -354,19 +355,19 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let slow = trace.services_ns.iter().filter(|ns| **ns > limit).count();
     let lost = trace.lost_ns() / trace.span_ns();
     let too_few = trace.spans.len() < EVENTS_NEEDED || slow < SLOW_NEEDED;
-    let excused = trace.paused || disk_names::is_stacked(&trace.disk);
+    let exempt = trace.paused || disk_names::is_stacked(&trace.disk);
     let gives = trace.spans.len() as f64 / trace.span_ns() * trace.s0.median_ms() * 1e6;
-    let mends_nothing = middle.device_share < confidence::COMPLAINED_OF;
-    let idle = vote.device == 0 || too_few || lost < confidence::COMPLAINED_OF || mends_nothing;
-    if idle || excused || gives > GIVES_MUCH {
+    let no_gain = middle.device_share < confidence::COMPLAINED_OF;
+    let idle = vote.device == 0 || too_few || lost < confidence::COMPLAINED_OF || no_gain;
+    if idle || exempt || gives > GIVES_MUCH {
         return None;
     }
     let disk = phrase::disk(&trace.disk);
     let kind = trace.main_kind().unwrap_or_default();
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{disk} itself is slow: {kind} take {} on average{}; the same load on a healthy one \
-         ({}) would take {}",
+        "{disk} itself is slow: {kind} take {} on average{}; the same load on a healthy one ({}) \
+         would take {}",
         phrase::ns(middle.mean_ns),
         behind_others(trace, middle.mean_ns),
         trace.s0.assumption,
@@ -375,7 +376,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.subject.group = Some(kind);
     finding.assume(
         Vote::sure(vote.device),
-        format!("{} of 9 baseline variants put the time on the device", vote.device),
+        format!("{} of 9 baseline variants attribute the time to the device", vote.device),
     );
     let queued = queued(trace, middle.mean_ns);
     let passed = service::per_busy_ms(trace.stretch()).unwrap_or(0.0) * 1e3;
@@ -385,7 +386,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     for (stands, why) in [
         (limited, LIMITED),
         (late, SEEN_LATE),
-        (trace.part, "it is part of a disk: what the other parts asked for was not seen"),
+        (trace.part, "it is a partition: requests to the other partitions were not seen"),
         (may_be_durable(analysis, trace), DURABLE),
         (is_a_sum(analysis, trace), SHARED),
         (waits_for_discards(analysis, trace), DISCARDS),
@@ -427,7 +428,7 @@ fn behind_others(trace: &DeviceTrace, mean_ns: f64) -> String {
     if share < WORTH_SAYING {
         return String::new();
     }
-    format!(" ({} of it in the queue behind others)", phrase::ns(share * mean_ns))
+    format!(" ({} of it queued behind other requests)", phrase::ns(share * mean_ns))
 }
 
 /// The share of the mean wait that is no service.
@@ -574,6 +575,18 @@ fn writes_may_be_durable(row: &IntervalSample) -> bool {
     writes.is_some_and(|(lost, short)| short && lost > reads)
 }
 
+/// Whether requests wait on another disk of the same report and none of them completes.
+fn hangs_beside(analysis: &Analysis, row: &IntervalSample) -> bool {
+    let rows = &analysis.listing(row.listing).intervals;
+    rows.iter().any(|other| {
+        other.device != row.device
+            && !other.since_boot
+            && other.ios_per_s() <= 0.0
+            && other.queue_len.is_some_and(|waiting| waiting >= 1.0)
+            && !disk_names::is_stacked(&analysis.disk(other.device))
+    })
+}
+
 /// Whether the queue may be the provider's, who lets so many pass per second: a slow volume and a
 /// limited one look alike then.
 fn is_held_back(analysis: &Analysis, device: DeviceId, queued: f64, passed_per_s: f64) -> bool {
@@ -598,14 +611,14 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let size = row.interval.mean_bytes().map(phrase::bytes).unwrap_or_default();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{disk} itself is slow: it is busy for {} per {size} request; a healthy one ({}) \
-         needs {}{}",
+        "{disk} itself is slow: it is busy for {} per {size} request; a healthy one ({}) needs \
+         {}{}",
         phrase::ms(effective),
         row.s0.assumption,
         row.s0.range(),
         second_in_queue(wait, effective, row)
     );
-    let agree = format!("{votes} of 9 baseline variants find it slow");
+    let agree = format!("{votes} of 9 baseline variants rate it slow");
     finding.assume(believed, agree);
     finding.scale("share of the rows that agree", persistence(rows));
     let queued = 1.0 - effective / wait.max(effective);
@@ -617,22 +630,24 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         (completed(rows) < FEWEST, "few requests completed"),
         (behind_discards(row), DISCARDS),
         (writes_may_be_durable(row), DURABLE),
+        (revolves, "each write takes one revolution: the pattern of synchronous sequential writes"),
+        (is_touched_first(analysis, row, rows), "first reads of a volume restored from a snapshot"),
         (
-            revolves,
-            "each write takes one revolution: the pattern of a synchronous sequential writer",
+            hangs_beside(analysis, row),
+            "another disk completes nothing at the same time: suspect what they share first",
         ),
-        (is_touched_first(analysis, row, rows), "first reads of a volume made from a snapshot"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     if let Some(equals) = equals {
         let why = format!(
-            "{equals} other disks with like work are as slow: what they share comes before this one"
+            "{equals} other disks with similar load are as slow: suspect what they share before \
+             this one"
         );
         finding.doubt(why, SHAPE_ALONE);
     }
     if is_contradicted(analysis, row, wait) {
-        finding.scale("another figure of the same row contradicts it", CONTRADICTED);
+        finding.scale("another value in the same row contradicts it", CONTRADICTED);
     }
     // What is left once each request costs S0: the wait shrinks with the service it waits for.
     finding.explained_share = ((effective - s0) / effective).clamp(0.0, 1.0);
@@ -715,7 +730,13 @@ fn row_evidence(
             computed("busy time per completion", effective, Unit::Ms, 1, source),
             Bound::Above(SLOWDOWN * row.s0.median_ms()),
         ),
-        computed("await over busy time per completion", wait / effective, Unit::Ratio, 1, source),
+        computed(
+            "await, divided by busy time per completion",
+            wait / effective,
+            Unit::Ratio,
+            1,
+            source,
+        ),
         estimated(
             &format!("healthy service time (assumed class: {})", row.s0.assumption),
             row.s0.median_ms(),
@@ -723,7 +744,13 @@ fn row_evidence(
             1,
             source,
         ),
-        computed("slower than that by", effective / row.s0.median_ms(), Unit::Ratio, 1, source),
+        computed(
+            "ratio to the healthy time",
+            effective / row.s0.median_ms(),
+            Unit::Ratio,
+            1,
+            source,
+        ),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
     let printed = [
@@ -752,8 +779,8 @@ fn spread_of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Vec<Evidence
         ratios.iter().copied().fold(0.0, f64::max),
     );
     vec![
-        computed("the same over all rows, least", least, Unit::Ratio, n, source),
-        computed("the same over all rows, most", most, Unit::Ratio, n, source),
+        computed("minimum over all rows", least, Unit::Ratio, n, source),
+        computed("maximum over all rows", most, Unit::Ratio, n, source),
     ]
 }
 
@@ -764,7 +791,7 @@ fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
     match row.interval.queue_len {
         Some(queue) if ratio > 1.5 && ratio < 3.0 && queue < 3.0 => format!(
             "; await is {:.1} times that ({}) only because a second request, such as read-ahead, \
-             waits in the queue (aqu-sz {queue:.2})",
+             is queued (aqu-sz {queue:.2})",
             ratio,
             phrase::ms(wait)
         ),
@@ -775,12 +802,12 @@ fn second_in_queue(wait: f64, effective: f64, row: &IntervalSample) -> String {
 fn advise(finding: &mut Finding, disk: &str) {
     let node = phrase::node(disk);
     finding.refuted_by = lines(&[
-        "the same load is as slow on a peer of the same model",
-        "the device is not of the class assumed: name it, or state its healthy service time",
-        "a limit holds it back, or it woke from sleep for each request",
+        "the same load is just as slow on a peer of the same model",
+        "the device is not of the assumed class: set its class, or its healthy service time",
+        "a limit throttles it, or it wakes from sleep for each request",
     ]);
     finding.next_step = vec![
-        format!("{}: single latencies name the fault", phrase::capture(disk, 30)),
+        format!("{}: individual latencies identify the fault", phrase::capture(disk, 30)),
         format!("`smartctl -x {node}`: error log, and attributes 5, 187, 197, 198, 199"),
         "compare with a peer under the same load; check cable and controller".to_string(),
     ];

@@ -1,29 +1,31 @@
-//! A shingled disk (SMR) cleans up: random writes are quick first, then take hundreds of ms.
+//! A shingled (SMR) disk cleans up: random writes are fast at first, then take hundreds of ms.
 //!
 //! ## Accuses
-//! A disk whose tracks overlap. It takes random writes into a cache area, and once that is full must
-//! rewrite whole zones; reads suffer while it does so.
+//! A disk with overlapping tracks. It writes random data to a cache area, and must rewrite whole
+//! zones once that is full (write amplification); reads are slow meanwhile.
 //!
 //! ## Why it matters
-//! Such disks are sold without the word on them. In an array a rebuild takes days, or fails because
-//! the disk does not answer in time.
+//! Such disks are often sold without saying so. In an array a rebuild takes days, or fails because
+//! the disk does not respond in time.
 //!
 //! ## Needs
-//! A per-I/O log across the change; SMART or /sys with the model or `queue/zoned` to be sure.
+//! A per-I/O log before and after the slowdown; SMART or /sys with the model or `queue/zoned` to be
+//! certain.
 //!
 //! ## Rule
-//! The device turns; more than a fifth of its requests are random writes; their service rises more
-//! than five times over, to longer than any seek, while sequential requests stay within twice what
-//! they cost before. The model is on its vendor's list of shingled drives, or `queue/zoned` is not
-//! `none`. Without one of these it stays a suspicion. Without latencies: a listed model whose requests run
-//! out of time in the kernel's log, or whose array or pool is being rebuilt.
+//! The device is a spinning disk; more than a fifth of its requests are random writes; their
+//! service time rises more than fivefold, to longer than any seek, while sequential requests stay
+//! within twice their initial time. The model is on its vendor's list of shingled drives, or
+//! `queue/zoned` is not `none`. Without one of these it stays a suspicion. Without latencies: a
+//! listed model with request timeouts in the kernel's log, or whose array or pool is being rebuilt.
 //!
 //! ## Wrong if
-//! The write cache is off or a conventional disk's cache fills: writes then cost a seek, some ms.
+//! The write cache is off or the cache of a conventional disk fills: writes then take a seek, a few
+//! ms.
 //!
 //! ## Next step
-//! Write in sequence and leave it idle at times; never rebuild an array onto it; choose a
-//! conventional (CMR) disk.
+//! Write sequentially and leave it idle at times so that it can clean up; never rebuild an array
+//! onto it; use a conventional (CMR) disk.
 
 use iowhy_model::{Bound, Clause, Finding, Level, MessageKind, Op, Unit, Verdict, key};
 
@@ -44,13 +46,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceSmr,
-    summary: "A shingled disk cleans up after random writes",
+    summary: "A shingled (SMR) disk slows down after random writes",
     manual: iowhy_model::manual!("device_smr.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,
         seconds: 1800,
-        what: "each write across the change, and the model (`smartctl -j -i`)",
+        what: "each write before and after the slowdown, and the model (`smartctl -j -i`)",
     },
     explains: &[
         Verdict::DeviceHang,
@@ -103,40 +105,41 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let n = count as usize;
     let above = |bound| Some(Bound::Above(bound));
     let share = (share, Unit::Share, trace.spans.len());
+    builder.number(analysis, listing, "share of random writes", share, above(RANDOM_WRITES));
+    let quick = (found.fast_ns / 1e6, Unit::Ms, n);
+    builder.number(analysis, listing, "service time of a random write, initially", quick, None);
+    let slow = (found.slow_ns / 1e6, Unit::Ms, n);
+    let beyond = above(BEYOND_A_SEEK_NS / 1e6);
+    builder.number(analysis, listing, "service time of a random write, later", slow, beyond);
+    let ratio = (found.ratio, Unit::Ratio, n);
     builder.number(
         analysis,
         listing,
-        "requests that are random writes",
-        share,
-        above(RANDOM_WRITES),
+        "service time ratio later/initial random writes",
+        ratio,
+        above(RISE),
     );
-    let quick = (found.fast_ns / 1e6, Unit::Ms, n);
-    builder.number(analysis, listing, "service of a random write at first", quick, None);
-    let slow = (found.slow_ns / 1e6, Unit::Ms, n);
-    let beyond = above(BEYOND_A_SEEK_NS / 1e6);
-    builder.number(analysis, listing, "service of a random write later", slow, beyond);
-    let ratio = (found.ratio, Unit::Ratio, n);
-    builder.number(analysis, listing, "later over first random writes", ratio, above(RISE));
-    let rose = confidence::above("later over first random writes", found.ratio, RISE);
+    let rose =
+        confidence::above("service time ratio later/initial random writes", found.ratio, RISE);
     builder.clauses = vec![rose.at_least(0.5)];
     if let Some((rose, n)) = sequential_rise(trace, &writes, &found) {
         let rose_by = (rose, Unit::Ratio, n);
-        let what = "sequential requests meanwhile, over before";
+        let what = "service time ratio of sequential requests, later/initial";
         builder.number(analysis, listing, what, rose_by, Some(Bound::Below(STAYS)));
         let stays = if rose < STAYS { 1.0 } else { ALL_SLOW };
         builder.clauses.push(Clause::fixed(what, stays));
     }
     let known = by_name(analysis, candidate, &mut builder);
-    builder.clauses.push(Clause::fixed("the model's name", known));
+    builder.clauses.push(Clause::fixed("the model name", known));
     let mut finding =
         new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
     builder.believe(&mut finding, PRIOR);
-    let why = "nothing names the model as shingled: flash with a full cache does the same";
+    let why = "the model is not known as shingled: flash with a full cache behaves the same";
     finding.doubt_if(known <= 0.0, why, SHAPE_ALONE);
     finding.explained_share = found.lost_share;
     finding.sentence = format!(
-        "{} behaves like a shingled disk{}: random writes take {} at first and {} once its cache area \
-         is full",
+        "{} behaves like a shingled disk{}: random writes take {} at first and {} once its cache \
+         area is full",
         phrase::disk(&candidate.disk),
         builder.words.first().map_or(String::new(), |words| format!(", and {words}")),
         phrase::ns(found.fast_ns),
@@ -144,7 +147,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     );
     finding.refuted_by = lines(&[
         "the vendor's list calls the model conventional (CMR)",
-        "after an hour of rest random writes are as slow as before",
+        "random writes are just as slow after an idle hour",
     ]);
     finding.next_step = vec![
         format!(
@@ -152,9 +155,9 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
             phrase::node(&candidate.disk),
             candidate.disk
         ),
-        "let it rest for an hour and measure again: a shingled disk is quick again at first"
+        "leave it idle for an hour and measure again: a shingled disk is initially fast again"
             .to_string(),
-        "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
+        "write sequentially; do not use it in RAID, and never rebuild onto it".to_string(),
     ];
     finding.evidence = builder.evidence;
     Some(finding)
@@ -182,13 +185,13 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     if !hung.is_empty() {
         let what = "tasks that hung, in the kernel's log";
         builder.log_lines(analysis, what, &hung, Some(Bound::Above(0.0)));
-        builder.words.push("tasks hang beside it".to_string());
+        builder.words.push("tasks hang at the same time".to_string());
         late = RAN_OUT;
     }
     if !timeouts.is_empty() {
-        let what = "requests that ran out of time and resets, in the kernel's log";
+        let what = "request timeouts and resets, in the kernel's log";
         builder.log_lines(analysis, what, &timeouts, Some(Bound::Above(0.0)));
-        builder.words.push("its requests run out of time".to_string());
+        builder.words.push("its requests time out".to_string());
         late = RAN_OUT;
     }
     let rebuilt = analysis.facts.disks().filter_map(|array| {
@@ -212,8 +215,8 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
         return None;
     }
     builder.clauses = vec![
-        Clause::fixed("the model's name", named),
-        Clause::fixed("late writes in the log", late),
+        Clause::fixed("the model name", named),
+        Clause::fixed("slow writes in the log", late),
         Clause::fixed("a rebuild", rebuilds),
     ];
     let mut finding =
@@ -228,11 +231,13 @@ fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding
     );
     finding.refuted_by = lines(&[
         "the vendor's list calls the model conventional (CMR)",
-        "the same happens with a conventional disk in its place",
+        "a conventional disk in its place behaves the same",
     ]);
     finding.next_step = vec![
-        "give it rest: stop writing for an hour, then look whether it answers again".to_string(),
-        "write in sequence; keep it out of arrays, and never rebuild onto it".to_string(),
+        "leave it idle so that it can clean up: stop writing for an hour, then check whether it \
+         responds"
+            .to_string(),
+        "write sequentially; do not use it in RAID, and never rebuild onto it".to_string(),
     ];
     finding.evidence = builder.evidence;
     Some(finding)
@@ -278,7 +283,7 @@ fn by_name(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut Eviden
     if let Some(reading) = about.last(key::QUEUE_ZONED).filter(|reading| reading.text() != "none") {
         let what = format!("zoned: `{}`", reading.text());
         builder.fact(analysis, &reading, &what, (1.0, Unit::Count), Some(Bound::Above(0.0)));
-        builder.words.push(format!("it says it is zoned ({})", reading.text()));
+        builder.words.push(format!("it reports that it is zoned ({})", reading.text()));
         return LISTED;
     }
     let Some(reading) = about.model() else { return 0.0 };

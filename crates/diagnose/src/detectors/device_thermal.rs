@@ -1,29 +1,30 @@
 //! The drive throttles itself because it is too warm.
 //!
 //! ## Accuses
-//! Heat: the drive slows down by its own decision, to survive. Airflow, a heatsink or the load are at
-//! fault, not its cells.
+//! Heat: the drive throttles to protect itself. The cause is airflow, heatsink or load, not its
+//! cells.
 //!
 //! ## Why it matters
-//! A replacement in the same place gets as warm. The fall comes minutes into a load and passes with
-//! rest, so that short tests never see it.
+//! A replacement in the same place gets just as warm. Throttling starts minutes into a load and
+//! ends when the drive is idle, so short tests never see it.
 //!
 //! ## Needs
-//! Temperature beside the latencies: two SMART records (`smartctl -j -a` before and after), or
-//! temperatures sampled while the capture ran.
+//! Temperature along with the latencies: two SMART records (`smartctl -j -a` before and after), or
+//! temperatures sampled during the capture.
 //!
 //! ## Rule
-//! Heat: a throttling counter of the drive (transitions, time above the warning) rose between two
-//! records, the NVMe critical warning has its temperature bit set, or the temperature is within 2 C
-//! of the drive's own warning. And slowness that follows it: service times fall into a quick and a
-//! slow state, at least 1.5 times apart, or ln of service correlates with temperature (r above 0.5
-//! over ten samples or more). Heat without slowness is only mentioned.
+//! Heat: a throttling counter of the drive (transitions, time above the warning) increased between
+//! two records, the NVMe critical warning has its temperature bit set, or the temperature is within
+//! 2 C of the drive's own warning threshold. And slowness that follows it: service times fall into
+//! a fast and a slow state, at least a factor of 1.5 apart, or ln of service time correlates with
+//! temperature (r above 0.5 over ten samples or more). Heat without slowness is only mentioned.
 //!
 //! ## Wrong if
-//! A write cache filled: the fall then comes after the same volume each time, at any temperature.
+//! A write cache is full: the slowdown then follows the same amount of data each time, at any
+//! temperature.
 //!
 //! ## Next step
-//! Airflow, heatsink, spread the writes; watch temperature and speed together.
+//! Improve airflow or the heatsink, spread the writes; watch temperature and throughput together.
 
 use iowhy_model::{Bound, Clause, FactKey, Finding, Forecast, Level, Nanos, Unit, Verdict, key};
 
@@ -65,19 +66,19 @@ const PRIOR: f64 = 0.12;
 const COUNTERS: [(FactKey, &str); 4] = [
     (
         key::SMART_NVME.of("thermal_temp1_transition_count"),
-        "changes into light throttling since the record before",
+        "transitions to light throttling since the previous record",
     ),
     (
         key::SMART_NVME.of("thermal_temp2_transition_count"),
-        "changes into heavy throttling since the record before",
+        "transitions to heavy throttling since the previous record",
     ),
     (
         key::SMART_NVME.of("warning_temp_time"),
-        "minutes above the warning temperature since the record before",
+        "minutes above the warning temperature since the previous record",
     ),
     (
         key::SMART_NVME.of("critical_comp_time"),
-        "minutes above the critical temperature since the record before",
+        "minutes above the critical temperature since the previous record",
     ),
 ];
 /// What each sign is worth, nats.
@@ -117,15 +118,15 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         let n = step.requests;
         let bound = Some(Bound::Above(STEP));
         let ratio = (step.slow_ns / step.fast_ns, Unit::Ratio, n);
-        builder.number(analysis, listing, "service in the slow state over the quick", ratio, bound);
+        builder.number(analysis, listing, "service time ratio slow/fast state", ratio, bound);
         let fast = (step.fast_ns / 1e6, Unit::Ms, n);
-        builder.number(analysis, listing, "service in the quick state", fast, None);
+        builder.number(analysis, listing, "service time in the fast state", fast, None);
         let slow = (step.slow_ns / 1e6, Unit::Ms, n);
-        builder.number(analysis, listing, "service in the slow state", slow, None);
+        builder.number(analysis, listing, "service time in the slow state", slow, None);
     }
     builder.clauses = vec![
         Clause::fixed("temperature", heat),
-        Clause::fixed("correlation of service and temperature", correlates),
+        Clause::fixed("correlation of service time and temperature", correlates),
         Clause::fixed("a step in the service time", step.as_ref().map_or(-2.0, |_| STEPPED)),
     ];
     let mut finding =
@@ -137,7 +138,7 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         phrase::disk(&candidate.disk),
         phrase::list(&builder.words),
         step.as_ref().map_or(String::new(), |step| format!(
-            "; each request takes {} instead of {} then",
+            "; while throttled, each request takes {} instead of {}",
             phrase::ns(step.slow_ns),
             phrase::ns(step.fast_ns)
         ))
@@ -147,19 +148,20 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
         mean: Nanos(step.fast_ns as i64),
         range: None,
         p99: None,
-        assuming: "the drive stays cool; its own time per request, without waiting".to_string(),
+        assuming: "the drive stays cool; its own time per request, without queueing".to_string(),
     });
     finding.refuted_by = lines(&[
-        "the fall comes after the same volume of writes each time: then a write cache is full",
-        "the drive is as slow when it is cool",
+        "each slowdown follows the same amount of written data: then a write cache is full",
+        "the drive is just as slow when it is cool",
     ]);
     finding.next_step = vec![
-        "more air or a heatsink, then the same load again: does it stay quick?".to_string(),
+        "add airflow or a heatsink, then repeat the load: does it stay fast?".to_string(),
         format!(
-            "`smartctl -j -a {} > before.json`, the same after, and `iowhy why` with both and the capture between",
+            "`smartctl -j -a {} > before.json`, the same afterwards, and `iowhy why` with both and \
+             the capture in between",
             phrase::node(&candidate.disk)
         ),
-        "spread long writes over time or drives".to_string(),
+        "spread long writes over time or over several drives".to_string(),
     ];
     finding.evidence = builder.evidence;
     Some(finding)
@@ -187,7 +189,7 @@ fn signs_of_heat(
     {
         let what = "NVMe critical warning, bit 1: temperature";
         builder.fact(analysis, &reading, what, (value, Unit::Count), above);
-        builder.words.push("it warns of its temperature".to_string());
+        builder.words.push("it reports a temperature warning".to_string());
         most = most.max(WARNS);
     }
     let celsius = [key::DEVICE_CELSIUS, key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
@@ -208,7 +210,9 @@ fn signs_of_heat(
             bound,
         );
         if degrees >= warns - BELOW_WARNING {
-            builder.words.push(format!("up to {degrees:.0} C with its warning at {warns:.0} C"));
+            builder
+                .words
+                .push(format!("up to {degrees:.0} C with a warning threshold of {warns:.0} C"));
             most = most.max(AT_WARNING);
         }
     }
@@ -310,7 +314,7 @@ fn correlation(
     if let Some((celsius, _, reading)) = hottest {
         let warmest = (*celsius, Unit::Count);
         builder.fact(analysis, reading, "warmest sample, degrees Celsius", warmest, None);
-        builder.words.push(format!("it is slower the warmer it is, up to {celsius:.0} C"));
+        builder.words.push(format!("it gets slower with rising temperature, up to {celsius:.0} C"));
     }
     CORRELATES
 }

@@ -1,26 +1,29 @@
-//! The write cache of a flash drive is full: writes are quick for so many bytes, then slow.
+//! The write cache of a flash drive is full: writes are fast for a certain amount, then slow.
 //!
 //! ## Accuses
-//! A drive that takes writes into a small fast part of its cells (SLC cache) and falls to the pace
-//! of the rest once that is full. It recovers when it has time to fold the cache.
+//! A drive that writes to a small fast part of its cells (SLC cache) and slows down to the rate of
+//! the rest once that is full. It recovers when it has time to flush the cache.
 //!
 //! ## Why it matters
-//! The same job is quick in a test and slow at length, and the drive passes every short benchmark.
+//! The same job is fast in a test and slow in production, and the drive passes every short
+//! benchmark.
 //!
 //! ## Needs
-//! A per-I/O log, or averages second by second, across the fall; across two of them to be sure.
+//! A per-I/O log, or averages per second, before and after a slowdown; with two of them to be
+//! certain.
 //!
 //! ## Rule
-//! Writes are cut into quick and slow states; slow is at least three times the cost of the quick one.
-//! The bytes written from the start of each quick state to its fall agree (variation below 20 %) over
-//! two falls or more, and temperature and its throttling counters are flat. One fall is a suspicion.
+//! Writes are split into fast and slow states; a write in the slow state takes at least three times
+//! as long. The bytes written from the start of each fast state to its end agree (variation below
+//! 20 %) over two slowdowns or more, and temperature and throttling counters are constant. One
+//! slowdown is a suspicion.
 //!
 //! ## Wrong if
-//! Heat throttles the drive: volume then does not recur. Burst credits of a volume run out: the slow
-//! state is then a round number. A hard disk's cache fills: the device must be flash.
+//! Heat throttles the drive: then the amount of data varies. Burst credits of a volume run out:
+//! then the slow rate is a round number. A hard disk's cache fills: the device must be flash.
 //!
 //! ## Next step
-//! Smaller bursts with pauses, free space and TRIM, or a drive made for steady writes.
+//! Use smaller bursts with pauses, free space and TRIM, or a drive made for sustained writes.
 
 use iowhy_model::{Bound, Clause, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
@@ -39,13 +42,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::DeviceWriteCliff,
-    summary: "The write cache of the flash drive fills, and writes fall off a cliff",
+    summary: "Write cliff: the write cache of the flash drive is full",
     manual: iowhy_model::manual!("device_write_cliff.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 600,
-        what: "the writes across two of the falls",
+        what: "the writes before and after two slowdowns",
     },
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
     rule: Rule::Detect(detect),
@@ -115,9 +118,12 @@ fn cases<'s>(analysis: &'s Analysis) -> Vec<Case<'s>> {
 /// Whether flash may be inside; a platter's cache fills too, and says nothing.
 fn may_be_flash(analysis: &Analysis, device: iowhy_model::DeviceId) -> bool {
     match analysis.medium(device) {
-        Some(medium) => matches!(medium, Medium::Flash | Medium::Nvme | Medium::Stacked),
+        Some(medium) => {
+            matches!(medium, Medium::Flash | Medium::Card | Medium::Nvme | Medium::Stacked)
+        }
         None => {
-            analysis.media(device).iter().any(|(m, _)| matches!(m, Medium::Flash | Medium::Nvme))
+            let is_flash = |m: &Medium| matches!(m, Medium::Flash | Medium::Card | Medium::Nvme);
+            analysis.media(device).iter().any(|(m, _)| is_flash(m))
         }
     }
 }
@@ -132,7 +138,7 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     let falls = found.until_fall.len();
     let mut finding = new_finding(DETECTOR.verdict, Some(case.device), vec![case.listing]);
     finding.sentence = format!(
-        "{} takes {} of writes at {} each, then needs {} for the same: its write cache is full{}",
+        "{} accepts {} of writes at {} each, then takes {} for the same: its write cache is full{}",
         phrase::disk(case.disk),
         phrase::bytes(found.bytes()),
         phrase::ns(found.fast_ns),
@@ -140,62 +146,59 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         if falls > 1 { format!(" (seen {falls} times)") } else { String::new() }
     );
     finding.evidence = vec![
-        computed("cost of a write in the quick state", found.fast_ns / 1e6, Unit::Ms, n, source),
-        computed("cost of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
+        computed("time of a write in the fast state", found.fast_ns / 1e6, Unit::Ms, n, source),
+        computed("time of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
         held(
-            computed("slow state over quick state", found.ratio, Unit::Ratio, n, source),
+            computed("time ratio slow/fast state", found.ratio, Unit::Ratio, n, source),
             Bound::Above(SLOW),
         ),
         held(
-            computed("falls from quick to slow", falls as f64, Unit::Count, n, source),
+            computed("transitions from fast to slow", falls as f64, Unit::Count, n, source),
             Bound::Above(FALLS as f64 - 1.0),
         ),
         computed(
-            "bytes written until a fall, median",
+            "bytes written before a slowdown, median",
             found.bytes(),
             Unit::Bytes,
             case.requests,
             source,
         ),
-        computed(
-            "lost time that was lost in slow states",
-            found.lost_share,
-            Unit::Share,
-            n,
-            source,
-        ),
+        computed("share of the lost time in slow states", found.lost_share, Unit::Share, n, source),
     ];
     let mut clauses = vec![
-        confidence::above("after the fall, over before", found.ratio, SLOW),
+        confidence::above("time ratio after/before a slowdown", found.ratio, SLOW),
         confidence::above("falls", falls as f64, FALLS as f64 - 0.5),
     ];
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Share, falls as u64, source);
         finding.evidence.push(held(variation, Bound::Below(RECURS)));
-        clauses.push(confidence::below("variation of the bytes before a fall", cv, RECURS));
+        clauses.push(confidence::below("variation of the bytes before a slowdown", cv, RECURS));
     }
     if analysis.medium(case.device).is_none() {
         clauses.push(Clause::fixed("class of the device not reported", UNSTATED));
     }
     confidence::believe(&mut finding, PRIOR, clauses);
     let is_sure = falls >= FALLS && recurs.is_some_and(|cv| cv < RECURS);
-    let why = "falls do not recur after the same bytes: another cause may slow the writes then";
+    let why = "slowdowns do not recur after the same amount of data: another cause may slow the \
+               writes then";
     finding.doubt_if(!is_sure, why, SHAPE_ALONE);
     finding.explained_share = found.lost_share;
     finding.forecast = forecast(case);
     finding.refuted_by = lines(&[
-        "the fall comes after a time or at a temperature, whatever was written: then it is heat",
-        "the slow state is pinned at a round rate: then a volume's burst credits are used up",
+        "slowdowns follow time or temperature, not the amount written: then it is thermal \
+         throttling",
+        "the slow state is pinned at a round rate: then the burst credits of a volume are used up",
     ]);
     finding.next_step = vec![
         format!(
-            "write less than {} at a stretch, or pause: does the fall stay away?",
+            "write less than {} without a pause: do the slowdowns stop?",
             phrase::bytes(found.bytes())
         ),
-        "`iowhy probe sustain` on a new file measures the cache and what is left behind it".to_string(),
-        "`fstrim -av` and free space make the cache larger; steady writers want a drive with power \
-         protection and no such cache"
+        "`iowhy probe sustain` on a new file measures the size of the cache and the rate after it"
+            .to_string(),
+        "`fstrim -av` and free space enlarge the cache; for sustained writes use a drive with \
+         power-loss protection and no such cache"
             .to_string(),
     ];
     Some(finding)
@@ -215,7 +218,7 @@ fn is_hot(analysis: &Analysis, case: &Case) -> bool {
 
 /// All writes as in the quick states: bursts that stay below the cache.
 fn forecast(case: &Case) -> Option<Forecast> {
-    let assuming = "bursts stay below the cache and it is folded between them".to_string();
+    let assuming = "bursts stay below the cache size and it is flushed between them".to_string();
     let is_quick = |place: usize| !case.decline.slow.iter().any(|run| run.contains(&place));
     if let Some(trace) = case.trace {
         // What a write waits for the one before it goes with the slow state too.

@@ -1,27 +1,33 @@
-//! Nothing is wrong with the device: it answers as its class should.
+//! The device is healthy: it responds like its class should.
 //!
 //! ## Accuses
-//! Nobody. Latency is what a healthy device gives, and little time is lost.
+//! No cause. Latency is that of a healthy device, and little time is lost.
 //!
 //! ## Why it matters
 //! A clean verdict ends the search in the wrong place: the cause is then above the block layer, in
-//! another device, or it was not there while the capture ran.
+//! another device, or was absent during the capture.
 //!
 //! ## Needs
-//! Averages clear weakly, a histogram or a per-I/O log well. The more I/Os, the better; rare
-//! freezes need minutes.
+//! Averages clear a device weakly, a histogram or a per-I/O log well. The more I/Os, the better;
+//! rare stalls need minutes.
 //!
 //! ## Rule
-//! Mean latency within three healthy service times at most of nine guesses, or within twice the
-//! slowest class the device may be of; less than 5 % of the time lost; and no accusation stands. Not where a third
-//! of all time is held by requests beyond three times that class, or in averages by one operation whose mean is, of a
-//! trace half of it beyond ten times; nor where a
-//! disk that serves one request after the other works without a pause while two or more wait, and gives no more with a
-//! deeper queue; nor beneath 16 requests or more in flight, at three healthy service times or more; nor where most of the
-//! time, and more than a millisecond, passes before the issue. Where
-//! time before the request's issue was not seen (D2C only), confidence is 90 % at most. An
-//! input with a listing that was not read, or with lines about a device that cannot be used, clears
-//! nobody; nor does one whose processors waited for more I/O (iowait) than twice what its disks had in flight.
+//! Mean latency within three healthy service times for most of nine baselines, or within twice the
+//! slowest class that the device may be of; less than 5 % of the time lost; and no accusation
+//! holds.
+//!
+//! A device is not cleared if
+//!
+//! - requests slower than three times that class take a third of all time, or in averages one
+//!   operation whose mean is, or in a trace requests slower than ten times take half of it;
+//! - a disk that serves one request at a time works without a pause while two or more wait, and
+//!   does not get faster with a deeper queue;
+//! - 16 requests or more are in flight, at three healthy service times or more;
+//! - most of the time, and more than a millisecond, is spent before the issue;
+//! - a listing was not read, or lines about a device cannot be used;
+//! - CPUs waited for more I/O (iowait) than twice what its disks had in flight.
+//!
+//! If the time before the issue of a request was not seen (D2C only), confidence is at most 90 %.
 //!
 //! ## Wrong if
 //! The capture missed the bad moment, or ran at a quiet hour.
@@ -56,13 +62,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::Healthy,
-    summary: "Nothing is wrong with the device",
+    summary: "The device is healthy",
     manual: iowhy_model::manual!("healthy.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 60,
-        what: "the latency of each I/O while the complaint can be felt",
+        what: "the latency of each I/O while the problem occurs",
     },
     explains: &[],
     rule: Rule::Conclude(conclude),
@@ -161,7 +167,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
             let mut clearances = clearances(analysis, (&rows, &narrowest), input, &disk);
             if is_remark(analysis, ranked, input, &disk) {
                 for clearance in &mut clearances {
-                    let why = "all that was found is a delay that nobody notices";
+                    let why = "the only finding is a delay too small to notice";
                     clearance.worth = clearance.worth.max(Worth { sure: BY_CLASS, why });
                 }
             }
@@ -351,9 +357,15 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
             Bound::Below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
         ),
         estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
-        computed("excess waiting per second", lost, Unit::Seconds, n, source),
+        computed("excess wait per second", lost, Unit::Seconds, n, source),
         held(
-            computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
+            computed(
+                "requests slower than ten healthy service times",
+                tail,
+                Unit::Share,
+                n,
+                source,
+            ),
             Bound::Below(tail_of_chance(n)),
         ),
     ];
@@ -370,7 +382,7 @@ fn of_replay(trace: &DeviceTrace) -> Worth {
     if trace.mean_ns() / 1e6 > WITHIN * trace.s0.slowest_ms() {
         return Worth::NOTHING;
     }
-    let why = "the baseline variants at which a healthy device serves this load no sooner";
+    let why = "baseline variants for which a healthy device would not be faster";
     Worth { sure: Vote::sure(vote.healthy + vote.workload), why }
 }
 
@@ -394,7 +406,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let gone = !samples::after_silence(rows).is_empty();
     let judged = judged(wait, by_votes, row.s0.slowest_ms(), gone);
     let durable = !gone && row.may_be_durable();
-    let why = "its slow writes may have had to be durable, which takes as long";
+    let why = "its slow writes may have been synchronous, which takes as long";
     let allowed = if durable { BY_CLASS } else { 0.0 };
     let worth = judged.max(Worth { sure: allowed, why });
     // One write per revolution may be a healthy disk that is made to wait.
@@ -417,7 +429,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     let healthy = format!("healthy service time (assumed class: {})", row.s0.assumption);
     let what = match n {
         1 => format!("mean latency of {}", name(&row.disk)),
-        _ => format!("mean latency, 95 % of rows within, of {}", name(&row.disk)),
+        _ => format!("95th percentile of the mean latency of rows, of {}", name(&row.disk)),
     };
     let evidence = vec![
         held(
@@ -428,8 +440,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     ];
     let assumption = row.s0.assumption.clone();
     let readings = medium_readings::of_row(analysis, row);
-    let told =
-        told(if n == 1 { "mean" } else { "in 95 % of rows a mean of at most" }, wait, &row.s0);
+    let told = told(if n == 1 { "mean" } else { "in 95 % of rows, mean at most" }, wait, &row.s0);
     Some(Clearance { listing: row.listing, worth, evidence, told, assumption, readings })
 }
 
@@ -510,7 +521,13 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
         ),
         estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
         held(
-            computed("requests beyond ten healthy times", tail, Unit::Share, n, source),
+            computed(
+                "requests slower than ten healthy service times",
+                tail,
+                Unit::Share,
+                n,
+                source,
+            ),
             Bound::Below(tail_of_chance(n)),
         ),
     ];
@@ -539,16 +556,17 @@ fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
 
 /// `mean 5.26 ms, a healthy one needs 4.5 ms`.
 fn told(what: &str, latency_ms: f64, s0: &HealthyServiceTime) -> String {
-    format!("{what} {}, a healthy one needs {}", phrase::ms(latency_ms), s0.range())
+    format!("{what} {}, a healthy one takes {}", phrase::ms(latency_ms), s0.range())
 }
 
 fn judged(mean_ms: f64, by_votes: f64, slowest_ms: f64, is_tailed: bool) -> Worth {
     if is_tailed {
         return Worth::NOTHING;
     }
-    let within = "the baseline variants that find the mean of the least certain disk healthy";
+    let within = "baseline variants that rate the mean of the least certain disk healthy";
     let by_class = if mean_ms < WITHIN_SLOWEST * slowest_ms { BY_CLASS } else { 0.0 };
-    let class = "the mean of the least certain disk is healthy for the slowest class it may be of";
+    let class = "the mean of the least certain disk is healthy for the slowest class that is \
+                 possible";
     Worth { sure: by_votes, why: within }.max(Worth { sure: by_class, why: class })
 }
 
@@ -604,8 +622,8 @@ fn finding(analysis: &Analysis, healthy: Vec<(String, Vec<Clearance>)>) -> Optio
         "the device belongs to a faster class than assumed",
     ]);
     if analysis.sees_no_queue(&finding.subject.listings) {
-        let unseen = "time before a request was issued was not seen (D2C only): a limit of a control group or a \
-                      full queue holds I/Os back there";
+        let unseen = "time before the issue of a request was not seen (D2C only): a limit of a \
+                      control group or a full queue would delay I/Os there";
         finding.refuted_by.push(unseen.to_string());
     }
     let made_of = readings.map(|_| Readings::step(disks.first().map_or("", |disk| disk)));

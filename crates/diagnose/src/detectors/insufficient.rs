@@ -1,29 +1,29 @@
-//! The evidence does not carry a verdict; here is what would.
+//! The evidence does not support a verdict; this capture would.
 //!
 //! ## Accuses
-//! Nobody. No accusation reached a confidence of 0.6 and a share of 0.3, and the device is not
-//! plainly healthy either.
+//! No cause. No accusation reached a confidence of 0.6 and a share of 0.3, and the device is not
+//! clearly healthy either.
 //!
 //! ## Why it matters
-//! A guess that looks like a verdict costs a disk. The exact capture that decides costs a minute.
+//! A guess presented as a verdict costs a disk. The capture that decides costs a minute.
 //!
 //! ## Needs
 //! Any input.
 //!
 //! ## Rule
-//! What the other detectors could not say: too few I/Os (below 10, or below 3 slow ones), an input
-//! too poor for the suspicion, or a verdict that flips between guesses of the healthy service time. Of
-//! 1,000 I/Os and more seen one by one it says instead that no cause it knows fits them.
+//! The cases the other detectors cannot decide: too few I/Os (below 10, or below 3 slow ones), an
+//! input without enough detail for the suspicion, or a verdict that depends on the assumed healthy
+//! service time. With 1,000 individual I/Os or more it says instead that no known cause fits them.
 //!
 //! ## Wrong if
-//! It is used as an excuse: the next step names what decides, so run it.
+//! It is used as an excuse: the next step names the capture that decides, so run it.
 //!
 //! ## Next step
-//! The command it names, for as long as it names.
+//! Run the named command for the named time.
 
 use iowhy_model::{
-    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level, STANDS,
-    Unit, Verdict, key,
+    Basis, Bound, EXPLAINS_ENOUGH, Evidence, Family, Finding, How, Inference, Layer, Level,
+    MessageKind, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::samples::{HistogramSample, IntervalSample};
@@ -31,15 +31,17 @@ use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::medium_readings;
 use crate::evidence::observations;
 use crate::evidence::unaccused;
+use crate::facts::disk_names;
 use crate::facts::probe_listing::ProbeListing;
 use crate::phrase;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::Insufficient,
-    summary: "The evidence does not carry a verdict",
+    summary: "The evidence does not support a verdict",
     manual: iowhy_model::manual!("insufficient.rs"),
     needs: Needs { level: Level::A, sure_from: Level::A, seconds: 30, what: "any input" },
     explains: &[],
@@ -50,8 +52,8 @@ pub const DETECTOR: Detector = Detector {
 /// a 99th percentile within ten, and a quiet device needs more.
 const SECONDS: u32 = 30;
 /// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
-const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not \
-                       known, and the healthy service time depends on it";
+const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not known, \
+                       and the healthy service time depends on it";
 /// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
 /// percentile.
 const PLENTY: f64 = 1000.0;
@@ -101,38 +103,53 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     findings
 }
 
-/// Rebuilds slower than Linux lets them be: they wait for a member, and slow nobody.
+/// Rebuilds at the pace that Linux keeps up beside all other I/O, or slower: they are held there, or wait for a member, and
+/// slow nobody.
 fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
     let starved = |name: &str| {
         let about = analysis.facts.about(None, name);
         let state = arrays::state_of(about, name);
-        let (speed, reading) = state.below_floor?;
+        let (speed, reading) = state.at_floor?;
         let mut finding = new_finding(DETECTOR.verdict, reading.fact.device, vec![reading.listing]);
         let lacks = state.missing.map_or(String::new(), |(missing, _)| {
-            format!(" is degraded, lacks {} and", phrase::count(missing, "member(s)"))
+            format!(" is degraded, is missing {} and", phrase::count(missing, "member(s)"))
         });
+        let is_held = speed >= arrays::FLOOR_BYTES_PER_S;
+        let (where_it_is, so) = match is_held {
+            true => (
+                "about",
+                "Linux throttles it to this rate, because of other I/O on the members or its \
+                 configured limit",
+            ),
+            false => ("below", "it is waiting itself, so a member is slow or failing"),
+        };
         finding.sentence = format!(
-            "{name}{lacks} does its background work ({}) at {}, below the {} that Linux keeps up beside all other I/O: it \
-             waits itself, so a member is slow or fails",
+            "{name}{lacks} does background work ({}) at {}, {where_it_is} the minimum of {} that \
+             Linux maintains under other I/O: {so}",
             state.action.unwrap_or_default(),
             phrase::rate(speed),
             phrase::rate(arrays::FLOOR_BYTES_PER_S)
         );
-        let bound = Bound::Below(arrays::FLOOR_BYTES_PER_S);
+        let bound = Bound::Below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S);
         let number = (speed, Unit::BytesPerSecond);
         let what = "speed of the background work";
         finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
-        finding.assume(CERTAIN, "what is missing is known");
+        finding.assume(CERTAIN, "it is known what is missing");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set as low"]);
+        finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set that low"]);
         let members = about.last(key::DEVICE_SLAVES).and_then(|known| known.fact.value.words());
         let members = members.map_or("its members".to_string(), |words| words.join(", "));
         finding.next_step = vec![
-            format!("`iostat -x 5 2` of {members}: which waits longer than the others?"),
+            format!("`iostat -x 5 2` of {members}: which one is slower than the others?"),
             format!(
                 "`smartctl -x` of each, and the kernel's log: does one of {members} retry or fail?"
             ),
         ];
+        if is_held {
+            let raise = "`sysctl dev.raid.speed_limit_min` (1000 KiB/s by default): try 50000; if \
+                         the rebuild speeds up, the members are healthy";
+            finding.next_step.insert(0, raise.to_string());
+        }
         Some(finding)
     };
     analysis.facts.disks().filter_map(starved).collect()
@@ -165,8 +182,8 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     let bound = Bound::Above(PRESSED);
     finding.evidence =
         vec![cited_held(analysis.recording, &reading, what, (share, Unit::Share), bound)];
-    finding.assume(CERTAIN, "what is missing is known");
-    finding.refuted_by = lines(&["the capture below shows disks that are idle"]);
+    finding.assume(CERTAIN, "it is known what is missing");
+    finding.refuted_by = lines(&["the capture below shows idle disks"]);
     finding.next_step =
         vec![format!("{}: adds the latency of each I/O, by device", phrase::capture("", SECONDS))];
     let input = analysis.input(reading.listing);
@@ -194,7 +211,7 @@ fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
     let n = probed.ios;
     finding.evidence = vec![read_off("I/Os measured", n as f64, Unit::Count, n, source)];
     if let Some(share) = probed.without_cpu() {
-        let line = read_off("time ready without a CPU", share, Unit::Share, n, source);
+        let line = read_off("share of time ready but without a CPU", share, Unit::Share, n, source);
         finding.evidence.push(Evidence { how: How::Reported, ..line });
     }
     let first = if probed.was_short_of_cpu() {
@@ -203,16 +220,16 @@ fn after_a_probe(analysis: &Analysis, probed: &ProbeListing) -> Finding {
         "the same probe while the machine is idle".to_string()
     } else {
         finding.sentence = format!(
-            "what waited on {} waited behind the probe's own I/Os: nobody is accused",
+            "the waits on {} were caused by the probe's own I/Os: no cause is accused",
             phrase::disk(&disk)
         );
-        "`iowhy probe calibrate`: what the device takes for one I/O at a time".to_string()
+        "`iowhy probe calibrate`: the service time of one I/O at a time".to_string()
     };
     let live = format!(
         "`iowhy why --for 30s` while it is slow: {} under its real load",
         phrase::disk(&disk)
     );
-    finding.assume(CERTAIN, "what is missing is known");
+    finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["a probe of one I/O at a time finds it slow"]);
     finding.next_step = vec![first, live];
     finding
@@ -231,14 +248,14 @@ fn nothing_completes(analysis: &Analysis, row: &IntervalSample) -> Finding {
     let outstanding = row.outstanding().unwrap_or(0.0);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{} had {} requests outstanding and completed none, so its latency reads 0.00: it may be \
-         stuck, or a layer above holds the requests",
+        "{} had {} requests outstanding and completed none, so its latency is printed as 0.00: it \
+         may be stuck, or a layer above is blocked",
         phrase::disk(&row.disk),
         phrase::digits(outstanding)
     );
     let what = "requests outstanding without a completion";
     finding.evidence = vec![read_off(what, outstanding, Unit::Requests, 1, source)];
-    finding.assume(CERTAIN, "what is missing is known");
+    finding.assume(CERTAIN, "it is known what is missing");
     finding.explained_share = 1.0;
     finding.refuted_by = lines(&["completions appear in the next interval"]);
     finding.next_step = vec![
@@ -260,31 +277,97 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     let mut rows = rows.filter(|row| row.layer == Layer::Block).peekable();
     // What was active has been judged or is open: rows that are left are of idle disks.
     let known = if rows.peek().is_some() && !analysis.intervals.is_empty() {
-        "disks that completed nothing while they were watched"
+        "disks without completions while they were watched"
     } else if rows.any(|row| row.since_boot) {
-        "only averages since boot, which say nothing about the present"
+        "only averages since boot, which do not describe the present"
     } else if analysis
         .recording
         .listings
         .iter()
         .any(|listing| listing.source.inferred.contains(&Inference::Subject))
     {
-        "a histogram of which nothing says that it is of disk latency: paste its heading too"
+        "a histogram that may not be of disk latency: include its heading"
     } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
-        "lines that look like block I/O, but none of them could be read"
+        "lines that look like block I/O, none of which could be parsed"
     } else {
-        "no block I/O to judge, only what was seen above or beside it"
+        "no block I/O to judge, only evidence from other layers"
     };
-    finding.sentence = format!("the input holds {known}");
+    finding.sentence = format!("the input contains {known}");
     finding.evidence =
         vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
-    finding.assume(CERTAIN, "what is missing is known");
+    finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows block I/O"]);
-    finding.next_step =
-        vec![format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS))];
+    finding.next_step = asked_of_a_log(analysis, &source.input);
+    finding
+        .next_step
+        .push(format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS)));
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
     Some(finding)
+}
+
+/// What a suspicion of slowness comes to on each medium that the disk may be made of, where that decides: the row that lost
+/// most.
+fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
+    let device = suspicion.subject.device.filter(|_| suspicion.verdict == Verdict::DeviceSlow)?;
+    let rows = analysis.intervals.iter().filter(|row| row.device == device);
+    let row = rows.max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
+    let readings = medium_readings::of_row_from(analysis, row, SUSPECTED)?;
+    let waiting = row.interval.queue_len.filter(|n| *n >= SEVERAL).map_or(String::new(), |n| {
+        format!(", and the {} requests that wait make the latency", phrase::digits(n.round()))
+    });
+    Some(format!(
+        "; if {} is {}, it is healthy{waiting}; if {}, {} times slower than its class",
+        phrase::disk(&row.disk),
+        phrase::medium(readings.healthy),
+        phrase::medium(readings.slow),
+        phrase::digits(readings.times.round())
+    ))
+}
+
+/// How many times slower than its class a disk is suspected from (`device.slow`: docs/METHOD.md, 10 Rules).
+const SUSPECTED: f64 = 2.0;
+/// Requests in flight from which on those that wait are worth naming (a choice).
+const SEVERAL: f64 = 4.0;
+
+/// What to look at beside the complaints of a kernel's log: its other lines, and the drives it names.
+fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
+    let has = |kinds: &[MessageKind]| {
+        analysis.facts.complaints(input).any(|line| kinds.contains(&line.kind))
+    };
+    let mut steps = Vec::new();
+    if has(&[MessageKind::HungTask]) {
+        let stacks = "check the stacks below `blocked for more than` in the same log: in which \
+                      functions do these tasks wait?";
+        steps.push(stacks.to_string());
+    }
+    let failed = [
+        MessageKind::Command,
+        MessageKind::Controller,
+        MessageKind::IoError,
+        MessageKind::Link,
+        MessageKind::Offline,
+        MessageKind::Timeout,
+    ];
+    if has(&failed) {
+        let mut named: Vec<&str> = analysis
+            .facts
+            .complaints(input)
+            .filter_map(|line| line.disk.as_deref())
+            .filter(|disk| disk_names::is_of_a_disk(disk))
+            .collect();
+        named.sort_unstable();
+        named.dedup();
+        let smart = match named[..] {
+            [] => String::new(),
+            [disk, ..] => format!("; `smartctl -x {}`", phrase::node(disk)),
+        };
+        steps.push(format!(
+            "add all log lines of that minute (`journalctl -k`, `dmesg -T`), from before the first \
+             error{smart}: they may decide the question"
+        ));
+    }
+    steps
 }
 
 fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[String]) -> Finding {
@@ -317,7 +400,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let plenty = analysis.level(&listings) >= Level::C && seen >= PLENTY;
     // What has no time tells no waiting per time.
     let excess = lost.filter(|lost| *lost > 0.0).map_or(String::new(), |lost| {
-        format!(", with {} of excess waiting per second", phrase::ms(lost * 1000.0))
+        format!(", with {} of excess wait per second", phrase::ms(lost * 1000.0))
     });
     finding.sentence = match suspicion {
         Some(known) => format!(
@@ -337,7 +420,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             }
         ),
         None if plenty => format!(
-            "no known cause fits {}: {} single I/Os were seen{excess}",
+            "no known cause fits {}: {} individual I/Os were seen{excess}",
             named(disks),
             phrase::thousands(seen),
         ),
@@ -349,13 +432,13 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                 )
             }
             None if by_program => format!(
-                "the {} of {} are as the program saw them: nothing tells the time at the device from that in \
-                 a queue, a file system or the page cache",
+                "the {} of {} were timed in the program: device time cannot be separated from time \
+                 in a queue, a file system or the page cache",
                 phrase::count(counted, "I/O(s)"),
                 phrase::list(disks)
             ),
             None if counted >= PLENTY => format!(
-                "no known cause shows in the {} of {} that were counted by latency; I/Os seen one by one \
+                "no known cause fits the latency histogram of the {} of {}; individual I/Os would \
                  show more",
                 phrase::count(counted, "I/O(s)"),
                 named(disks)
@@ -366,13 +449,17 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
                     seen => phrase::count(seen, "I/O(s)"),
                 };
                 format!(
-                    "too few data about {} to judge: {amount}{excess}; {} I/Os seen one by one suffice",
+                    "too little data about {} to judge: {amount}{excess}; {} individual I/Os are \
+                     enough",
                     named(disks),
                     phrase::thousands(PLENTY)
                 )
             }
         },
     };
+    if let Some(both) = suspicion.and_then(|known| by_class(analysis, known)) {
+        finding.sentence += &both;
+    }
     if let Some(place) = listings.first() {
         let source = analysis.source(*place);
         finding.evidence.push(computed(
@@ -383,7 +470,7 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
             source,
         ));
         finding.evidence.extend(
-            lost.map(|lost| computed("excess waiting per second", lost, Unit::Seconds, 1, source)),
+            lost.map(|lost| computed("excess wait per second", lost, Unit::Seconds, 1, source)),
         );
         if let Some((lines, _)) = unaccused::unread(analysis, input) {
             finding.evidence.push(computed("lines not read", lines, Unit::Count, 1, source));
@@ -397,10 +484,10 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         }
     }
     let suspected = suspicion.map_or(0.0, |known| known.confidence());
-    finding.assume(1.0 - suspected, "what the strongest suspicion leaves");
+    finding.assume(1.0 - suspected, "remaining probability besides the strongest suspect");
     // A device that loses no time need not be judged: it then explains nothing either.
     finding.explained_share = lost.unwrap_or(0.0).min(1.0);
-    finding.refuted_by = lines(&["the capture below gives no clearer picture"]);
+    finding.refuted_by = lines(&["the capture below gives no clearer result"]);
     // An input as rich as needed lacks the medium, if nobody stated it, or time.
     let rich = needs.map_or(plenty, |needs| analysis.level(&listings) >= needs.sure_from);
     let what = if rich { "a longer capture" } else { what };
@@ -416,7 +503,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {
         let names = unseen.join(", ");
-        finding.next_step.push(format!("not tested by this input, only by that capture: {names}"));
+        finding
+            .next_step
+            .push(format!("not testable with this input, only with that capture: {names}"));
     }
     finding
 }

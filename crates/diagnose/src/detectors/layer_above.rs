@@ -1,37 +1,39 @@
-//! The delay is above the block layer, the disks are healthy.
+//! The delay is above the block layer; the disks are healthy.
 //!
 //! ## Accuses
-//! What lies between the program and the block layer: a journal's lock, a page cache that is full of
-//! dirty pages, the processor, the program itself. Or a device that is made of others (dm, md) and
-//! answers far later than they do: a throttle, a delay, a lock, cryptography. Or a pool that is full.
+//! The layers between the program and the block layer: a journal lock, a page cache full of dirty
+//! pages, the CPU, the program itself. Or a stacked device (dm, md) that responds far later than
+//! its members: a throttle, a delay, a lock, encryption. Or a full pool.
 //!
 //! ## Why it matters
-//! The program measures a slow write and the disk is replaced, though the disk answered in a
-//! millisecond. Only both measurements side by side show it.
+//! The program measures a slow write and the disk is replaced, although the disk responded in a
+//! millisecond. Only both measurements together show it.
 //!
 //! ## Needs
-//! The latency the program or the system call saw, beside the block layer's at the same time
-//! (`iowhy syscalls` beside `iowhy why`, fio's log beside iostat, Oracle's waits beside biosnoop). For a
-//! device that is made of others: its I/Os and those of all of them, traced in one capture, or `iostat -x` of all disks.
-//! For a pool that is full: the kernel's log or `lvs`.
+//! The latency in the program or the system call, and that of the block layer at the same time
+//! (`iowhy syscalls` with `iowhy why`, fio's log with iostat, Oracle's waits with biosnoop). For a
+//! stacked device: its I/Os and those of all its members, traced in one capture, or `iostat -x` of
+//! all disks. For a full pool: the kernel's log or `lvs`.
 //!
 //! ## Rule
-//! What was seen above takes more than three times what the block layer needs for it: the mean above
-//! against the mean below, times the block I/Os that each call needs, at least one. The block layer
-//! itself must be well: its mean below three healthy service times on every disk that could be meant.
-//! The same factor holds between a device and those it is made of, which must be idle for more than
-//! half of the time: requests wait above a busy disk because of it. From averages its rows must be ten times slower
-//! than the slowest row of any disk of the listing, and above 0.1 s or with 16 requests in flight, while no disk has half a
-//! request in flight, flash none of 16, and all of them together moved its bytes. Fewer than three
-//! rows suspect it. Or the kernel's log says that a thin pool, a snapshot or a thin volume has no space left, or `lvs` that its
-//! data or metadata is full. Or a drive refuses at once what was written out of the order of its zones, or a place that it does
-//! not have.
+//! The latency above is more than three times what the block layer needs for it: the mean above
+//! compared with the mean below, times the block I/Os per call, at least one. The block layer
+//! itself must be healthy: its mean is below three healthy service times on every possible disk.
+//! The same factor holds between a stacked device and its members, which must be idle for more than
+//! half of the time: requests wait above a busy disk because of the disk. With averages its rows
+//! must be ten times slower than the slowest row of any disk in the listing, and above 0.1 s or
+//! with 16 requests in flight, while no disk has half a request in flight, flash none of 16, and
+//! all of them together moved its bytes. Fewer than three rows raise a suspicion.
+//!
+//! Or the kernel's log shows that a thin pool, a snapshot or a thin volume has no space left, or
+//! `lvs` that its data or metadata is full. Or a drive immediately rejects writes that are out of
+//! order for its zones, or an address beyond its end.
 //!
 //! ## Wrong if
-//! The block trace missed I/Os, or the two looked at different times or devices.
+//! The block trace missed I/Os, or the two measurements cover different times or devices.
 //!
 //! ## Next step
-//! Stacks of the waiting task, dirty-page limits, the journal, the run queue.
+//! Look at stacks of the waiting task, dirty-page limits, the journal, the run queue.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -56,13 +58,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerAbove,
-    summary: "The delay is above the block layer, the disks are healthy",
+    summary: "The delay is above the block layer; the disks are healthy",
     manual: iowhy_model::manual!("layer_above.rs"),
     needs: Needs {
         level: Level::D,
         sure_from: Level::D,
         seconds: 30,
-        what: "the latency that the program saw beside that of the block layer",
+        what: "the latency in the program and in the block layer, at the same time",
     },
     explains: &[],
     rule: Rule::Detect(detect),
@@ -87,8 +89,8 @@ const PRESSURE: f64 = 0.2;
 
 /// What to ask of a device that is made of others.
 const TO_DO: [&str; 2] = [
-    "`dmsetup table` and `dmsetup status` tell what it does: delay, crypt, thin, cache, snapshot",
-    "`cat /proc/mdstat`: a resync or a member that lags slows all of an array",
+    "`dmsetup table` and `dmsetup status` show its type: delay, crypt, thin, cache, snapshot",
+    "`cat /proc/mdstat`: a resync or a slow member slows down a whole array",
 ];
 
 /// Rows with I/O from which on averages tell of a habit.
@@ -157,7 +159,8 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
         let about = candidate.about();
         // A log goes back for weeks. Of a machine that is watched only what fails meanwhile is of now.
         let is_old = is_watched && candidate.failed.is_empty();
-        let logged: Vec<&LogLine> = about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
+        let logged: Vec<&LogLine> =
+            about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(0.0));
         builder.log_lines(analysis, "messages of the kernel that no space is left", &logged, above);
@@ -166,7 +169,13 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
             (key::POOL_METADATA_USED, "space for metadata in use"),
         ] {
             if let Some((share, reading)) = about.number(key).filter(|(share, _)| *share >= FULL) {
-                builder.fact(analysis, &reading, what, (share, Unit::Share), Some(Bound::Above(FULL)));
+                builder.fact(
+                    analysis,
+                    &reading,
+                    what,
+                    (share, Unit::Share),
+                    Some(Bound::Above(FULL)),
+                );
             }
         }
         if builder.evidence.is_empty() {
@@ -175,16 +184,20 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         finding.sentence = format!(
-            "{} has no space left: what writes to it fails, or waits until there is some, and no disk is at fault",
+            "{} has no space left: writes to it fail, or wait until there is space; no disk is \
+             faulty",
             phrase::disk(&candidate.disk)
         );
         finding.assume(STATED, "reported by the kernel's log or by LVM");
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
-        finding.refuted_by = lines(&["`lvs -a` shows space for data and metadata, and writes still wait"]);
+        finding.refuted_by =
+            lines(&["`lvs -a` shows free space for data and metadata, and writes still wait"]);
         finding.next_step = lines(&[
-            "`lvs -a -o+lv_when_full,lv_health_status`: what is full, and does it queue or fail?",
-            "make room (`lvextend`, or `fstrim` of what was deleted above), then repair what failed meanwhile",
+            "`lvs -a -o+lv_when_full,lv_health_status`: what is full, and does it queue or fail \
+             writes?",
+            "free space (`lvextend`, or `fstrim` of deleted files above), then repair what failed \
+             meanwhile",
         ]);
         Some(finding)
     });
@@ -209,7 +222,11 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
-        let what = "requests that the drive refused at once, in the kernel's log";
+        let by_kernel = reading.iter().all(|line| line.message.is_beyond_its_end_to_the_kernel());
+        let what = match by_kernel {
+            true => "requests beyond the end of the device, in the kernel's log",
+            false => "requests that the drive rejected immediately, in the kernel's log",
+        };
         builder.log_lines(analysis, what, &reading, Some(Bound::Above(0.0)));
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
@@ -217,34 +234,44 @@ fn refused(analysis: &Analysis) -> Vec<Finding> {
         let n = phrase::count(LogLine::messages(&reading) as f64, "request(s)");
         finding.sentence = match is_order {
             true => format!(
-                "{disk} refused {n} that did not begin where its zone was written last: it answered at once, and the file \
-                 system, volume or program above it writes out of order"
+                "{disk} rejected {n} that did not start at the write pointer of the zone: it \
+                 responded immediately, and the file system, volume or program above it writes out \
+                 of order"
+            ),
+            false if by_kernel => format!(
+                "{n} were beyond the end of {disk}, and the kernel rejected them: the file system, \
+                 volume or partition table above it is larger than {disk} is now; no disk failed"
             ),
             false => format!(
-                "{disk} refused {n} for a place that it does not have: it answered at once, and the partition, file \
-                 system or volume above it is larger than the disk"
+                "{disk} rejected {n} with an address beyond its end: it responded immediately, and \
+                 the partition, file system or volume above it is larger than the disk"
             ),
         };
-        finding.assume(sure, "reported by the drive in the kernel's log");
+        let by = match by_kernel {
+            true => "reported by the block layer in the kernel's log",
+            false => "reported by the drive in the kernel's log",
+        };
+        finding.assume(sure, by);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.next_step = match is_order {
             true => lines(&[
-                "which kernel and file system write to it? Zoned mode of btrfs, f2fs or dm-zoned, and their fixes of \
-                 later kernels",
-                "`cat /sys/block/DISK/queue/scheduler /sys/block/DISK/queue/zoned`: kernels before 6.10 keep the order \
-                 of writes to a zone with `mq-deadline` only",
-                "`blkzone report /dev/DISK`: the write pointer of the zone beside the sector that was refused",
+                "check which kernel and file system write to it: zoned mode of btrfs, f2fs or \
+                 dm-zoned, and their fixes in later kernels",
+                "`cat /sys/block/DISK/queue/scheduler /sys/block/DISK/queue/zoned`: kernels before \
+                 6.10 preserve the order of writes to a zone only with `mq-deadline`",
+                "`blkzone report /dev/DISK`: compare the write pointer of the zone with the \
+                 rejected sector",
             ]),
             false => lines(&[
-                "`lsblk -b` and `fdisk -l`: do the partitions end within the disk? Was it larger once (HPA, another \
-                 enclosure, an image of another disk)?",
-                "`dmesg | grep 'beyond end of device'`: which volume asks for that place",
+                "`lsblk -b` and `fdisk -l`: do the partitions end within the disk? Was it larger \
+                 before (HPA, another enclosure, an image of another disk)?",
+                "`dmesg | grep 'beyond end of device'`: which volume sends these requests?",
             ]),
         };
         finding.refuted_by = lines(&[
             "another machine writes to the same disk in the same way without an error",
-            "reads and writes in order fail as well, or time out: then it is the drive",
+            "reads and sequential writes also fail or time out: then it is the drive",
         ]);
         Some(finding)
     });
@@ -314,7 +341,7 @@ fn charge_between(
     let n = above.count as u64;
     let mut finding = new_finding(DETECTOR.verdict, Some(upper), vec![place]);
     finding.sentence = format!(
-        "the delay arises in {}, above {}: it takes {} per I/O, of which the layer below takes {}",
+        "the delay is in {}, above {}: it takes {} per I/O, of which the layer below takes {}",
         phrase::disk(name),
         phrase::list(&lowers),
         phrase::ns(above.mean_ns()),
@@ -324,31 +351,31 @@ fn charge_between(
     finding.evidence = vec![
         computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
         computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
-        computed("I/Os below for each above", each, Unit::Count, n, source),
+        computed("I/Os below per I/O above", each, Unit::Count, n, source),
         held(
-            computed("latency above over latency below", times, Unit::Ratio, n, source),
+            computed("latency ratio above/below", times, Unit::Ratio, n, source),
             Bound::Above(TIMES),
         ),
         held(
-            computed("busy share of those below, at most", busy, Unit::Share, below_n, source),
+            computed("maximum busy share of the devices below", busy, Unit::Share, below_n, source),
             Bound::Below(IDLE),
         ),
         builder::cited(
             analysis.recording,
             &made_of,
-            "devices it is made of",
+            "underlying devices",
             lowers.len() as f64,
             Unit::Count,
         ),
     ];
     let clauses = [
-        confidence::above("above over below", times, TIMES),
-        Clause::fixed("both seen at the same time", SIDE_BY_SIDE),
+        confidence::above("latency ratio above/below", times, TIMES),
+        Clause::fixed("both were observed at the same time", SIDE_BY_SIDE),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
-        Some(without_waiting(above, needed_ns, "the device passes on at once what it is given"));
+        Some(without_waiting(above, needed_ns, "the device passes I/Os on immediately"));
     finding.refuted_by =
         vec!["the block trace missed I/Os: its count is below that of /proc/diskstats".to_string()];
     finding.next_step = lines(&TO_DO);
@@ -389,7 +416,8 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
     let n = above.count as u64;
     let mut finding = new_finding(DETECTOR.verdict, None, vec![place, *at]);
     finding.sentence = format!(
-        "the delay is above the block layer: {} waits {} per I/O, the disks need {} and are healthy",
+        "the delay is above the block layer: {} waits {} per I/O; the disks need {} and are \
+         healthy",
         if DATABASES.contains(&source.format.as_str()) { "the database" } else { "the program" },
         phrase::ns(above.mean_ns()),
         phrase::ns(needed_ns)
@@ -403,15 +431,9 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
             block.count as u64,
             under,
         ),
-        computed("block I/Os counted for each call", per_call, Unit::Count, n, under),
+        computed("block I/Os per call", per_call, Unit::Count, n, under),
         held(
-            computed(
-                "latency above over latency of the block layer",
-                times,
-                Unit::Ratio,
-                n,
-                source,
-            ),
+            computed("latency ratio above/block layer", times, Unit::Ratio, n, source),
             Bound::Above(TIMES),
         ),
     ];
@@ -433,26 +455,22 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
     let clauses = [
-        confidence::above("above over below", times, TIMES),
-        Clause::fixed("both seen at the same time", together),
+        confidence::above("latency ratio above/below", times, TIMES),
+        Clause::fixed("both were observed at the same time", together),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
-    finding.forecast =
-        Some(without_waiting(above, needed_ns, "nothing is waited for above the block layer"));
+    finding.forecast = Some(without_waiting(above, needed_ns, "no waiting above the block layer"));
     finding.refuted_by = vec![
-        format!(
-            "{} and {} did not look at the same time and device",
-            source.origin(),
-            under.origin()
-        ),
+        format!("{} and {} do not cover the same time and device", source.origin(), under.origin()),
         "the block trace missed I/Os: its count is below that of /proc/diskstats".to_string(),
     ];
     finding.next_step = lines(&[
-        "where does it wait? `cat /proc/PID/stack` some times, or off-CPU stacks (`offcputime-bpfcc`)",
-        "`grep -E 'Dirty|Writeback' /proc/meminfo` beside `sysctl vm.dirty_ratio`: writers are held \
-         back when dirty pages reach it",
-        "`grep . /proc/pressure/*`: memory and processor cause waits that look like I/O",
+        "find where it waits: `cat /proc/PID/stack` several times, or off-CPU stacks \
+         (`offcputime-bpfcc`)",
+        "compare `grep -E 'Dirty|Writeback' /proc/meminfo` with `sysctl vm.dirty_ratio`: writers \
+         are throttled when dirty pages reach it",
+        "`grep . /proc/pressure/*`: memory and CPU pressure cause waits that look like I/O",
     ]);
     Some(finding)
 }
@@ -586,8 +604,8 @@ fn averages_of_listing(
         let (source, n) = (analysis.source(place), upper.rows as u64);
         let mut finding = new_finding(DETECTOR.verdict, Some(*device), vec![place]);
         finding.sentence = format!(
-            "the delay arises in {}, above the disks: it takes {} per I/O, while all disks of the listing have room and \
-             none takes more than {}",
+            "the delay is in {}, above the disks: it takes {} per I/O, while no disk in the \
+             listing is saturated and none takes more than {}",
             phrase::disk(name(*device)),
             phrase::ns(mean_ns),
             phrase::ns(slowest_ns)
@@ -595,46 +613,37 @@ fn averages_of_listing(
         finding.evidence = vec![
             computed("mean latency above", mean_ns / 1e6, Unit::Ms, n, source),
             computed(
-                "longest mean latency of a disk in a row",
+                "maximum mean latency of a disk in any row",
                 slowest_ns / 1e6,
                 Unit::Ms,
                 n,
                 source,
             ),
             held(
-                computed(
-                    "latency above over that of the slowest disk",
-                    times,
-                    Unit::Ratio,
-                    n,
-                    source,
-                ),
+                computed("latency ratio above/slowest disk", times, Unit::Ratio, n, source),
                 Bound::Above(TIMES_OF_AVERAGES),
             ),
             held(
-                computed("requests in flight on a disk, most", busiest, Unit::Count, n, source),
+                computed("requests in flight on a disk, maximum", busiest, Unit::Count, n, source),
                 Bound::Below(IDLE),
             ),
         ];
         let clauses = [
-            confidence::above("above over below", times, TIMES_OF_AVERAGES),
+            confidence::above("latency ratio above/below", times, TIMES_OF_AVERAGES),
             confidence::below("busy share of the busiest disk", busiest, IDLE),
         ];
         confidence::believe(&mut finding, PRIOR, clauses);
         finding.doubt_if(
             few,
-            "a row or two show a moment, and not whose requests they were",
+            "one or two rows are a snapshot and do not show which requests they were",
             confidence::SHAPE_ALONE,
         );
         finding.explained_share = 1.0 - 1.0 / times;
-        finding.forecast = Some(without_waiting(
-            &upper.time,
-            slowest_ns,
-            "the device passes on at once what it is given",
-        ));
+        finding.forecast =
+            Some(without_waiting(&upper.time, slowest_ns, "the device passes I/Os on immediately"));
         finding.refuted_by = lines(&[
-            "it lies on disks that are not in the listing: `lsblk -s`",
-            "a disk was busy between two rows: shorter intervals show it",
+            "its disks are not in the listing: `lsblk -s`",
+            "a disk was busy between two rows: shorter intervals would show it",
         ]);
         finding.next_step = lines(&TO_DO);
         Some(finding)

@@ -1,27 +1,27 @@
-//! Memory is short: the machine swaps, and reads again what it had to drop.
+//! Memory is short: the machine swaps and rereads evicted pages.
 //!
 //! ## Accuses
-//! The machine's memory, not the disk that carries the swapping.
+//! The machine's memory, not the disk that serves the swapping.
 //!
 //! ## Why it matters
-//! The disk is busy with what would not be asked for if there were more memory. A quicker disk helps
-//! little.
+//! The disk is busy with I/O that more memory would avoid. A faster disk helps little.
 //!
 //! ## Needs
-//! What the kernel says of memory: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in `top`, or the kernel's
-//! log with the call traces of tasks that hung.
+//! Memory statistics of the kernel: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in
+//! `top`, or the kernel's log with call traces of hung tasks.
 //!
 //! ## Rule
-//! Tasks wait for memory in more than a tenth of the time, or more than 1 MB/s is swapped out on
-//! average, or `kswapd` takes more than half of a processor, or the kernel's log shows tasks that hung while memory was
-//! freed for them (one alone stays a suspicion). Where disks were measured they must have lost time, and none of them
-//! be slow by itself. Beside pressure on I/O it explains no more of the waits than its own pressure is of that.
+//! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
+//! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
+//! during memory reclaim (one alone stays a suspicion). If disks were measured they must have lost
+//! time, and none of them be slow by itself. With I/O pressure, it explains no more of the waits
+//! than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
 //!
 //! ## Next step
-//! Who uses the memory; more of it, or less work at once.
+//! Find the processes that use the memory; add memory, or run less at once.
 
 use iowhy_model::{Finding, Level, Unit, Verdict, key};
 
@@ -33,13 +33,13 @@ use crate::evidence::shortage::{self, Symptom};
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerMemory,
-    summary: "Memory is short: the machine swaps or reads again what it dropped",
+    summary: "Memory is short: the machine swaps or rereads evicted pages",
     manual: iowhy_model::manual!("layer_memory.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,
         seconds: 60,
-        what: "pressure on memory and swap traffic beside the I/O",
+        what: "memory pressure and swap traffic during the I/O",
     },
     explains: &[Verdict::LayerAbove],
     rule: Rule::Detect(detect),
@@ -69,13 +69,13 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         },
         Symptom {
             key: key::TASKS_KSWAPD,
-            quantity: "share of a processor that reclaims memory (kswapd)",
+            quantity: "CPU share of memory reclaim (kswapd)",
             above: RECLAIM,
             unit: Unit::Share,
         },
         Symptom {
             key: key::TASKS_HUNG_IN_RECLAIM,
-            quantity: "tasks that hung while the kernel freed memory for them",
+            quantity: "tasks that hung during memory reclaim",
             above: HUNG,
             unit: Unit::Count,
         },
@@ -84,16 +84,17 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
         finding.sentence = format!(
-            "memory is short ({}: {}): the machine swaps or rereads what it evicted, and programs wait \
-             for that",
+            "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
+             wait for that",
             first.quantity,
             first.amount.words()
         );
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[
-            "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: who uses the memory?",
-            "more memory, less work at once, or a smaller cache of the program",
+            "`vmstat 1 10` and `ps -eo pid,rss,comm --sort -rss | head`: which processes use the \
+             memory?",
+            "add memory, run less at once, or reduce the program's cache",
         ]);
     }
     findings

@@ -1,32 +1,35 @@
-//! The disk is behind the host: a volume that fetches each place when it is first touched, a server that does not answer.
+//! Remote storage: a volume that fetches blocks on first access, or a server that does not respond.
 //!
 //! ## Accuses
-//! The storage behind the device: a volume restored from a snapshot, a thin pool, a network. What
-//! the guest sees as its disk is a program elsewhere.
+//! The storage behind the device: a volume restored from a snapshot, a thin pool, a network. The
+//! disk of the guest is a program elsewhere.
 //!
 //! ## Why it matters
-//! The first read of a place costs ten or a hundred times as much as the second, once. It looks like
-//! a sick disk on the first day and heals by itself; SMART of such a disk says nothing.
+//! The first read of a block takes ten or a hundred times as long as the second, once. It looks
+//! like a faulty disk on the first day and recovers by itself; SMART of such a disk shows nothing.
 //!
 //! ## Needs
-//! A per-I/O log with sectors in which places are read more than once; a name or model that says
+//! A per-I/O log with sectors in which blocks are read more than once; a name or model that shows
 //! that the device is virtual (QEMU, virtio, Amazon EBS, Microsoft, Google, VMware).
 //!
 //! ## Rule
-//! The device is virtual by its model, by what was stated, or by its name; else it is only
-//! suspected. Reads of places that nobody touched before take at least three times as long as reads
-//! of places touched before, size for size, with at least ten of each and a chance below 1 %. Or the kernel's log says that a
-//! server of NFS or SMB, an iSCSI session or a peer of DRBD did not answer, or an array answered that it is busy or that a port
-//! of its does not serve the volume; or a volume lost several of its paths within a minute. Connections, sessions and the disks
-//! that failed by them are one fault.
-//! Or calls on a file system of a server take more than a second (`nfsslower`). Suspected: a file on such a file system goes slower
-//! than a network of 100 Mbit/s.
+//! The device is virtual by its model, by given information, or by its name; else it is only
+//! suspected. Reads of blocks not accessed before take at least three times as long as reads of
+//! blocks accessed before, at equal size, with at least ten of each and a probability by chance
+//! below 1 %.
+//!
+//! Or the kernel's log shows that an NFS or SMB server, an iSCSI session or a DRBD peer did not
+//! respond, or an array reported that it is busy or that one of its ports does not serve the
+//! volume; or a volume lost several of its paths within a minute. Connections, sessions and the
+//! disks that failed because of them are one fault. Or calls on a network file system take more
+//! than a second (`nfsslower`). Suspected: a file on such a file system is slower than a network of
+//! 100 Mbit/s.
 //!
 //! ## Wrong if
-//! The disk is local behind a virtual name, and its own cache makes the second read quick.
+//! The disk is local with a virtual name, and its own cache makes the second read fast.
 //!
 //! ## Next step
-//! Read the whole volume once before use, provision it thick, look at the network.
+//! Read the whole volume once before use, provision it thick, check the network.
 
 use std::collections::BTreeSet;
 
@@ -44,6 +47,7 @@ use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
+use crate::evidence::volumes;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::{LogLine, by_port};
@@ -55,13 +59,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LayerRemote,
-    summary: "The disk is behind the host: places are slow when first touched",
+    summary: "Remote storage: blocks are slow on first access",
     manual: iowhy_model::manual!("layer_remote.rs"),
     needs: Needs {
         level: Level::C,
         sure_from: Level::E,
         seconds: 120,
-        what: "reads of the same places twice, and the device's model",
+        what: "repeated reads of the same blocks, and the device model",
     },
     explains: &[
         Verdict::DeviceMedia,
@@ -91,11 +95,8 @@ const CHANCE: f64 = 0.01;
 const BY_SHAPE: f64 = SHAPE_ALONE;
 /// Odds of a volume by its name from which on the name counts (`nvme`: 0.4, `vd`: 0.7, `sd`: 0.1).
 const BY_NAME: f64 = 0.3;
-/// Paths of a volume that are lost within this time, s, were lost together (a choice: each is
-/// checked every 5 to 20 s).
-const PATHS_S: f64 = 60.0;
-const NO_ANSWER: &str = "messages of the kernel that a server or peer did not answer, or was busy";
-const PORT_REFUSES: &str = "paths whose target port is not available, as the array answers (ALUA)";
+const NO_ANSWER: &str = "kernel messages that a server or peer did not respond, or was busy";
+const PORT_REFUSES: &str = "paths whose target port the array reports as not available (ALUA)";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let touched = analysis.requests.iter().filter_map(|requests| finding(analysis, requests));
@@ -112,7 +113,8 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
         // What has a common parent is reported for the parent.
-        let of_others = |line: &LogLine| line.message.is_of_iscsi() || line.message.adapter.is_some();
+        let of_others =
+            |line: &LogLine| line.message.is_of_iscsi() || line.message.adapter.is_some();
         let logged = candidate.about().logged(MessageKind::Remote);
         let logged: Vec<&LogLine> = logged.filter(|line| !of_others(line)).collect();
         if logged.is_empty() {
@@ -121,7 +123,8 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         let mut builder = EvidenceBuilder::default();
         builder.log_lines(analysis, NO_ANSWER, &logged, Some(Bound::Above(0.0)));
         let sentence = format!(
-            "{} did not serve requests in time: what waits for it waits for the network or for a disk of another machine",
+            "{} did not serve requests in time: the waits are for the network or for a disk of \
+             another machine",
             candidate.disk
         );
         let listings = builder.listings(candidate);
@@ -146,9 +149,10 @@ fn remote(
     finding.explained_share = 1.0;
     finding.evidence = builder.evidence;
     finding.refuted_by =
-        lines(&["the I/O that is slow goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
+        lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
     finding.next_step = lines(&[
-        "is the server up, and the network whole? `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
+        "check that the server is up and the network is intact: `ping`, `ss -ti`, `nstat -az \
+         TcpRetransSegs`",
         "on the server: `iostat -x 1` and its kernel's log of the same minute",
     ]);
     finding
@@ -172,13 +176,7 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     let mut builder = EvidenceBuilder::default();
     let above = Some(Bound::Above(0.0));
     let n = (sessions.len() as f64, Unit::Count);
-    builder.fact(
-        analysis,
-        &lost.first()?.reading,
-        "connections and sessions of iSCSI lost",
-        n,
-        above,
-    );
+    builder.fact(analysis, &lost.first()?.reading, "lost iSCSI connections and sessions", n, above);
     builder.log_lines(analysis, NO_ANSWER, &lost, above);
     let offline = "requests to disks that went offline because of that";
     builder.log_lines(analysis, offline, &gone, None);
@@ -190,7 +188,7 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     let slow: Vec<(&str, f64, FactReading)> = slow.collect();
     let mut words = Vec::new();
     for (disk, seconds, reading) in &slow {
-        let what = format!("longest mean latency that the host complained of ({disk})");
+        let what = format!("longest mean latency logged by the host ({disk})");
         builder.fact(analysis, reading, &what, (*seconds, Unit::Seconds), None);
         words.push(format!("{disk} took up to {}", phrase::ms(seconds * 1e3)));
     }
@@ -208,8 +206,8 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
         false => format!("; {} in the same log", phrase::list(&words)),
     };
     let sentence = format!(
-        "the target of iSCSI did not answer in time: {} lost ({}){consequence}{before}: the network between or the target, \
-         and no disk of this host",
+        "the iSCSI target did not respond in time: {} lost ({}){consequence}{before}: the cause is \
+         the target or the network to it, not a disk of this host",
         phrase::count(sessions.len() as f64, "connection(s) or session(s)"),
         phrase::list(&names)
     );
@@ -227,8 +225,8 @@ fn lost_sessions(analysis: &Analysis, input: &str) -> Option<Finding> {
     }
     finding.next_step.insert(
         0,
-        "switch ports between host and target: errors, pauses (flow control), speed, MTU; on the host the timeouts of the \
-         session (`iscsiadm -m session -P 2`: recovery, NOP-Out)"
+        "check the switch ports between host and target: errors, pauses (flow control), speed, \
+         MTU; on the host the session timeouts (`iscsiadm -m session -P 2`: recovery, NOP-Out)"
             .to_string(),
     );
     Some(finding)
@@ -248,12 +246,12 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         let times = || lines.iter().filter_map(|line| line.message.at_s);
         let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
         let apart_s = (last - first).max(0.0);
-        if lines.len() < 2 || apart_s > PATHS_S {
+        if lines.len() < 2 || apart_s > volumes::PATHS_S {
             continue;
         }
         let mut builder = EvidenceBuilder::default();
         let above = Some(Bound::Above(1.0));
-        builder.log_lines(analysis, "paths that the volume lost", lines, above);
+        builder.log_lines(analysis, "paths lost by the volume", lines, above);
         let here: Vec<&LogLine> = refused
             .iter()
             .filter(|line| lines.iter().any(|l| l.reading.listing == line.reading.listing))
@@ -264,7 +262,7 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         let said = match here.len() {
             0 => String::new(),
             n => format!(
-                ", and the array answered on {} that its port is not available",
+                ", and the array reported on {} that its port is not available",
                 phrase::count(n as f64, "path(s)")
             ),
         };
@@ -273,11 +271,48 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
             _ => format!(" within {}", phrase::ms((apart_s * 1e3).max(1e3))),
         };
         let sentence = format!(
-            "{} lost {} paths{within}{said}: the array or the network of storage behind all of them, and no disk",
+            "{} lost {} paths{within}{said}: the cause is the array or the storage network shared \
+             by all of them, not a disk",
             analysis.recording.device_of(*volume).name,
             LogLine::messages(lines)
         );
         let mut finding = remote(Some(*volume), builder.listings.clone(), sentence, builder);
+        finding.next_step = path_steps();
+        findings.push(finding);
+    }
+    for gone in volumes::without_paths(analysis) {
+        let mut builder = EvidenceBuilder::default();
+        let n = (gone.paths.len() as f64, Unit::Count);
+        let what = "failed paths of the volume (all of them)";
+        builder.fact(analysis, &gone.reading, what, n, Some(Bound::Above(1.0)));
+        let sentence = format!(
+            "no path to {} is left ({}): the volume was removed or is no longer served, or the \
+             storage network shared by all paths failed; the cause is not a disk or cable of this \
+             host",
+            gone.name,
+            phrase::list(&gone.paths)
+        );
+        let mut finding = remote(Some(gone.device), builder.listings.clone(), sentence, builder);
+        finding.next_step = path_steps();
+        finding.next_step.insert(
+            0,
+            "if the volume was deleted or unmapped at the array: run `multipath -f` on it and \
+             delete its paths (`/sys/block/DISK/device/delete`) before it is removed at the array"
+                .to_string(),
+        );
+        findings.push(finding);
+    }
+    for lines in volumes::nameless_paths(analysis).into_values() {
+        let mut builder = EvidenceBuilder::default();
+        let what = "multipath paths that failed within a minute, in the kernel's log";
+        builder.log_lines(analysis, what, &lines, Some(Bound::Above(1.0)));
+        let sentence = format!(
+            "{} of multipath failed within a minute of each other: the volume was removed or is no \
+             longer served, or the storage network behind them failed; the cause is not a disk or \
+             cable of this host",
+            phrase::count(lines.len() as f64, "path(s)")
+        );
+        let mut finding = remote(None, builder.listings.clone(), sentence, builder);
         finding.next_step = path_steps();
         findings.push(finding);
     }
@@ -289,7 +324,8 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
         let mut builder = EvidenceBuilder::default();
         builder.log_lines(analysis, PORT_REFUSES, &alone, Some(Bound::Above(0.0)));
         let sentence = format!(
-            "the array answers on {} that its port is not available: it fails over, or its controller is down",
+            "the array reports on {} that its port is not available: it is failing over, or its \
+             controller is down",
             phrase::count(paths.len() as f64, "path(s)")
         );
         let device = Some(*first).filter(|_| paths.len() == 1);
@@ -303,9 +339,11 @@ fn lost_paths(analysis: &Analysis) -> Vec<Finding> {
 
 fn path_steps() -> Vec<String> {
     lines(&[
-        "`multipath -ll`: are the paths back, and what do they have in common (target port, adapter, switch)?",
-        "the array's own log of that minute: a controller that failed over or was updated",
-        "`no_path_retry` or `queue_if_no_path` of /etc/multipath.conf: without it I/O fails at once when all paths are gone",
+        "`multipath -ll`: are the paths back, and what do they share (target port, adapter, \
+         switch)?",
+        "check the array's own log for that minute: a controller that failed over or was updated",
+        "set `no_path_retry` or `queue_if_no_path` in /etc/multipath.conf: without it I/O fails \
+         immediately when all paths are lost",
     ])
 }
 
@@ -330,8 +368,9 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
         let source = analysis.source(row.listing);
         let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
         finding.sentence = format!(
-            "{} is a virtual disk that does not answer: {} requests are in flight and none completes, so its \
-             latency reads 0.00; what serves it (host, hypervisor, network) is stuck",
+            "{} is a virtual disk that does not respond: {} requests are in flight and none \
+             completes, so its latency is printed as 0.00; its backend (host, hypervisor, network) \
+             is stuck",
             phrase::disk(&row.disk),
             phrase::digits(outstanding)
         );
@@ -341,13 +380,20 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
                 Bound::Above(1.0),
             ),
             read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
-            computed("rows without a completion", silent as f64, Unit::Count, silent as u64, source),
+            computed(
+                "rows without a completion",
+                silent as f64,
+                Unit::Count,
+                silent as u64,
+                source,
+            ),
         ];
         finding.assume(STUCK, "requests outstanding and none completed");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["completions appear in the next interval"]);
         finding.next_step = vec![
-            "on the host: is the image's own disk busy or stuck? `iostat -x 1`, `dmesg`".to_string(),
+            "on the host: is the disk with the image busy or stuck? `iostat -x 1`, `dmesg`"
+                .to_string(),
             format!("`dmesg --ctime | grep -i -e {} -e hung`: since when?", row.disk),
         ];
         Some(finding)
@@ -373,18 +419,18 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
             builder.fact(analysis, &first.reading, "logical unit (LUN)", of, above);
         }
         if !written.is_empty() {
-            builder.log_lines(analysis, "writes answered with a read error", &written, above);
+            builder.log_lines(analysis, "writes completed with a read error", &written, above);
         }
         let why = match (unit, written.is_empty()) {
             (Some(unit), _) => format!("is unit {unit} of a SCSI target"),
-            (None, false) => "answers writes with read errors, as no drive does".to_string(),
+            (None, false) => "reports read errors for writes, which no drive does".to_string(),
             (None, true) => return None,
         };
         let mut finding =
             new_finding(DETECTOR.verdict, Some(candidate.device), builder.listings(candidate));
         finding.sentence = format!(
-            "{} {why}, so its medium errors are reported by a target: an array or a network volume behind it \
-             failed, and no disk of this host is shown to be bad",
+            "{} {why}, so its medium errors are reported by a target: an array or network volume \
+             behind it failed; nothing shows that a disk of this host is faulty",
             phrase::disk(&candidate.disk)
         );
         finding.assume(OF_A_TARGET, "the target's own lines in the log");
@@ -392,8 +438,13 @@ fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&["the unit is a local disk behind a multiplexing enclosure"]);
         finding.next_step = vec![
-            format!("who serves it? `lsscsi -t | grep {}`, `iscsiadm -m session -P 3`", candidate.disk),
-            "read the log of the target (array, Longhorn, LIO, tgt) for the same minute".to_string(),
+            format!(
+                "find the target that serves it: `lsscsi -t | grep {}`, `iscsiadm -m session -P \
+                 3`",
+                candidate.disk
+            ),
+            "check the log of the target (array, Longhorn, LIO, tgt) for the same minute"
+                .to_string(),
         ];
         Some(finding)
     });
@@ -412,7 +463,9 @@ fn virtual_by(analysis: &Analysis, requests: &Requests) -> Option<(String, f64)>
         }
     }
     match stated {
-        Some(Medium::Network) => Some(("what was stated of it".to_string(), VIRTUAL_MODEL)),
+        Some(Medium::Network) => {
+            Some(("given information about the device".to_string(), VIRTUAL_MODEL))
+        }
         Some(_) => None,
         None if about.model().is_some() => None,
         None => {
@@ -446,21 +499,28 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let (first, again) = (found.exposed as u64, found.spared as u64);
     let mut finding = new_finding(DETECTOR.verdict, Some(requests.device), vec![requests.listing]);
     finding.sentence = format!(
-        "{} fetches blocks on first access: the first read of a place takes {}, a later one {}; it {}",
+        "{} fetches blocks on first access: the first read of a block takes {}, a later one {}; it \
+         {}",
         phrase::disk(&requests.disk),
         phrase::ns(found.exposed_ns),
         phrase::ns(found.spared_ns),
         match worth {
-            0.0 => "may be storage behind the host (nothing in the input states it)".to_string(),
-            _ => format!("is storage behind the host, by {by}"),
+            0.0 => "may be remote storage (the input does not say)".to_string(),
+            _ => format!("is remote storage, by {by}"),
         }
     );
     finding.evidence = vec![
-        computed("first read of a place, median", found.exposed_ns / 1e6, Unit::Ms, first, source),
-        computed("later reads there, median", found.spared_ns / 1e6, Unit::Ms, again, source),
+        computed("first read of a block, median", found.exposed_ns / 1e6, Unit::Ms, first, source),
+        computed(
+            "later reads of the same block, median",
+            found.spared_ns / 1e6,
+            Unit::Ms,
+            again,
+            source,
+        ),
         held(
             computed(
-                "first reads over later reads, size for size",
+                "time ratio first/later reads, same sizes",
                 fair,
                 Unit::Ratio,
                 first + again,
@@ -469,17 +529,18 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to first reads, per second", lost, Unit::Seconds, first, source),
+            computed("time lost in first reads, per second", lost, Unit::Seconds, first, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     let clauses = [
-        Clause::fixed("what is known of the device", worth),
-        confidence::above("slow over fast reads, same sizes", fair, TIMES),
+        Clause::fixed("known properties of the device", worth),
+        confidence::above("time ratio slow/fast reads, same sizes", fair, TIMES),
         confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF).at_most(1.0),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
-    let why = "nothing identifies the device as remote: a cache before a slow disk looks the same";
+    let why = "nothing identifies the device as remote: a cache in front of a slow disk looks the \
+               same";
     finding.doubt_if(worth <= 0.0, why, BY_SHAPE);
     let trace = analysis.trace(requests.listing, requests.device);
     let all = trace.map_or(0.0, |trace| trace.lost_ns());
@@ -497,21 +558,22 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         mean: Nanos((now - found.excess_ns / times.len().max(1) as f64).max(0.0) as i64),
         range: None,
         p99: None,
-        assuming: "every place was touched before, and reads take what later reads take now"
+        assuming: "every block was accessed before, and reads take as long as later reads do now"
             .to_string(),
     });
     let disk = phrase::disk(&requests.disk);
     finding.refuted_by = lines(&[
-        "the same places, read again after an hour, are slow again: then it is no first touch",
-        "the device is a local disk and its cache made the second read quick",
+        "the same blocks are slow again after an hour: then it is not first access",
+        "the device is a local disk, and its cache served the second read",
     ]);
     finding.next_step = vec![
         format!(
-            "touch it all once: `fio --filename=/dev/{disk} --readonly --rw=read --bs=1M \
+            "read every block once: `fio --filename=/dev/{disk} --readonly --rw=read --bs=1M \
              --iodepth=32 --ioengine=libaio --direct=1 --name=touch`, then measure again"
         ),
-        "at the provider: fast restore of snapshots, or a thick volume".to_string(),
-        "`nstat -az TcpRetransSegs` on whoever serves it: does its tail follow the network's?"
+        "at the provider: use fast snapshot restore, or a thick volume".to_string(),
+        "`nstat -az TcpRetransSegs` on the storage server: does tail latency follow network \
+         retransmissions?"
             .to_string(),
     ];
     Some(finding)

@@ -1,29 +1,30 @@
-//! Batches: many requests at once, drained at a steady pace.
+//! Batches: many requests at once, drained at a constant rate.
 //!
 //! ## Accuses
-//! The load. Writeback, a checkpoint or a batch job hands over many requests in one go; the last
-//! of them waits for all before it.
+//! The load. Write-back, a checkpoint or a batch job submits many requests at once; the last of
+//! them waits for all others (queueing delay).
 //!
 //! ## Why it matters
-//! Latencies climb like a ramp (10, 20, 30 ms) on a healthy device. Whoever shares the device
-//! waits behind the batch.
+//! Latencies rise like a ramp (10, 20, 30 ms) on a healthy device. Other programs on the device
+//! wait behind the batch (head-of-line blocking).
 //!
 //! ## Needs
 //! A per-I/O log with issue and completion.
 //!
 //! ## Rule
-//! Within a busy period at least five requests are issued in less than a tenth of the time it
-//! takes to drain them, latency grows by the time that passes (slope 0.8 to 1.2), completions are
-//! evenly spaced (variation below one half), and the spacing itself is what a healthy device needs
-//! (at most 2.5 healthy service times). Between batches the device rests: over all the time it completes at less
-//! than 0.8 of that pace, and for a fifth of the time less than half a batch is in flight. One whose queue is refilled
-//! as it drains has no pause into which the requests could be spread, and is saturated.
+//! Within a busy period at least five requests are issued in less than a tenth of the time it takes
+//! to drain them, latency grows with the time since the first (slope 0.8 to 1.2), completions are
+//! evenly spaced (variation below one half), and the spacing is the service time of a healthy
+//! device (at most 2.5 healthy service times). Between batches the device is idle: its overall rate
+//! is less than 0.8 of the rate in batches, and for a fifth of the time less than half a batch is
+//! in flight. A device whose queue is refilled as it drains has no pause over which the requests
+//! could be spread, and is saturated.
 //!
 //! ## Wrong if
-//! The spacing is slow itself: then a slow disk stands behind the burst.
+//! The spacing itself is slow: then a slow disk is the cause.
 //!
 //! ## Next step
-//! Smaller dirty limits, spread the fsyncs, a lower writeback target, `ionice`.
+//! Lower dirty limits, spread fsyncs over time, lower the write-back target, use `ionice`.
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 
@@ -39,7 +40,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadBurst,
-    summary: "Batches: many requests at once, drained at a steady pace",
+    summary: "Batches: many requests at once, drained at a constant rate",
     manual: iowhy_model::manual!("load_burst.rs"),
     needs: Needs {
         level: Level::C,
@@ -105,7 +106,7 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
         "{} receives I/Os in batches: {} batches of {} on average, served at one every {}, so the \
-         last of each waits for all before it",
+         last of each waits for all others",
         phrase::disk(&trace.disk),
         ramps.count,
         phrase::digits(batch),
@@ -113,9 +114,15 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.evidence = vec![
         computed("batches", ramps.count as f64, Unit::Count, n, source),
-        computed("requests in them", n as f64, Unit::Count, n, source),
+        computed("share of requests in batches", n as f64, Unit::Count, n, source),
         held(
-            computed("growth of latency with completion time", ramps.slope, Unit::Count, n, source),
+            computed(
+                "slope of latency against completion time",
+                ramps.slope,
+                Unit::Count,
+                n,
+                source,
+            ),
             Bound::Between(SLOPE.0, SLOPE.1),
         ),
         computed("time between completions", spacing_ms, Unit::Ms, n, source),
@@ -130,27 +137,21 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             Bound::Below(VARIATION),
         ),
         held(
-            computed(
-                "pace over all the time, of the pace in batches",
-                pace,
-                Unit::Share,
-                n,
-                source,
-            ),
+            computed("overall rate, divided by the rate in batches", pace, Unit::Share, n, source),
             Bound::Below(NO_ROOM),
         ),
         held(
-            computed("time with less than half a batch in flight", rest, Unit::Share, n, source),
-            Bound::Above(RESTS),
-        ),
-        held(
             computed(
-                "lost time that was lost in batches",
-                ramps.lost_share,
+                "share of time with less than half a batch in flight",
+                rest,
                 Unit::Share,
                 n,
                 source,
             ),
+            Bound::Above(RESTS),
+        ),
+        held(
+            computed("share of the lost time in batches", ramps.lost_share, Unit::Share, n, source),
             Bound::Above(HOLDS),
         ),
     ];
@@ -162,12 +163,12 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
     finding.refuted_by = lines(&[
-        "the same requests spread over time are as slow",
+        "the same requests spread over time are just as slow",
         "the time between completions is longer than a healthy device needs",
     ]);
     finding.next_step = lines(&[
-        "who sends the batches? `iowhy snoop --for 30s` shows the process of each I/O",
-        "if it is writeback: `sysctl vm.dirty_background_bytes=67108864` starts it earlier and in \
+        "find the sender of the batches: `iowhy snoop --for 30s` shows the process of each I/O",
+        "if it is write-back: `sysctl vm.dirty_background_bytes=67108864` starts it earlier and in \
          smaller steps",
         "spread fsyncs and checkpoints over time",
     ]);

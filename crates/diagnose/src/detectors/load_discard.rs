@@ -1,31 +1,31 @@
-//! Discards (TRIM) get in the way of everything else.
+//! Discards (TRIM) slow down all other I/O.
 //!
 //! ## Accuses
-//! The load: blocks are given back while others wait. Either a file system mounted with `discard`
-//! does it at every deletion, or `fstrim` does it in one go.
+//! The load: blocks are released while other I/O waits. Either a file system mounted with `discard`
+//! does it at every deletion, or `fstrim` does it all at once.
 //!
 //! ## Why it matters
-//! Many drives answer a discard slowly and serve nothing else meanwhile. Reads that took a tenth of
-//! a millisecond then take ten, on a drive that is well.
+//! Many drives are slow at discards and serve nothing else meanwhile. Reads that took a tenth of a
+//! millisecond then take ten, on a healthy drive.
 //!
 //! ## Needs
-//! A trace in which discards show as such makes it sure. From averages with discard columns (Linux
+//! A trace that distinguishes discards makes it certain. From averages with discard columns (Linux
 //! 4.18 and later) it is suspected.
 //!
 //! ## Rule
-//! The time watched is laid into windows. Where discards are under way, the median of the other
-//! requests of one operation is more than twice that where none is, with at least five windows of
-//! each and a chance below 1 % (Mann and Whitney), and still is so at the same number in flight.
-//! Where no five windows are free of discards, single requests are compared instead. From averages:
-//! discards take more than 20 % of the busy time, and what others wait rises with them. Or the kernel's log says that
-//! discards, and no reads, writes or flushes of the disk, got no answer within their time limit,
-//! or shows the stack of a task that waits in one.
+//! The time watched is split into windows. In windows with discards, the median latency of the
+//! other requests of one operation is more than twice that of windows without, with at least five
+//! windows of each and a probability by chance below 1 % (Mann-Whitney), also at equal queue depth.
+//! If there are no five windows without discards, individual requests are compared instead. With
+//! averages: discards take more than 20 % of the busy time, and the latency of other I/O rises with
+//! them. Or the kernel's log shows that discards timed out but no reads, writes or flushes of the
+//! disk did, or it contains the stack of a task that waits in a discard.
 //!
 //! ## Wrong if
-//! The deletions bring writes of their own, and these are what the others wait for.
+//! The deletions cause writes of their own, and other I/O waits for these.
 //!
 //! ## Next step
-//! Trim once a week instead of at every deletion, and in smaller pieces.
+//! Trim once a week instead of at every deletion, and in smaller parts.
 
 use iowhy_model::{
     Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict,
@@ -52,13 +52,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadDiscard,
-    summary: "Discards (TRIM) get in the way of everything else",
+    summary: "Discards (TRIM) slow down all other I/O",
     manual: iowhy_model::manual!("load_discard.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::D,
         seconds: 60,
-        what: "when discards are under way and how long the others wait then",
+        what: "the times of discards and the latency of other I/O meanwhile",
     },
     explains: &[
         Verdict::DevicePeriodicDelay,
@@ -109,26 +109,29 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
             return None;
         }
         let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
-        let what = "tasks whose stack stands in a discard, in the kernel's log";
+        let what = "tasks with a discard in their stack, in the kernel's log";
         let evidence = cited(analysis.recording, &reading, what, tasks, Unit::Count);
         finding.evidence = vec![held(evidence, Bound::Above(0.0))];
         let named = phrase::count(tasks, "task(s)");
         let wait = if tasks > 1.0 { "wait" } else { "waits" };
         finding.sentence = format!(
-            "{named} {wait} for a discard (TRIM) to complete (`{DISCARDS}` in the stack): a whole file system is trimmed, or \
-             the drive takes long for it, and all else that needs the same locks waits meanwhile"
+            "{named} {wait} for a discard (TRIM) to complete (`{DISCARDS}` in the stack): a whole \
+             file system is being trimmed, or the drive is slow at it, and everything that needs \
+             the same locks waits meanwhile"
         );
         let clause = Clause::fixed(what, IN_STACK);
         confidence::believe(&mut finding, PRIOR, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
             "`iostat -x 1` shows no discards (d/s) while the tasks wait: then the device hangs, or a lock is held",
-            "reads or writes get no answer as well: then the drive hangs, or the way to it",
+            "reads or writes also time out: then the drive or its path hangs",
         ]);
         finding.next_step = lines(&[
-            "trim at a quiet hour (`fstrim.timer`), piece by piece (`fstrim --offset --length`), and mount without `discard`",
-            "`cat /sys/block/*/queue/discard_max_bytes`: a smaller limit (`echo 67108864 > ...`) lets other requests between",
-            "a newer kernel: there a trim gives way to signals and to the freezer",
+            "trim at a quiet hour (`fstrim.timer`), in parts (`fstrim --offset --length`), and \
+             mount without `discard`",
+            "`cat /sys/block/*/queue/discard_max_bytes`: a smaller limit (`echo 67108864 > ...`) \
+             lets other requests through in between",
+            "use a newer kernel: there a trim can be interrupted by signals and the freezer",
         ]);
         Some(finding)
     });
@@ -155,29 +158,30 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
-        let what = "discards that got no answer in time, in the kernel's log";
+        let what = "discards that timed out, in the kernel's log";
         builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
         builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         builder.believe(&mut finding, PRIOR);
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
         finding.sentence = format!(
-            "{disk} needs longer for discards (TRIM) than the time limit of a command: {n} got no answer in time, and no \
-             read, write or flush of it failed so; all else waits meanwhile"
+            "{disk} needs longer for discards (TRIM) than the command timeout: {n} timed out, but \
+             no read, write or flush did; all other I/O waits meanwhile"
         );
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
-            "reads or writes get no answer as well: then the drive hangs, or the way to it",
-            "a smaller discard takes as long: then it is the drive's firmware",
+            "reads or writes also time out: then the drive or its path hangs",
+            "a smaller discard takes just as long: then it is the drive's firmware",
         ]);
         finding.next_step = vec![
             format!(
-                "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` cuts them into pieces of 64 MB; `fstrim \
-                 --offset --length` trims a file system piece by piece"
+                "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 \
+                 MB parts; `fstrim --offset --length` trims a file system in parts"
             ),
-            "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`".to_string(),
-            "firmware of the drive; another drive of the same model needs how long?".to_string(),
+            "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`"
+                .to_string(),
+            "check the firmware of the drive; measure another drive of the same model".to_string(),
         ];
         Some(finding)
     });
@@ -246,18 +250,18 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.evidence = vec![
         computed("discards", n as f64, Unit::Count, n, source),
         held(
-            computed("busy time with a discard in flight", share, Unit::Share, n, source),
+            computed("share of busy time with a discard in flight", share, Unit::Share, n, source),
             Bound::Above(BUSY_SHARE),
         ),
         computed(
-            &format!("median latency of {others} that met one"),
+            &format!("median latency of {others} during a discard"),
             effect.single.exposed_ns / 1e6,
             Unit::Ms,
             met,
             source,
         ),
         computed(
-            &format!("median latency of {others} that met none"),
+            &format!("median latency of {others} without a discard"),
             effect.single.spared_ns / 1e6,
             Unit::Ms,
             free,
@@ -265,7 +269,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         ),
         held(
             computed(
-                &format!("with discards over without, by {place}"),
+                &format!("latency ratio with/without discards, by {place}"),
                 decisive.ratio,
                 Unit::Ratio,
                 (decisive.exposed + decisive.spared) as u64,
@@ -274,19 +278,23 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             Bound::Above(TIMES),
         ),
         held(
-            computed("time lost to them, per second", lost, Unit::Seconds, met, source),
+            computed("time lost, per second", lost, Unit::Seconds, met, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     if let Some(matched) = effect.single.matched {
         finding.evidence.push(held(
-            computed("the same at the same number in flight", matched, Unit::Ratio, met, source),
+            computed("the same ratio at equal queue depth", matched, Unit::Ratio, met, source),
             Bound::Above(MATCHED),
         ));
     }
     let clauses = [
-        confidence::above("beside discards, over otherwise", decisive.ratio, TIMES),
-        confidence::above("the same, matched", effect.single.matched.unwrap_or(MATCHED), MATCHED),
+        confidence::above("latency ratio with/without discards", decisive.ratio, TIMES),
+        confidence::above(
+            "the same ratio, matched",
+            effect.single.matched.unwrap_or(MATCHED),
+            MATCHED,
+        ),
         confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
@@ -348,7 +356,7 @@ fn forecast(requests: &Requests, effect: &Effect) -> Option<Forecast> {
     let now = spread::mean(&all)?;
     let gained = effect.single.excess_ns / all.len().max(1) as f64;
     let assuming = format!(
-        "no discard is under way, so that all {} take what those take that met none",
+        "without discards, all {} take as long as those outside a discard",
         phrase::plural(effect.op)
     );
     from_means(now, (now - gained).max(0.0), assuming)
@@ -396,8 +404,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let others = phrase::plural(op);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "discards slow down the {others} of {}: {} on average in intervals with discards, {} in those \
-         without",
+        "discards slow down the {others} of {}: {} on average in intervals with discards, {} in \
+         those without",
         phrase::disk(&row.disk),
         phrase::ns(effect.exposed_ns),
         phrase::ns(effect.spared_ns)
@@ -405,7 +413,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (met, free) = (effect.exposed as u64, effect.spared as u64);
     finding.evidence = vec![
         held(
-            computed("busy time taken by discards, at most", share(row), Unit::Share, 1, source),
+            computed("share of busy time in discards, at most", share(row), Unit::Share, 1, source),
             Bound::Above(BUSY_SHARE),
         ),
         read_off(
@@ -423,13 +431,19 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             source,
         ),
         held(
-            computed("with discards over without", effect.ratio, Unit::Ratio, met + free, source),
+            computed(
+                "latency ratio with/without discards",
+                effect.ratio,
+                Unit::Ratio,
+                met + free,
+                source,
+            ),
             Bound::Above(TIMES),
         ),
     ];
     let clauses = [
-        confidence::above("beside discards, over otherwise", effect.ratio, TIMES),
-        confidence::above("share of the busy time in discards", share(row), BUSY_SHARE),
+        confidence::above("latency ratio with/without discards", effect.ratio, TIMES),
+        confidence::above("share of busy time in discards", share(row), BUSY_SHARE),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
@@ -439,17 +453,19 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 
 fn advise(finding: &mut Finding, disk: &str) {
     finding.refuted_by = lines(&[
-        "the others are as slow while files are deleted on a mount without `discard`",
-        "at the same number in flight the difference goes away",
+        "other I/O is just as slow while files are deleted on a mount without `discard`",
+        "at equal queue depth the difference disappears",
     ]);
-    finding.next_step = vec![
-        "`findmnt -o TARGET,OPTIONS | grep -w discard`: mount without it, and let `systemctl enable \
-         fstrim.timer` trim once a week"
+    finding.next_step =
+        vec![
+        "`findmnt -o TARGET,OPTIONS | grep -w discard`: mount without it, and trim once a week \
+         with `systemctl enable fstrim.timer`"
             .to_string(),
         format!(
-            "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` cuts them into pieces of 64 \
-             MB"
+            "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 MB \
+             parts"
         ),
-        format!("who trims? `iowhy snoop --op discard --for 60s --device {disk}`"),
+        format!("find the process that trims: `iowhy snoop --op discard --for 60s --device \
+                 {disk}`"),
     ];
 }

@@ -1,35 +1,36 @@
-//! Flushes and durable writes hold everything up.
+//! Flushes and synchronous writes take most of the time.
 //!
 //! ## Accuses
-//! The load, and the wish behind it: data must be on the medium before the program goes on, so the
-//! write cache of the device is emptied again and again.
+//! The load and its durability requirement: data must be on the medium before the program
+//! continues, so the write cache of the device is flushed again and again.
 //!
 //! ## Why it matters
-//! A healthy disk writes in a fraction of a millisecond and flushes in ten. Whoever calls `fsync`
-//! after every record buys ten milliseconds each time; a faster disk of the same kind does not
-//! help, a cache that survives a power cut or fewer flushes do.
+//! A healthy disk writes in a fraction of a millisecond and flushes in ten. A program that calls
+//! `fsync` after every record pays ten milliseconds each time; a faster disk of the same kind does
+//! not help, but a cache with power-loss protection or fewer flushes do.
 //!
 //! ## Needs
 //! A trace with the flags of each request (`iowhy why`, `biosnoop -P`, `perf script` of the block
-//! events) makes it sure. From averages that count flushes (`/proc/diskstats` and `iostat -x` since
-//! Linux 5.5) it is suspected. A program's log that holds only flushes beyond a limit (etcd, Ceph) is no evidence: how
-//! many were quick is not known, and who waits a second for one waits for a slow device or for much else on it. Where such a
-//! log names the tasks (`ext4slower`), one that is in its flushes 30 % of the time or more is held up by them; where flushes
-//! are 80 % of the time of all that is slow, and 5 % of the time watched, they are suspected.
+//! events) makes it certain. From averages that count flushes (`/proc/diskstats` and `iostat -x`
+//! since Linux 5.5) it is suspected. A program's log that contains only flushes beyond a limit
+//! (etcd, Ceph) is not evidence: the number of fast ones is not known, and a flush of a second
+//! waits for a slow device or much other I/O. If such a log names the tasks (`ext4slower`), a task
+//! that spends 30 % of its time or more in flushes is limited by them; if flushes are 80 % of the
+//! time of all slow operations, and 5 % of the time watched, they are suspected.
 //!
 //! ## Rule
-//! Empty flushes and writes with FUA or a flush in front are under way for more than 30 % of the
-//! busy time, or take more than three times as long as plain writes; they take three times what a
-//! plain write should; and they cost at least 5 % of the time watched. Where plain writes or reads
-//! are slow as well, the flushes must still take twice as long as those: what begins and ends while a flush
-//! is under way does not wait for it.
+//! Empty flushes and writes with FUA or a preceding flush are in flight for more than 30 % of the
+//! busy time, or take more than three times as long as plain writes; they take three times the
+//! healthy time of a plain write; and they take at least 5 % of the time watched. If plain writes
+//! or reads are also slow, the flushes must still take twice as long as those: I/O that starts and
+//! completes during a flush does not wait for it.
 //!
 //! ## Wrong if
-//! The device says that a flush is done when it is not, or everything else on it is slow too.
+//! The device acknowledges a flush before it is done, or all other I/O on it is also slow.
 //!
 //! ## Next step
-//! Commit in groups, use a device whose cache survives a power cut, and see whether `write_cache`
-//! says `write back` though the cache is protected.
+//! Use group commit, use a device with power-loss protection, and check whether `write_cache` is
+//! `write back` although the cache is protected.
 
 use iowhy_model::{Bound, Evidence, Finding, Flags, Forecast, Level, Nanos, Op, Unit, Verdict};
 
@@ -49,7 +50,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadFlush,
-    summary: "Flushes and durable writes hold everything up",
+    summary: "Flushes and synchronous writes take most of the time",
     manual: iowhy_model::manual!("load_flush.rs"),
     needs: Needs {
         level: Level::A,
@@ -135,15 +136,21 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.sentence = sentence(disk, per_s, found.median_ns / 1e6, plain_ns / 1e6);
     finding.evidence = vec![
         computed("flushes and durable writes", found.n as f64, Unit::Count, n, source),
-        computed("rate of these", per_s, Unit::PerSecond, n, source),
+        computed("flushes and durable writes per second", per_s, Unit::PerSecond, n, source),
         computed("their median latency", found.median_ns / 1e6, Unit::Ms, n, source),
         computed("their mean latency", found.mean_ns / 1e6, Unit::Ms, n, source),
         if_held(
-            computed("busy time with a flush in flight", found.busy_share, Unit::Share, n, source),
+            computed(
+                "share of busy time with a flush in flight",
+                found.busy_share,
+                Unit::Share,
+                n,
+                source,
+            ),
             Bound::Above(BUSY_SHARE),
         ),
         held(
-            computed("time lost to them, per second", lost, Unit::Seconds, n, source),
+            computed("time lost, per second", lost, Unit::Seconds, n, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
@@ -152,7 +159,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         finding.evidence.extend([
             computed("median latency of plain writes", plain / 1e6, Unit::Ms, count, source),
             if_held(
-                computed("times a plain write", ratio, Unit::Ratio, n, source),
+                computed("latency ratio to a plain write", ratio, Unit::Ratio, n, source),
                 Bound::Above(TIMES_PLAIN),
             ),
         ]);
@@ -166,8 +173,9 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     ));
     // The two clauses of the rule speak of the same thing: the stronger one counts.
     let share = confidence::above("busy share of flushes", found.busy_share, BUSY_SHARE);
-    let times =
-        found.ratio.map(|ratio| confidence::above("over a plain write", ratio, TIMES_PLAIN));
+    let times = found
+        .ratio
+        .map(|ratio| confidence::above("latency ratio to a plain write", ratio, TIMES_PLAIN));
     let stronger = match times {
         Some(times) if times.nats > share.nats => times,
         _ => share,
@@ -181,8 +189,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         range: None,
         p99: None,
         assuming:
-            "a write cache survives a power cut, so that a flush or durable write costs what a \
-                   plain one does"
+            "with a power-loss protected write cache, a flush or durable write takes as long as a \
+             plain write"
                 .to_string(),
     });
     advise(&mut finding, &requests.disk);
@@ -256,7 +264,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         read_off("flushes", per_s, Unit::PerSecond, n, source),
         read_off("their mean latency (f_await)", ms, Unit::Ms, n, source),
         held(
-            computed("time they take per busy time", share, Unit::Share, n, source),
+            computed("share of busy time in flushes", share, Unit::Share, n, source),
             Bound::Above(BUSY_SHARE),
         ),
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
@@ -274,8 +282,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
 
 fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
     format!(
-        "{disk} gets {} flushes or durable writes per second at {} each (a plain write takes {}): \
-         programs that sync every write wait for them",
+        "{disk} receives {} flushes or durable writes per second at {} each (a plain write takes \
+         {}): programs that sync every write wait for them",
         phrase::digits(per_s),
         phrase::ms(ms),
         phrase::ms(plain_ms)
@@ -284,17 +292,15 @@ fn sentence(disk: &str, per_s: f64, ms: f64, plain_ms: f64) -> String {
 
 fn advise(finding: &mut Finding, disk: &str) {
     finding.refuted_by = lines(&[
-        "plain writes without a flush in flight take as long",
-        "the program is as slow with its commits grouped or its fsyncs switched off",
+        "plain writes without a flush in flight take just as long",
+        "the program is just as slow with group commit or without fsync",
     ]);
     finding.next_step = vec![
-        format!(
-            "who flushes? `iowhy snoop --op flush --for 30s --device {disk}` names the process"
-        ),
-        "commit in groups: one flush for many records".to_string(),
+        format!("`iowhy snoop --op flush --for 30s --device {disk}` shows which process flushes"),
+        "use group commit: one flush for many records".to_string(),
         format!(
             "`cat /sys/block/{disk}/queue/write_cache`: `write back` means that flushes are sent; \
-             a device whose cache survives a power cut answers them at once"
+             a device with power-loss protection completes them immediately"
         ),
     ];
 }

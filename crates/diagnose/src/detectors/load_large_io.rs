@@ -1,25 +1,25 @@
-//! Requests are large, and the time goes into moving them.
+//! Large requests: the latency is transfer time.
 //!
 //! ## Accuses
-//! The size of the requests. Moving a megabyte takes a disk 7 ms and SATA flash 2 ms, however
+//! The size of the requests. Transferring a megabyte takes a disk 7 ms and SATA flash 2 ms, however
 //! healthy it is.
 //!
 //! ## Why it matters
-//! Latency looks bad while throughput is what was wanted. Small requests behind the large ones
-//! wait for them.
+//! Latency looks bad although the goal is throughput. Small requests behind the large ones wait for
+//! them (head-of-line blocking).
 //!
 //! ## Needs
 //! Averages with request sizes, or a per-I/O log.
 //!
 //! ## Rule
-//! Requests of 512 KiB or more on average; latency within 1.5 times of fixed cost plus size over
-//! bandwidth; and more than 70 % of what exceeds a 4 KiB request's time is transfer.
+//! Requests of 512 KiB or more on average; latency within a factor of 1.5 of fixed cost plus size
+//! divided by bandwidth; and more than 70 % of the excess over a 4 KiB request is transfer time.
 //!
 //! ## Wrong if
 //! The bandwidth itself is below the device's class.
 //!
 //! ## Next step
-//! Accept it if throughput is the goal; else lower `max_sectors_kb` or read-ahead.
+//! Accept it if throughput is the goal; otherwise reduce `max_sectors_kb` or read-ahead.
 
 use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
@@ -38,7 +38,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadLargeIo,
-    summary: "Requests are large, and the time goes into moving them",
+    summary: "Large requests: the latency is transfer time",
     manual: iowhy_model::manual!("load_large_io.rs"),
     needs: Needs {
         level: Level::A,
@@ -190,11 +190,17 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             Bound::Above(LARGE),
         ),
         computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
-        computed("latency over requests in flight", revolution_ms, Unit::Ms, large.n, source),
+        computed(
+            "latency, divided by requests in flight",
+            revolution_ms,
+            Unit::Ms,
+            large.n,
+            source,
+        ),
         estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
         held(
             computed(
-                "that over the slower end of the healthy time",
+                "that time, divided by the upper end of the healthy time",
                 over,
                 Unit::Ratio,
                 large.n,
@@ -204,7 +210,7 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
         ),
         held(
             estimated(
-                "excess over a 4 KiB request that is transfer",
+                "transfer share of the excess over a 4 KiB request",
                 transfer.min(1.0),
                 Unit::Share,
                 large.n,
@@ -214,16 +220,17 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
         ),
     ];
     let clauses = [
-        confidence::below("service over the transfer's own time", over, WITHIN),
+        confidence::below("service time, divided by the transfer time", over, WITHIN),
         confidence::above("mean size, bytes", large.bytes, LARGE),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = transfer.min(1.0);
-    finding.refuted_by = lines(&["requests of 4 KiB on the same device are as slow"]);
+    finding.refuted_by = lines(&["requests of 4 KiB on the same device are just as slow"]);
     finding.next_step = vec![
         "accept it if throughput is the goal".to_string(),
         format!(
-            "else lower `/sys/block/{0}/queue/max_sectors_kb` or `/sys/block/{0}/queue/read_ahead_kb`",
+            "otherwise reduce `/sys/block/{0}/queue/max_sectors_kb` or \
+             `/sys/block/{0}/queue/read_ahead_kb`",
             large.disk
         ),
     ];

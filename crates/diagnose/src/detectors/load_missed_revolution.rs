@@ -1,36 +1,38 @@
-//! Sequential synchronous writes each wait a whole revolution of the platter.
+//! Sequential synchronous writes each wait for a full revolution of the platter.
 //!
 //! ## Accuses
-//! The way the program writes, not the disk. It waits for each write before it sends the next;
-//! when that arrives, its sector has just passed under the head and comes back one revolution later.
+//! The write pattern of the program, not the disk. It waits for each write before it submits the
+//! next; when that arrives, its sector has just passed under the head and returns one revolution
+//! later.
 //!
 //! ## Why it matters
-//! A healthy disk then does 120 writes per second at 7200 rpm, whatever their size, where it could
-//! move a hundred megabytes. The disk is replaced in vain.
+//! A healthy disk then does 120 writes per second at 7200 rpm, whatever their size, although it
+//! could transfer a hundred megabytes. The disk is replaced in vain.
 //!
 //! ## Needs
-//! The latency of each write, or a histogram with the exact mean and minimum. A disk with its
-//! write cache off. Twenty writes or more.
+//! The latency of each write, or a histogram with exact mean and minimum. A disk with its write
+//! cache off. Twenty writes or more.
 //!
 //! ## Rule
-//! No write takes less than one revolution, at least 85 % take a whole number of turns to within 3 %,
-//! and the revolution is within 0.6 % of a standard spindle speed. With single I/Os, also one at a time
-//! and sequential; there the revolution is looked for from completion to completion too, for a host that
-//! needs a moment before its next write finds its sector that much nearer. At least 75 % must then
-//! be whole revolutions behind one of the two completions before, and 70 % of the time a write waits.
+//! No write takes less than one revolution, at least 85 % take a whole number of revolutions to
+//! within 3 %, and the revolution is within 0.6 % of a standard spindle speed. With individual
+//! I/Os, they must also be one at a time and sequential; there the time between completions is
+//! tested, too, because the sector is closer for a host that needs a moment before its next write.
+//! At least 75 % must then be whole revolutions after one of the two previous completions, and
+//! writes must wait for 70 % of the time.
 //!
-//! A probe of iowhy states by itself that its writes, one at a time and in sequence, took whole
-//! revolutions; then those quicker than half a one are allowed for, too.
+//! A probe of iowhy reports itself that its sequential writes, one at a time, took whole
+//! revolutions; then writes faster than half a revolution are allowed, too.
 //!
-//! From averages only a suspicion: writes alone, of 64 KiB or less, about one in flight, latency and
-//! time per completion both within 4 % of a revolution.
+//! With averages only a suspicion: writes alone, of 64 KiB or less, about one in flight, latency
+//! and time per completion both within 4 % of a revolution.
 //!
 //! ## Wrong if
-//! A timer makes the steps (4 ms is a turn at 15000 rpm), or the writes are not sequential.
+//! A timer causes the steps (4 ms is a revolution at 15000 rpm), or the writes are not sequential.
 //!
 //! ## Next step
-//! Send the next write before the last one is done, write bigger blocks, commit in groups, or use
-//! a write cache that survives a power cut.
+//! Submit the next write before the previous one completes, write larger blocks, use group commit,
+//! or use a write cache with power-loss protection.
 
 use iowhy_model::{
     Bound, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Op, Source, Unit, Verdict,
@@ -54,7 +56,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadMissedRevolution,
-    summary: "Sequential synchronous writes each wait a whole revolution of the platter",
+    summary: "Sequential synchronous writes each wait for a full revolution",
     manual: iowhy_model::manual!("load_missed_revolution.rs"),
     needs: Needs {
         level: Level::B,
@@ -156,8 +158,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let (wait_ms, revolution_ms) = (row.await_ms()?, 60_000.0 / rpm);
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "{} completes one write per revolution of a {rpm:.0}-rpm platter ({}), one at a time: so look synchronous \
-         writes to a disk whose write cache is off, and averages cannot tell more",
+        "{} completes one write per revolution of a {rpm:.0}-rpm platter ({}), one at a time: this \
+         is the pattern of synchronous writes with the write cache off; averages cannot show more",
         phrase::disk(&row.disk),
         phrase::ms(revolution_ms)
     );
@@ -174,15 +176,16 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         ),
         estimated("a revolution", revolution_ms, Unit::Ms, n, source),
     ];
-    finding.assume(SHAPE_ALONE, "averages at one revolution per write");
+    finding.assume(SHAPE_ALONE, "averages of one revolution per write");
     finding.explained_share = 0.9;
     finding.refuted_by = lines(&[
-        "a log of single writes (`iowhy record`, biosnoop) shows no whole revolutions",
+        "a log of individual writes (`iowhy record`, biosnoop) shows no whole revolutions",
         "the device has no platter: `lsblk -d -o NAME,ROTA,MODEL`",
     ]);
     finding.next_step = vec![
         format!("{}: are the waits whole revolutions?", phrase::capture(&row.disk, 30)),
-        "who calls fsync or opens with O_SYNC? group the commits, or a write cache that survives a power cut"
+        "find the process that calls fsync or opens with O_SYNC; use group commit, or a write \
+         cache with power-loss protection"
             .to_string(),
     ];
     Some(finding)
@@ -282,12 +285,12 @@ fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<
     vec![
         estimated("one revolution", missed.revolution_ms, Unit::Ms, missed.n, source),
         held(
-            estimated("spindle speed that fits it", missed.rpm, Unit::Rpm, missed.n, source),
+            estimated("matching spindle speed", missed.rpm, Unit::Rpm, missed.n, source),
             Bound::Between(low, high),
         ),
         held(
             computed(
-                "writes that take whole revolutions",
+                "share of writes that take whole revolutions",
                 missed.on_revolution_share,
                 Unit::Share,
                 missed.n,
@@ -319,8 +322,8 @@ fn finding(
     let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     let size = bytes.map(|bytes| format!(" of {}", phrase::bytes(f64::from(bytes))));
     finding.sentence = format!(
-        "each synchronous write{} to {} waits one revolution, {} at {}: its sector has just \
-         passed the head when the previous write returns",
+        "each synchronous write{} to {} waits one revolution, {} at {}: its sector has just passed \
+         the head when the previous write completes",
         size.unwrap_or_default(),
         phrase::disk(name),
         phrase::ms(missed.revolution_ms),
@@ -332,15 +335,16 @@ fn finding(
     finding.explained_share =
         (missed.mean_revolutions * missed.revolution_ms - needed_ms) / mean_ms;
     finding.refuted_by = lines(&[
-        "the latency stays the same on a device without a platter: then a timer makes the steps",
-        "writes to random places take less than a revolution on average",
+        "the latency is the same on a device without a platter: then a timer causes the steps",
+        "random writes take less than a revolution on average",
         "with two writes in flight each still waits a revolution",
     ]);
     finding.next_step = lines(&[
-        "keep the next write in flight before the last one is done: `fio --ioengine=libaio \
+        "submit the next write before the previous one completes: `fio --ioengine=libaio \
          --iodepth=4 --direct=1 --rw=write --name=try --filename=FILE` shows the gain",
-        "write bigger blocks, or commit in groups",
-        "a write cache that survives a power cut removes the wait; one that does not only hides it",
+        "write larger blocks, or use group commit",
+        "a write cache with power-loss protection removes the wait; one without it risks data on \
+         power loss",
     ]);
     finding.forecast = bytes.map(|bytes| Forecast {
         now_mean: Nanos::from_ms(mean_ms),
@@ -348,7 +352,7 @@ fn finding(
         mean: Nanos::from_ms(f64::from(bytes) / BYTES_PER_MS + 0.2),
         range: None,
         p99: None,
-        assuming: "writes are queued ahead, so that no sector is missed".to_string(),
+        assuming: "writes are queued in advance, so that no sector is missed".to_string(),
     });
     Some(finding)
 }

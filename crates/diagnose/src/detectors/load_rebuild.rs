@@ -1,25 +1,27 @@
-//! An array is rebuilt, checked or scrubbed beside the work.
+//! An array rebuild, check or scrub competes with the workload.
 //!
 //! ## Accuses
-//! The background work of an array or pool, and no disk.
+//! The background work of an array or pool, not a disk.
 //!
 //! ## Why it matters
-//! A rebuild reads all members from end to end and takes what the work leaves, or more. It ends by itself,
-//! and its pace can be set.
+//! A rebuild reads all members from end to end and uses the bandwidth that the workload leaves, or
+//! more. It ends by itself, and its rate can be set.
 //!
 //! ## Needs
-//! What the array says: `/proc/mdstat`, `mdadm --detail`, `zpool status`, a RAID controller's tool.
+//! The status of the array: `/proc/mdstat`, `mdadm --detail`, `zpool status`, a RAID controller's
+//! tool.
 //!
 //! ## Rule
-//! An array states that it recovers, resynchronises, checks, scrubs or reshapes. Where disks were measured
-//! they must have lost time. Linux' software RAID keeps up 1,000 KiB/s of a rebuild (`speed_limit_min`): one that is slower
-//! is no cause, but waits for a slow member itself.
+//! An array reports that it recovers, resynchronises, checks, scrubs or reshapes. If disks were
+//! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
+//! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself.
 //!
 //! ## Wrong if
-//! It was as slow before that began.
+//! It was just as slow before that began.
 //!
 //! ## Next step
-//! Wait for its end, or slow it down while the work is felt; never the rebuild of an array that lacks a member.
+//! Wait for its end, or limit its rate while the workload suffers; but never slow down the rebuild
+//! of a degraded array.
 
 use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
 
@@ -36,13 +38,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRebuild,
-    summary: "An array is rebuilt, checked or scrubbed beside the work",
+    summary: "An array rebuild, check or scrub competes with the workload",
     manual: iowhy_model::manual!("load_rebuild.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::E,
         seconds: 60,
-        what: "the state of the array beside the I/O of its members",
+        what: "the state of the array and the I/O of its members",
     },
     explains: &[Verdict::LoadSaturated],
     rule: Rule::Detect(detect),
@@ -66,7 +68,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let reading = FactReading { fact, listing };
             let about = analysis.facts.about(Some(input), &name);
             let state = arrays::state_of(about, &name);
-            if state.below_floor.is_some() {
+            if state.at_floor.is_some() {
                 continue;
             }
             let mut finding = new_finding(DETECTOR.verdict, fact.device, vec![listing]);
@@ -75,8 +77,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let what = format!("background work of the array: {said}");
             finding.evidence = vec![cited_held(analysis.recording, &reading, &what, number, bound)];
             let more = [
-                (key::ARRAY_SPEED, "speed of it", Unit::BytesPerSecond),
-                (key::ARRAY_LEFT, "time it will take yet", Unit::Seconds),
+                (key::ARRAY_SPEED, "rebuild rate", Unit::BytesPerSecond),
+                (key::ARRAY_LEFT, "time remaining", Unit::Seconds),
             ];
             for (key, what, unit) in more {
                 if let Some((value, reading)) = about.number(key) {
@@ -86,18 +88,19 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             }
             let array = if name.is_empty() { "an array" } else { &name };
             finding.sentence = format!(
-                "{array} runs background work ({said}): it reads or writes all of its members beside the I/O of \
-                 programs",
+                "{array} runs background work ({said}): it reads or writes all of its members, in \
+                 competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
             (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
-            finding.refuted_by = lines(&["it was as slow before that began"]);
+            finding.refuted_by = lines(&["it was just as slow before that began"]);
             finding.next_step = lines(&[
                 "`cat /proc/mdstat` or `zpool status`: when does it end?",
-                "slow it down meanwhile: `/proc/sys/dev/raid/speed_limit_max`, `zpool scrub -p POOL`",
+                "limit its rate meanwhile: `/proc/sys/dev/raid/speed_limit_max`, `zpool scrub -p \
+                 POOL`",
             ]);
             if let Some((missing, reading)) = state.missing {
-                let what = "members that the array lacks";
+                let what = "missing members of the array";
                 let number = (missing, Unit::Count);
                 let evidence = cited_held(analysis.recording, &reading, what, number, bound);
                 finding.evidence.insert(0, evidence);
@@ -105,14 +108,15 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                     .done
                     .map_or(String::new(), |done| format!(", {} done", phrase::percent(done)));
                 finding.sentence = format!(
-                    "{array} is degraded: it lacks {}, and background work ({said}{done}) reads or writes the others \
-                     beside the I/O of programs",
+                    "{array} is degraded: {} missing, and background work ({said}{done}) reads or \
+                     writes the others, in competition with the I/O of programs",
                     phrase::count(missing, "member(s)")
                 );
                 finding.next_step = lines(&[
-                    "let it run: until it ends, the array survives fewer failures, or none. Back up what has no copy",
-                    "which member is missing, and why? `mdadm --detail` or `zpool status`, the kernel's log, `smartctl -x` \
-                     of each member",
+                    "let it finish: until then, the array survives fewer failures, or none. Back \
+                     up data without a copy",
+                    "find the missing member and the reason: `mdadm --detail` or `zpool status`, \
+                     the kernel's log, `smartctl -x` of each member",
                 ]);
             }
             found.push(finding);

@@ -1,30 +1,31 @@
-//! Writes hurt reads on the same device, or reads hurt writes.
+//! Read/write interference: writes slow down reads on the same device, or reads slow down writes.
 //!
 //! ## Accuses
-//! The mix of the load: requests of one kind take a multiple of their time while one of the other
-//! kind is in flight, more than its place in the queue explains.
+//! The mix of the load: requests of one kind take several times as long while one of the other kind
+//! is in flight, more than queueing explains.
 //!
 //! ## Why it matters
 //! Flash programs a page fifty times longer than it reads one, and a read of the same chip waits. A
-//! platter must seek between the two. Neither device is ill, and a quicker one of the kind helps
-//! less than keeping the two apart.
+//! platter must seek between the two. The device is not faulty, and a faster one of the same kind
+//! helps less than separating the two.
 //!
 //! ## Needs
-//! A per-I/O log with issue and completion makes it sure. From averages over many intervals it is
-//! suspected.
+//! A per-I/O log with issue and completion makes it certain. From averages over many intervals it
+//! is suspected.
 //!
 //! ## Rule
-//! The time on the device of reads with at least one write in flight is at least twice that of reads
-//! without, with thirty of each, a chance below 1 %, and still 1.5 times at the same number in
-//! flight. What was in flight at its issue counts: of the reads that no write joined until they were complete, a
-//! busy writer leaves the quick ones only. If no such number occurs on both sides, the factor must be
-//! twice what the difference in depth alone would make. The same for writes beside reads.
+//! The device time of reads with at least one write in flight is at least twice that of reads
+//! without, with thirty of each, a probability by chance below 1 %, and still 1.5 times at equal
+//! queue depth. The requests in flight at issue count: reads that no write joined until they
+//! completed are a biased sample under a busy writer, fast ones only. If no queue depth occurs on
+//! both sides, the factor must be twice that expected from the difference in depth alone. The same
+//! for writes with reads.
 //!
 //! ## Wrong if
-//! Both come from a third cause, such as a burst of everything or a device that stalls.
+//! Both have a third cause, such as a burst of all I/O or a device that stalls.
 //!
 //! ## Next step
-//! Give reads a latency target, limit the writer, or put the two on devices of their own.
+//! Set a latency target for reads, limit the writer, or put the two on separate devices.
 
 use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
 
@@ -44,13 +45,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadRwMix,
-    summary: "Writes hurt reads on the same device, or reads hurt writes",
+    summary: "Read/write interference on the same device",
     manual: iowhy_model::manual!("load_rw_mix.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 60,
-        what: "the latency of each read and which writes were in flight with it",
+        what: "the latency of each read and the writes in flight at the same time",
     },
     explains: &[Verdict::DeviceSlow, Verdict::LoadLargeIo, Verdict::LoadSaturated],
     rule: Rule::Detect(detect),
@@ -106,34 +107,40 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.evidence = vec![
         computed(
-            &format!("time on the device of {victims} beside {culprits}, median"),
+            &format!("device time of {victims} with {culprits} in flight, median"),
             found.exposed_ns / 1e6,
             Unit::Ms,
             met,
             source,
         ),
         computed(
-            &format!("time on the device of {victims} alone, median"),
+            &format!("device time of {victims} alone, median"),
             found.spared_ns / 1e6,
             Unit::Ms,
             free,
             source,
         ),
         held(
-            computed("latency with both, over alone", found.ratio, Unit::Ratio, met + free, source),
+            computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
         held(
-            computed("the same, at equal depth", effect.fair, Unit::Ratio, met + free, source),
+            computed(
+                "the same ratio at equal queue depth",
+                effect.fair,
+                Unit::Ratio,
+                met + free,
+                source,
+            ),
             Bound::Above(MATCHED),
         ),
         held(
-            computed("time lost to it, per second", lost, Unit::Seconds, met, source),
+            computed("time lost, per second", lost, Unit::Seconds, met, source),
             Bound::Above(confidence::COMPLAINED_OF),
         ),
     ];
     let clauses = [
-        confidence::above("beside the others, over alone, matched", effect.fair, MATCHED),
+        confidence::above("latency ratio mixed/alone, matched", effect.fair, MATCHED),
         confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
@@ -161,7 +168,8 @@ fn alone(trace: &DeviceTrace, effect: &Effect) -> Option<Forecast> {
     let spared = Some(outside(&wake)).filter(|some| some.len() >= EACH);
     let spared = spared.unwrap_or_else(|| outside(&under_way));
     let (victims, culprits) = (phrase::plural(effect.victim), phrase::plural(effect.culprit));
-    let assuming = format!("the {culprits} go elsewhere, and {victims} take what they take alone");
+    let assuming =
+        format!("the {culprits} go to another device, and {victims} take as long as they do alone");
     from_latencies(&all, &spared, assuming)
 }
 
@@ -227,7 +235,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     finding.evidence = vec![
         read_off(
-            &format!("await of {victims} beside {culprits}, median"),
+            &format!("await of {victims} with {culprits}, median"),
             found.exposed_ns / 1e6,
             Unit::Ms,
             met,
@@ -241,11 +249,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             source,
         ),
         held(
-            computed("latency with both, over alone", found.ratio, Unit::Ratio, met + free, source),
+            computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source),
             Bound::Above(TIMES),
         ),
     ];
-    let clause = confidence::above("beside the others, over alone", found.ratio, TIMES);
+    let clause = confidence::above("latency ratio mixed/alone", found.ratio, TIMES);
     confidence::believe(&mut finding, PRIOR_OF_ROWS, [clause]);
     finding.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
     advise(&mut finding, &row.disk, victim);
@@ -286,8 +294,8 @@ fn of_rows(rows: &[&IntervalSample], victim: Op, culprit: Op) -> Option<Exposure
 fn advise(finding: &mut Finding, disk: &str, victim: Op) {
     let victims = phrase::plural(victim);
     finding.refuted_by = vec![
-        format!("{victims} alone, at the same number in flight, are as slow"),
-        "the device stands still for everything at those moments".to_string(),
+        format!("{victims} alone, at equal queue depth, are just as slow"),
+        "the device stalls for all I/O at those moments".to_string(),
     ];
     let limit = |who: &str, key: &str, watched: &str| {
         format!(
@@ -299,13 +307,14 @@ fn advise(finding: &mut Finding, disk: &str, victim: Op) {
     finding.next_step = match victim {
         Op::Write => vec![
             limit("reader", "IOReadBandwidthMax", "writes"),
-            "give the reader an io.latency target or a lower weight (`io.weight`) in its group".to_string(),
+            "set an io.latency target or a lower weight (`io.weight`) for the reader's group"
+                .to_string(),
         ],
         _ => vec![
             limit("writer", "IOWriteBandwidthMax", "reads"),
-            "give reads precedence: `mq-deadline` or `kyber` as scheduler, or io.latency for their group"
+            "prioritise reads: `mq-deadline` or `kyber` as scheduler, or io.latency for their group"
                 .to_string(),
         ],
     };
-    finding.next_step.push("put logs and data on devices of their own".to_string());
+    finding.next_step.push("put logs and data on separate devices".to_string());
 }

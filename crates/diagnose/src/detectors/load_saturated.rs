@@ -1,35 +1,35 @@
-//! More is asked of the device than a healthy one gives.
+//! The device is saturated: the load exceeds what a healthy device can serve.
 //!
 //! ## Accuses
-//! The load. The device serves each request in about its healthy time, but so many wait that
-//! latency grows with the queue.
+//! The load. The device serves each request in about its healthy time, but so many are queued that
+//! latency grows with the queue (queueing delay).
 //!
 //! ## Why it matters
-//! Nothing is broken. A new disk of the same class would be as slow; fewer, larger or better spread
-//! I/Os help.
+//! Nothing is faulty. A new disk of the same class would be just as slow; fewer, larger or better
+//! distributed I/Os help.
 //!
 //! ## Needs
-//! Averages raise the suspicion; a per-I/O log makes it sure. Two loads of different depth show
-//! that throughput no longer follows.
+//! Averages raise the suspicion; a per-I/O log makes it certain. Two loads of different depth show
+//! that throughput no longer grows.
 //!
 //! ## Rule
-//! The observed arrivals are replayed through a healthy device at nine guesses of its service
-//! time; each replay in which more than half of the excess latency stays is a vote. Or at least
-//! eight requests are in flight, throughput is even for 70 % of the time, and at so many of the nine
-//! guesses the mean latency is above three healthy service times while the device completes as many
-//! as two healthy ones would. From averages: mean latency above three healthy service times while
-//! busy time per completion is not above twice; of a disk that serves one request after the other it is
-//! enough that it works without a pause while two or more wait. From histograms whose time is known, rate
-//! times latency must exceed five in flight; where it is not known, all requests must wait, and the
-//! queue is suspected only. Another disk that waits as long for as
-//! much makes it surer. Elasticity of throughput above 0.5 speaks against it.
-//! Suspected: most of the time passes in waiting for a free request (btt), or no request of a histogram is fast.
+//! The observed arrivals are replayed through a healthy device with nine baseline service times;
+//! each replay in which more than half of the excess latency remains is a vote. Or at least eight
+//! requests are in flight, throughput is constant for 70 % of the time, and for the same number of
+//! the nine baselines the mean latency is above three healthy service times while the device
+//! completes as many as two healthy ones would. With averages: mean latency above three healthy
+//! service times while busy time per completion is not above twice; for a disk that serves one
+//! request at a time it is enough that it works without a pause while two or more wait. With
+//! histograms of known duration, rate times latency must exceed five in flight; without it, all
+//! requests must wait, and the queue is only suspected. Another disk with similar waits under a
+//! similar load adds to it. Elasticity of throughput above 0.5 contradicts it. Suspected: most of
+//! the time is spent waiting for a free request (btt), or no request of a histogram is fast.
 //!
 //! ## Wrong if
-//! Throughput is flat because a provider caps it or because the disk is slow.
+//! Throughput is flat because a provider limits it or because the disk is slow.
 //!
 //! ## Next step
-//! Name the process that asks most; fewer or larger I/Os, a cache, more spindles.
+//! Find the process with the most requests; use fewer or larger I/Os, a cache, more spindles.
 
 use iowhy_model::{Bound, Clause, Finding, Level, Unit, Verdict};
 
@@ -52,13 +52,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::LoadSaturated,
-    summary: "More is asked of the device than a healthy one gives",
+    summary: "The device is saturated: the load exceeds a healthy device",
     manual: iowhy_model::manual!("load_saturated.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 30,
-        what: "arrival and completion of each I/O, or two loads of different depth",
+        what: "arrival and completion of each I/O, or two loads with different queue depths",
     },
     explains: &[],
     rule: Rule::Detect(detect),
@@ -124,12 +124,16 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
         estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
-    finding.assume(believed, format!("{votes} of 9 baseline variants put the wait in the queue"));
+    finding.assume(
+        believed,
+        format!("{votes} of 9 baseline variants attribute the wait to the queue"),
+    );
     match known {
         Some((queue, pace)) => {
             let is = if queued { "is" } else { "may be" };
             finding.sentence = format!(
-                "{disk} {is} saturated: {} requests in flight, so each waits {} though {} complete",
+                "{disk} {is} saturated: {} requests in flight, so each waits {} although {} \
+                 complete",
                 phrase::digits(queue),
                 phrase::ms(wait),
                 phrase::iops(1e3 / pace)
@@ -139,9 +143,10 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             let queue = estimated(what, queue, Unit::Requests, n, source);
             let queue = if queued { held(queue, Bound::Above(QUEUE)) } else { queue };
             finding.evidence.insert(1, queue);
-            let few = "few are in flight on average: only batches would make all of them wait";
+            let few = "few are in flight on average: all of them would wait only if they came in \
+                       batches";
             finding.doubt_if(!queued, few, IN_BATCHES);
-            let less = "it completes less than a healthy one would: it may be slow as well";
+            let less = "it completes less than a healthy one would: it may also be slow";
             finding.doubt_if(queued && pace > GIVES_LESS * s0.median_ms(), less, SHAPE_ALONE);
             let alone = if queued { pace.max(s0.median_ms()) } else { s0.median_ms() };
             finding.explained_share = ((wait - alone) / wait).max(0.0);
@@ -151,7 +156,8 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
                 "{disk} may be saturated: nearly all of its {n} requests wait, {} on average",
                 phrase::ms(wait)
             );
-            let why = "how many requests were in flight is not known: a slow device looks the same";
+            let why = "the number of requests in flight is not known: a slow device would look the \
+                       same";
             finding.doubt(why, SHAPE_ALONE);
             finding.explained_share = ((wait - s0.median_ms()) / wait).max(0.0);
         }
@@ -173,8 +179,8 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     if let Some((program, share)) = requesters::main_program(analysis, trace.listing, trace.device)
     {
         let step = format!(
-            "`{program}` sends {} of its requests: a smaller queue depth there makes each wait less, at the same \
-             throughput",
+            "`{program}` sends {} of its requests: a smaller queue depth there reduces latency at \
+             the same throughput",
             phrase::percent(share)
         );
         finding.next_step.splice(0..1, [step]);
@@ -190,7 +196,8 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     }
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.sentence = format!(
-        "{} is saturated: await {} on average; the same load on a healthy device: {}; one request alone: {}",
+        "{} is saturated: await {} on average; the same load on a healthy device: {}; one request \
+         at a time: {}",
         phrase::disk(&trace.disk),
         phrase::ns(middle.mean_ns),
         phrase::ns(middle.healthy_mean_ns),
@@ -198,7 +205,7 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     );
     finding.assume(
         Vote::sure(vote.workload),
-        format!("{} of 9 baseline variants put the time on the workload", vote.workload),
+        format!("{} of 9 baseline variants attribute the time to the workload", vote.workload),
     );
     finding.explained_share = middle.workload_share;
     finding.evidence = vote_evidence(analysis, trace, vote, Side::Workload);
@@ -219,8 +226,8 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     let who = requesters::main_program(analysis, trace.listing, trace.device);
     finding.sentence = format!(
-        "{} is saturated: {} {} requests in flight, so each waits {} though {} complete; a healthy device \
-         needs {} for one alone",
+        "{} is saturated: {} {} requests in flight, so each waits {} although {} complete; a \
+         healthy device needs {} for one at a time",
         phrase::disk(&trace.disk),
         who.map_or_else(|| "there are".to_string(), |(program, _)| format!("{program} keeps")),
         phrase::digits(known.in_flight.round()),
@@ -242,7 +249,7 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             computed("busy time per completion", pace_ms, Unit::Ms, n, source),
             Bound::Below(s0 / SEVERAL),
         ),
-        computed("time at the usual throughput", known.even, Unit::Share, n, source),
+        computed("share of time at the usual throughput", known.even, Unit::Share, n, source),
         estimated(&healthy, s0, Unit::Ms, n, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
@@ -275,7 +282,10 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         phrase::ms(wait),
         phrase::ms(effective)
     );
-    finding.assume(believed, format!("{votes} of 9 baseline variants put the wait in the queue"));
+    finding.assume(
+        believed,
+        format!("{votes} of 9 baseline variants attribute the wait to the queue"),
+    );
     if let Some(queue) = row.interval.queue_len
         && effective <= SERVED_WELL * row.s0.slowest_ms()
         && votes > 0
@@ -285,7 +295,7 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         finding.weigh([
             confidence::above("mean queue", queue, QUEUE).at_least(0.0),
             Clause::fixed("busy without a pause", full),
-            Clause::fixed("another disk waits alike", alike),
+            Clause::fixed("another disk has similar waits", alike),
         ]);
     }
     finding.explained_share = ((wait - effective.max(s0)) / wait).max(0.0);
@@ -347,11 +357,11 @@ fn usable(row: &IntervalSample) -> bool {
 
 fn advise(finding: &mut Finding, disk: &str) {
     finding.refuted_by = lines(&[
-        "a peer of the same class under the same load is much quicker",
-        "throughput stands on a round number: then a limit holds it",
+        "a peer of the same class under the same load is much faster",
+        "throughput is a round number: then a limit throttles it",
     ]);
     finding.next_step = vec![
-        format!("who asks? {} names the processes", phrase::capture(disk, 30)),
-        "fewer or larger I/Os, a cache, or the load spread over more devices".to_string(),
+        format!("{} shows which processes send the requests", phrase::capture(disk, 30)),
+        "use fewer or larger I/Os, a cache, or more devices".to_string(),
     ];
 }

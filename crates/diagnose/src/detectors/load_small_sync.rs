@@ -1,30 +1,29 @@
-//! Small unmerged I/Os, one at a time, on disks that are half idle.
+//! Small unmerged I/Os, one at a time, on half-idle disks.
 //!
 //! ## Accuses
-//! The way the file system is mounted or the files are opened: direct or synchronous. Each read
-//! and write of the program then becomes an I/O of its own; nothing is read ahead, gathered or
-//! cached.
+//! The mount options or open flags: direct or synchronous I/O. Each read and write of the program
+//! then becomes a separate I/O; without read-ahead, merging or caching.
 //!
 //! ## Why it matters
-//! Throughput is dreadful while every disk looks healthy and bored. A mount option costs a factor
-//! of ten and more.
+//! Throughput is very low while every disk looks healthy and idle. A mount option can cost a factor
+//! of ten or more.
 //!
 //! ## Needs
-//! Averages raise the suspicion; a trace with sectors shows that the requests belong together.
-//! Mount options or open flags settle it.
+//! Averages raise the suspicion; a trace with sectors shows that the requests are adjacent. Mount
+//! options or open flags decide it.
 //!
 //! ## Rule
 //! Requests of 16 KiB or less on average, no more than 1.5 in flight, busy between a tenth and 60 %
-//! of the time, service no slower than twice the healthy one, merges below 2 %; and, where sectors
-//! are known, at least 70 % are sequential. In a trace, too, something must be in
-//! flight for a tenth of the time watched: else nobody waits. `mincache=direct`, `convosync=direct`,
-//! `sync`, `dirsync`, `forcedirectio` or `directio` among the mount options adds to it.
+//! of the time, service time at most twice the healthy one, merges below 2 %; and, if sectors are
+//! known, at least 70 % are sequential. In a trace, a request must also be in flight for a tenth of
+//! the time watched: otherwise no program waits. `mincache=direct`, `convosync=direct`, `sync`,
+//! `dirsync`, `forcedirectio` or `directio` among the mount options adds to it.
 //!
 //! ## Wrong if
-//! A database does its own caching and wants direct I/O.
+//! A database does its own caching and uses direct I/O on purpose.
 //!
 //! ## Next step
-//! Drop the option, let the page cache read ahead and cluster writes, or use larger blocks.
+//! Remove the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
 use iowhy_model::{Bound, Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
@@ -219,12 +218,12 @@ fn from_stream(
             .iter()
             .map(|(op, bytes, _)| format!("{} of {}", phrase::plural(*op), size(*bytes)))
             .collect();
-        format!("; the good run beside it sends {}", sizes.join(" and "))
+        format!("; the good run for comparison sends {}", sizes.join(" and "))
     });
     let option = mounts::option(analysis);
     finding.sentence = format!(
-        "the load on {} is small I/Os, one at a time: {}{}, {} of them sequential, yet none was merged \
-         or read ahead: in requests of 64 KiB the same bytes are up to {} times fewer I/Os{}{}",
+        "the load on {} is small I/Os, one at a time: {}{}, {} of them sequential, but without \
+         merging or read-ahead: with requests of 64 KiB it would be up to {} times fewer I/Os{}{}",
         phrase::disk(&analysis.recording.device_of(bad.device).name),
         sizes.join(" and "),
         each_takes(analysis, bad, rows)
@@ -335,7 +334,7 @@ fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
     for op in [Op::Read, Op::Write] {
         let bytes =
             row.interval.of(op).filter(|r| r.ios_per_s >= PER_S).and_then(|r| r.mean_bytes());
-        let what = format!("size of {} on {}, bytes over rate", phrase::plural(op), row.disk);
+        let what = format!("size of {} on {}, bytes divided by rate", phrase::plural(op), row.disk);
         evidence.extend(bytes.map(|bytes| computed(&what, bytes, Unit::Bytes, 1, source)));
     }
     if let Some(busy) = row.interval.busy {
@@ -353,8 +352,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     disks.dedup();
     let mut finding = new_finding(DETECTOR.verdict, Some(row.device), vec![row.listing]);
     finding.sentence = format!(
-        "the load on {} is small I/Os, one at a time: {} of {}{}; in requests of 64 KiB the same bytes \
-         are up to {} times fewer I/Os",
+        "the load on {} is small I/Os, one at a time: {} of {}{}; with requests of 64 KiB it would \
+         be up to {} times fewer I/Os",
         phrase::list(&disks),
         phrase::iops(row.per_s()),
         phrase::bytes(bytes),
@@ -381,16 +380,12 @@ fn contrast<'t>(bad: &WriteStream, streams: &'t [WriteStream]) -> Option<&'t Wri
 
 /// Adds a direct or synchronous mount option to the evidence; what it is worth, in nats.
 fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
-    let Some((fact, options)) = mounts::option(analysis) else { return 0.0 };
-    let listings = &analysis.recording.listings;
-    let Some(place) = listings.iter().position(|known| known.facts.contains(fact)) else {
-        return 0.0;
-    };
+    let Some((reading, options)) = mounts::option(analysis) else { return 0.0 };
     let what = format!("direct or synchronous mount options: {}", options.join(" and "));
     let count = options.len() as f64;
-    let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(place));
+    let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(reading.listing));
     finding.evidence.push(held(evidence, Bound::Above(0.0)));
-    finding.subject.listings.push(place);
+    finding.subject.listings.push(reading.listing);
     OPTION
 }
 
@@ -398,7 +393,7 @@ fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize,
     let gain = gain(bytes);
     let source = analysis.source(listing);
     finding.evidence.push(estimated(
-        "throughput to gain if requests are clustered to 64 KiB, at most",
+        "maximum throughput gain with requests of 64 KiB",
         gain,
         Unit::Ratio,
         n,
@@ -406,15 +401,15 @@ fn close(analysis: &Analysis, finding: &mut Finding, bytes: f64, listing: usize,
     ));
     finding.explained_share = 1.0 - 1.0 / gain;
     finding.refuted_by = lines(&[
-        "the program is a database that caches for itself and asks for direct I/O",
+        "the program is a database with its own cache that uses direct I/O on purpose",
         "the same load on a buffered mount sends requests of the same size",
     ]);
     finding.next_step = vec![
-        "look at the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` \
-         on Solaris"
+        "check the mount and open flags: `findmnt -o TARGET,SOURCE,FSTYPE,OPTIONS`, or `mount` on \
+         Solaris"
             .to_string(),
         mounts::remount(analysis),
-        "if direct I/O is wanted, send larger blocks".to_string(),
+        "if direct I/O is intended, use larger blocks".to_string(),
     ];
 }
 

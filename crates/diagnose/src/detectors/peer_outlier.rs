@@ -1,32 +1,34 @@
-//! One disk is far slower than the others that do the same work.
+//! One disk is far slower than its peers with the same load.
 //!
 //! ## Accuses
-//! One disk of a group. Its peers have the same job, and answer many times quicker.
+//! One disk of a peer group. Its peers have the same load, and respond many times faster.
 //!
 //! ## Why it matters
-//! In a stripe or a replica set the slowest disk sets the pace of all. Peers are the best
-//! baseline there is: they share load, firmware, controller and time of day.
+//! In a stripe or a replica set the slowest disk limits all (tail at scale). Peers are the best
+//! baseline: they share load, firmware, controller and time of day.
 //!
 //! ## Needs
-//! Four or more disks of a kind in one listing, with latencies, histograms, a table of count,
-//! mean and maximum, or averages per disk. Two or three, if they do the very same work.
+//! Four or more disks of a kind in one listing, with latencies, histograms, a table of count, mean
+//! and maximum, or averages per disk. Two or three, if they have exactly the same load.
 //!
 //! ## Rule
 //! Two values per disk, the median and the mean without the worst request, each compared with the
-//! others' median and spread. All rows of a disk in a listing count together, and so do its
-//! histograms of one operation and stage. The spread is the peers', never the suspect's: a tail
-//! must not excuse itself. The larger z must exceed 3 + 0.25 log2 N, and the value must be 1.3
-//! times the peers'. Of two or three disks with the same rate, size and share of reads (to a tenth), as the
-//! halves of a mirror have, one must be ten times slower than the others, and take 50 ms; of NVMe drives four times and 20 ms. A plain three-sigma rule can never fire below eleven disks.
+//! median and spread of the others. All rows of a disk in a listing count together, and so do its
+//! histograms of one operation and stage. The spread is that of the peers, never of the suspect, so
+//! that a tail does not hide itself. The larger z must exceed 3 + 0.25 log2 N, and the value must
+//! be 1.3 times the peers'. Of two or three disks with the same rate, size and share of reads (to a
+//! tenth), such as the halves of a mirror, one must be ten times slower than the others, and take
+//! 50 ms; for NVMe drives four times and 20 ms. (A plain three-sigma rule cannot fire with fewer
+//! than eleven disks.)
 //!
 //! ## Wrong if
-//! The disk holds other data (a hot spot), is of another model, is being rebuilt, or a neighbour
-//! on the same path disturbs it. Below 1.6 times the peers another model is as likely as a fault, and
-//! the disk is suspected only; so is one of which one row of averages is known, if it is as quick as a healthy
-//! disk of a class it may be of.
+//! The disk has different data (a hot spot), is a different model, is being rebuilt, or a neighbour
+//! on the same path disturbs it (noisy neighbour). Below 1.6 times the peers a different model is
+//! as likely as a fault, and the disk is only suspected; so is a disk with a single row of
+//! averages, if it is as fast as a healthy disk of a class it may be of.
 //!
 //! ## Next step
-//! Drill into this one disk, then take it out of service if its data are redundant.
+//! Examine this one disk, then take it out of service if its data is redundant.
 
 use iowhy_model::{
     Bound, Evidence, Finding, Forecast, Histogram, Level, Nanos, Unit, Verdict, key,
@@ -117,13 +119,13 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
             && (judged.is_some() || slow >= SLOW_TIMES * most);
         let device = reading.fact.device.filter(|_| alone)?;
         let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![reading.listing]);
-        let what = "slow I/Os, as its pool counts (zio_slow_io_ms, 30 s by default)";
+        let what = "slow I/Os counted by its pool (zio_slow_io_ms, 30 s by default)";
         let recording = analysis.recording;
         finding.evidence = match judged {
             Some(judged) => vec![cited_held(
                 recording,
                 &judged,
-                "members that their pool degraded for too many slow I/Os",
+                "members degraded by their pool for too many slow I/Os",
                 (1.0, Unit::Count),
                 Bound::Above(0.0),
             )],
@@ -138,7 +140,7 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
                 (slow, Unit::Count),
                 bound,
             ));
-            let what = "slow I/Os of another member, most";
+            let what = "slow I/Os of another member, maximum";
             finding.evidence.push(cited(recording, &counted, what, most, Unit::Count));
         }
         let words = match judged {
@@ -155,18 +157,18 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
         };
         let whom = if counted.is_some() { whom } else { "the others of it work".to_string() };
         finding.sentence = format!(
-            "{} of {pool} answers later than its peers: {words}, and {whom}",
+            "{} of {pool} is slower than its peers: {words}, and {whom}",
             phrase::disk(disk)
         );
-        finding.assume(SHAPE_ALONE, "slow I/Os of one member that its pool counts");
+        finding.assume(SHAPE_ALONE, "slow I/Os of one member, counted by its pool");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&[
-            "the disk holds hotter data, is of another model, or is being rebuilt",
-            "`zpool clear`, and the same load adds none to its count",
+            "the disk has hotter data, is a different model, or is being rebuilt",
+            "after `zpool clear`, the same load does not increase its count",
         ]);
         finding.next_step = vec![
             format!("{}: retries, stalls or plain slowness?", phrase::capture(disk, 60)),
-            format!("`smartctl -x {}` beside a peer's", phrase::node(disk)),
+            format!("compare `smartctl -x {}` with a peer's", phrase::node(disk)),
             format!("`zpool status -s {pool}` now and in an hour, `zpool iostat -vl {pool} 5`"),
         ];
         Some(finding)
@@ -229,25 +231,25 @@ fn finding(
     let all_slow = !far && peers_are_slow(analysis, listing, &others);
     let may_be_well = may_be_well(analysis, listing, member);
     for (stands, why) in [
-        (may_be_model, "models differ by as much: another rotation speed, other seeks"),
-        (all_slow, "its peers are slow as well: what they share comes first"),
+        (may_be_model, "models can differ as much: rotational speed, seek times"),
+        (all_slow, "its peers are also slow: suspect what they share first"),
         (may_be_well, "it is as fast as a healthy disk of its class"),
     ] {
         finding.doubt_if(stands, why, SHAPE_ALONE);
     }
     if !peer_families::is_group(family) {
-        finding.bound("few peers, no group that shares a load", OF_TWINS);
+        finding.bound("few peers, no group with a shared load", OF_TWINS);
     }
     finding.explained_share = ((member.mean_ns - typical) / member.mean_ns).max(0.0);
     finding.forecast = like_its_peers(member, &others, typical);
     finding.refuted_by = lines(&[
-        "the disk holds hotter data, is of another model, or is being rebuilt",
-        "another disk of the same shelf is as slow once it is given the same load",
+        "the disk has hotter data, is a different model, or is being rebuilt",
+        "another disk of the same shelf is just as slow under the same load",
     ]);
     finding.next_step = vec![
         format!("{}: retries, stalls or plain slowness?", phrase::capture(&member.disk, 60)),
-        format!("`smartctl -x {}` beside a peer's", phrase::node(&member.disk)),
-        "take it out of service if its data are redundant".to_string(),
+        format!("compare `smartctl -x {}` with a peer's", phrase::node(&member.disk)),
+        "take it out of service if its data is redundant".to_string(),
     ];
     finding
 }
@@ -282,7 +284,7 @@ fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bo
 fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
     let means = || others.iter().map(|other| other.mean_ns);
     let (low, high) = (means().fold(typical, f64::min), means().fold(typical, f64::max));
-    let after = from_means(member.mean_ns, typical, "it responds as its peers do".to_string())?;
+    let after = from_means(member.mean_ns, typical, "it responds like its peers".to_string())?;
     Some(Forecast { range: Some((Nanos(low as i64), Nanos(high as i64))), ..after })
 }
 
@@ -291,7 +293,7 @@ fn path_clause(member: &Member, others: &[&Member]) -> String {
     let Some(own) = member.min_ns else { return String::new() };
     let theirs = middle(others.iter().filter_map(|other| other.min_ns));
     if theirs > 0.0 && own / theirs < SAME_MINIMUM && own / theirs > 1.0 / SAME_MINIMUM {
-        format!("; its minimum ({}) is that of its peers, so the path is fine", phrase::ns(own))
+        format!("; its minimum ({}) matches its peers, so the path is fine", phrase::ns(own))
     } else {
         String::new()
     }
@@ -309,12 +311,12 @@ fn evidence(
     let all = iowhy_model::numbers::total(others.iter().map(|other| other.peer.n));
     let peers_mean = middle(others.iter().map(|other| other.mean_ns)) / 1e6;
     let view = match standing.view {
-        View::Median => "median over the peers' median",
-        View::TrimmedMean => "mean without the worst over the peers' median",
+        View::Median => "ratio of median latencies, disk/peers",
+        View::TrimmedMean => "ratio of mean latencies without the worst, disk/peers' median",
     };
     let mut evidence = vec![
         computed(
-            "mean over the peers' median",
+            "ratio of mean latencies, disk/peers' median",
             member.mean_ns / 1e6 / peers_mean,
             Unit::Ratio,
             n,

@@ -1,29 +1,30 @@
-//! Many disks are slow together: the cause is what they share, not any one of them.
+//! Many disks are slow together: the cause is something they share, not any one of them.
 //!
 //! ## Accuses
-//! Host adapter, expander, shelf, power, vibration of the fans, or the host itself, whose processor
-//! was taken away or which paused. No single disk.
+//! Host adapter, expander, shelf, power, fan vibration, or the host itself, if it was paused or
+//! lost CPU time. Not a single disk.
 //!
 //! ## Why it matters
-//! Each disk looks sick by itself, and none is. Two of five causes of slow storage lie outside the
-//! device (Fail-Slow at Scale, FAST 2018).
+//! Each disk looks faulty by itself, and none is. Two of five causes of slow storage lie outside
+//! the device (Fail-Slow at Scale, FAST 2018).
 //!
 //! ## Needs
-//! Averages or a per-I/O log of three or more disks at once; topology, the kernel's log and `vmstat`
-//! name the culprit.
+//! Averages or a per-I/O log of three or more disks at once; topology, the kernel's log and
+//! `vmstat` identify the component.
 //!
 //! ## Rule
-//! Of the disks under one parent, or of one listing where the parent is unknown, 60 % or more and at
-//! least three take over twice the healthy time and are blamed by the replay (from averages: busy
-//! time per completion above twice the slowest healthy time), and their excess per request rises and
-//! falls together second by second: the median of r over all pairs exceeds 0.5. Two disks suffice
-//! if both stood still in the same moments.
+//! Of the disks under one parent, or of one listing if the parent is unknown, 60 % or more and at
+//! least three take over twice the healthy time and are blamed by the replay (with averages: busy
+//! time per completion above twice the slowest healthy time), and their excess per request is
+//! correlated second by second: the median of r over all pairs exceeds 0.5. Two disks are enough if
+//! both stalled at the same moments.
 //!
 //! ## Wrong if
-//! The same batch ran on all of them and they merely queue: then the replay blames the load.
+//! The same batch job ran on all of them and they are just queueing: then the replay blames the
+//! load.
 //!
 //! ## Next step
-//! Look at what they share: adapter and expander logs, power, fans, steal time of the host.
+//! Check what they share: adapter and expander logs, power, fans, steal time of the host.
 
 use std::collections::BTreeMap;
 
@@ -44,13 +45,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::PeerShared,
-    summary: "Many disks are slow together: what they share is at fault",
+    summary: "Many disks are slow together: a shared component is at fault",
     manual: iowhy_model::manual!("peer_shared.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::C,
         seconds: 60,
-        what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log beside them",
+        what: "all disks of the shelf at once, with `vmstat 1` and the kernel's log",
     },
     explains: &[
         Verdict::DeviceHang,
@@ -207,7 +208,7 @@ fn finding(
     let disks = slow.len() as u64;
     finding.evidence = vec![
         held(
-            computed("disks that are slow", slow.len() as f64, Unit::Count, disks, source),
+            computed("slow disks", slow.len() as f64, Unit::Count, disks, source),
             Bound::Above(1.0),
         ),
         held(
@@ -242,24 +243,26 @@ fn finding(
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = shared_of(&slow, family);
     finding.sentence = format!(
-        "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a single disk",
+        "{} of {} disks{} {} together ({}), {} per request beyond the healthy time: {}, not a \
+         single disk",
         slow.len(),
         family.len(),
         parent.map_or(String::new(), |parent| format!(" behind {parent}")),
         if stood_still { "stand still" } else { "are slow" },
         phrase::list(&names),
         phrase::ns(mean_excess_ns(&slow)),
-        culprit.unwrap_or("the cause is what they share")
+        culprit.unwrap_or("the cause is a shared component")
     );
     finding.refuted_by = lines(&[
-        "the same batch ran on all of them at these moments",
-        "a disk of the same shelf and adapter stays quick throughout",
+        "the same batch job ran on all of them at these moments",
+        "a disk of the same shelf and adapter stays fast throughout",
     ]);
     finding.next_step = vec![
-        "`vmstat 1` beside it: is `st` (stolen time) above 5 %, do processors stop?".to_string(),
-        "`dmesg`, adapter and expander logs at these moments; `lsscsi -t` shows what they share"
+        "`vmstat 1` at the same time: is `st` (steal time) above 5 %, do CPUs stop?".to_string(),
+        "check `dmesg`, adapter and expander logs at these moments; `lsscsi -t` shows what they \
+         share"
             .to_string(),
-        "power supply, fans and vibration of the shelf".to_string(),
+        "check power supply, fans and vibration of the shelf".to_string(),
     ];
     Some(finding)
 }
@@ -311,21 +314,17 @@ fn culprit(
     {
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
-        let what = "processor time stolen by the host";
+        let what = "CPU time stolen by the host";
         let cited = builder::cited_held(analysis.recording, &reading, what, share, bound);
-        return (
-            Some("the host takes the processors away"),
-            STOLEN,
-            vec![(cited, reading.listing)],
-        );
+        return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
     let adapter = analysis.facts.nameless().find(|line| line.kind == MessageKind::Controller);
     if let Some(line) = adapter {
-        let what = "the adapter complains in the kernel's log";
+        let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
         let cited = builder::cited_held(analysis.recording, &line.reading, what, one, bound);
-        return (Some("their adapter complains"), LOGGED, vec![(cited, line.reading.listing)]);
+        return (Some("their adapter reports errors"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())
 }

@@ -1,31 +1,39 @@
-//! The data contradict themselves.
+//! The input contradicts itself.
 //!
 //! ## Accuses
-//! The report. Two of its numbers cannot both be true, or cannot be of the same requests.
+//! The report. Two of its numbers cannot both be true, or cannot be for the same requests.
 //!
 //! ## Why it matters
-//! Whoever derives a third number from two that disagree replaces the wrong part. iowhy says
-//! which numbers it did not use.
+//! A third number derived from two that disagree leads to replacing the wrong part. iowhy names the
+//! numbers that it did not use.
 //!
 //! ## Needs
 //! Any input with numbers that depend on each other: rate, latency and queue length (Little's
 //! law), or count, mean and duration of a run.
 //!
 //! ## Rule
-//! Queue length and rate times latency differ by more than 10 % and more than rounding can do; or a
-//! printed size is not throughput over rate, half a digit off in each; or all waits of a run add up to
-//! more than the run took times the requests it had in flight at most (one at a time, depth times jobs;
-//! where nobody states how many, nothing follows); or a printed throughput is not size times count over time; or
-//! one request moves faster than any link; or more than a million are in flight, or wait for more than an hour
-//! on average, as where a counter wrapped; or it is busy for all of the time in every row, with a whole number more in flight
-//! than what completes needs, as where the kernel's count of requests in flight lost an end; or it was busy for more than 110 % of the time over all rows, 130 % in one that
-//! stands alone; or a histogram's mean and the averages of the same
-//! device in the same document are more than two times apart, or two listings of averages, though
-//! as much was in flight; or a round of a cleaner that had nothing to write took more than an hour. The share it states is not of latency: it is the part of the reported
-//! figure that cannot be trusted.
+//! One of the following holds:
+//!
+//! - queue length and rate times latency differ by more than 10 % and more than rounding allows;
+//! - a printed size is not throughput divided by rate, allowing half a digit in each;
+//! - all waits of a run add up to more than its duration times its maximum number in flight (one at
+//!   a time, or depth times jobs; not tested if the number is unknown);
+//! - a printed throughput is not size times count divided by time;
+//! - one request is faster than any link;
+//! - more than a million requests are in flight, or wait for more than an hour on average, as after
+//!   a counter wrap;
+//! - the device is busy all of the time in every row, with an excess in flight that is a whole
+//!   number, as if the kernel's counter of requests in flight missed a completion;
+//! - it was busy for more than 110 % of the time over all rows, or 130 % in a single row;
+//! - the mean of a histogram and the averages of the same device in the same document differ by
+//!   more than a factor of two, or two listings of averages do at equal queue depth;
+//! - a round of a page cleaner that had nothing to write took more than an hour.
+//!
+//! The reported share is not of latency: it is the part of the reported number that cannot be
+//! trusted.
 //!
 //! ## Wrong if
-//! The run was not synchronous after all, or the two listings watched different times.
+//! The run was not synchronous, or the two listings cover different times.
 //!
 //! ## Next step
 //! Measure again with one tool that sees every I/O.
@@ -54,7 +62,7 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportInconsistent,
-    summary: "The data contradict themselves",
+    summary: "The input contradicts itself",
     manual: iowhy_model::manual!("report_inconsistent.rs"),
     needs: Needs {
         level: Level::A,
@@ -124,22 +132,20 @@ fn suspended(analysis: &Analysis) -> Vec<Finding> {
     let found = idle.map(|(listing, reading, seconds)| {
         let mut finding = new_finding(DETECTOR.verdict, None, vec![listing]);
         finding.sentence = format!(
-            "a round that flushed nothing took {}: no disk was waited for, and the machine was probably suspended \
-             (over an hour)",
+            "a round that flushed nothing took {}: it waited for no disk; the machine was probably \
+             suspended (over an hour)",
             phrase::ms(seconds * 1e3)
         );
         let what = "longest round that flushed nothing";
         let (of, bound) = ((seconds, Unit::Seconds), Bound::Above(LONGEST_WAIT_S));
-        finding.evidence =
-            vec![builder::cited_held(analysis.recording, &reading, what, of, bound)];
-        finding.assume(AWAY, "no disk is waited for by a round that writes nothing");
+        finding.evidence = vec![builder::cited_held(analysis.recording, &reading, what, of, bound)];
+        finding.assume(AWAY, "a round that writes nothing waits for no disk");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&[
-            "neither the log of the kernel nor that of the machine's manager shows a suspend at that time",
-        ]);
+        finding.refuted_by =
+            lines(&["neither the kernel's log nor the hypervisor's shows a suspend at that time"]);
         finding.next_step = lines(&[
-            "`journalctl -k | grep -e 'PM: suspend'`; of a virtual machine, the log of its host",
-            "where it happens while the server is used: capture then, `iowhy why --for 30s`",
+            "`journalctl -k | grep -e 'PM: suspend'`; for a virtual machine, the log of its host",
+            "if it happens while the server is in use, capture it then: `iowhy why --for 30s`",
         ]);
         finding
     });
@@ -165,28 +171,28 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
         if source.records > 0 {
             let (lines, records) = (source.impossible, source.records);
             finding.sentence = format!(
-                "{lines} of this {} listing's lines cannot be true ({reason}), beside {records} that may be: the tool does \
-                 not fit the kernel it ran on, or its clock was wrong",
+                "{lines} of the lines of this {} listing are impossible ({reason}), {records} are \
+                 plausible: the tool does not match the kernel it ran on, or its clock was wrong",
                 source.format
             );
         } else {
         finding.sentence = format!(
-            "none of the {} lines of this {} listing can be true ({reason}): the tool does not fit the kernel it \
-             ran on, or the copy is damaged",
+            "none of the {} lines of this {} listing is plausible ({reason}): the tool does not \
+             match the kernel it ran on, or the copy is damaged",
             source.skipped, source.format
         );
         }
-        let what = "lines that could not be used";
+        let what = "unusable lines";
         let above = Bound::Above(if source.records > 0 { 0.0 } else { FEW_LINES as f64 - 1.0 });
         finding.evidence = vec![
             held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
-            computed("lines that could", source.records as f64, Unit::Count, source.skipped, source),
+            computed("usable lines", source.records as f64, Unit::Count, source.skipped, source),
         ];
-        finding.assume(UNUSABLE, "lines that cannot be right");
+        finding.assume(UNUSABLE, "impossible lines");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the same tool on another kernel prints sane lines"]);
+        finding.refuted_by = lines(&["the same tool prints plausible lines on another kernel"]);
         finding.next_step =
-            vec!["use a release of the tool that knows this kernel, or `iowhy record`".to_string()];
+            vec!["use a release of the tool that supports this kernel, or `iowhy record`".to_string()];
         finding
     })
     .collect()
@@ -203,12 +209,11 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         };
         let mut finding = new_finding(DETECTOR.verdict, Some(candidate.device), vec![listing]);
         finding.sentence = format!(
-            "the figures of {} disagree: throughput over rate is {} times the size that is printed \
-             beside them",
+            "the numbers for {} disagree: throughput divided by rate is {} times the printed size",
             phrase::disk(&candidate.disk),
             phrase::digits(times)
         );
-        let what = "throughput over rate, as a multiple of the printed size";
+        let what = "throughput divided by rate, as a multiple of the printed size";
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
         finding.evidence =
@@ -235,8 +240,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} disagree: {} times {} of await are {} requests in flight (Little's \
-                 law), not the {} shown",
+                "the numbers for {} disagree: {} times {} of await are {} requests in flight \
+                 (Little's law), not the printed {}",
                 phrase::disk(&disk),
                 phrase::iops(per_s),
                 phrase::ms(await_ms),
@@ -311,13 +316,13 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 ),
             };
             let why = match value {
-                Absurd::Busy(_) => "the kernel or the hypervisor counts time wrongly",
+                Absurd::Busy(_) => "the kernel or the hypervisor counts time incorrectly",
                 _ => "a counter wrapped or was reset within the row",
             };
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} cannot be: {words}; {why}, in {} of its {}",
+                "the numbers for {} are impossible: {words}; {why}, in {} of its {}",
                 phrase::disk(&disk),
                 all,
                 phrase::count(rows as f64, "row(s)")
@@ -326,7 +331,7 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 evidence,
                 held(
                     computed(
-                        "rows with such a figure",
+                        "rows with such a value",
                         all as f64,
                         Unit::Count,
                         rows as u64,
@@ -351,18 +356,30 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             let mut finding =
                 new_finding(DETECTOR.verdict, Some(known.device), vec![inconsistency.listing]);
             finding.sentence = format!(
-                "the figures of {} cannot be: {} per request within {} are {} per second, more than \
-                 any link moves, so bytes or requests are miscounted",
+                "the numbers for {} are impossible: {} per request within {} are {} per second, \
+                 faster than any link, so bytes or requests are miscounted",
                 phrase::disk(&disk),
                 phrase::bytes(bytes),
                 phrase::ms(await_ms),
                 phrase::bytes(bytes_per_s)
             );
             finding.evidence = vec![
-                computed("bytes per request, throughput over rate", bytes, Unit::Bytes, 1, source),
+                computed(
+                    "bytes per request, throughput divided by rate",
+                    bytes,
+                    Unit::Bytes,
+                    1,
+                    source,
+                ),
                 read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
                 held(
-                    computed("speed of one request", bytes_per_s, Unit::BytesPerSecond, 1, source),
+                    computed(
+                        "throughput of one request",
+                        bytes_per_s,
+                        Unit::BytesPerSecond,
+                        1,
+                        source,
+                    ),
                     Bound::Above(LINK_BYTES_PER_S),
                 ),
             ];
@@ -388,8 +405,8 @@ fn overrun(
     let mut finding = new_finding(DETECTOR.verdict, Some(known.device), vec![listing]);
     let rate = throughput(analysis, listing, known, n, took_s);
     finding.sentence = format!(
-        "the run contradicts itself: {} waits of {} add up to {}, but it took {} with at \
-         most {} in flight, so a figure is wrong{}",
+        "the run contradicts itself: {} waits of {} add up to {}, but it took {} with at most {} \
+         in flight, so a number is wrong{}",
         n,
         phrase::ms(mean_ms),
         phrase::ms(sum_s * 1e3),
@@ -410,7 +427,7 @@ fn overrun(
     ];
     if let Some(rate) = rate {
         finding.evidence.push(computed(
-            "size times count over time",
+            "size times count, divided by time",
             rate.bytes_per_s,
             Unit::BytesPerSecond,
             n,
@@ -436,8 +453,8 @@ fn phantom(
     let disk = analysis.disk(device);
     let mut finding = new_finding(DETECTOR.verdict, Some(device), vec![listing]);
     finding.sentence = format!(
-        "{} is not busy: 100 % util and {} in flight stand in every row, while what completes needs {} in flight at most; \
-         the kernel's count of requests in flight leaked, or {}",
+        "{} is not busy: every row shows 100 % util and {} in flight, while its completions need \
+         at most {} in flight; the kernel's counter of requests in flight leaked, or {}",
         phrase::disk(&disk),
         phrase::digits(queue_len),
         phrase::digits(needed),
@@ -446,23 +463,23 @@ fn phantom(
     let n = rows as u64;
     finding.evidence = vec![
         held(
-            computed("rows that show it, all", rows as f64, Unit::Count, n, source),
+            computed("rows that show it (all)", rows as f64, Unit::Count, n, source),
             Bound::Above(0.0),
         ),
-        computed("in flight beyond what completes", queue_len, Unit::Requests, n, source),
-        computed("rate times latency, most", needed, Unit::Requests, n, source),
+        computed("excess of requests in flight", queue_len, Unit::Requests, n, source),
+        computed("rate times latency, maximum", needed, Unit::Requests, n, source),
     ];
-    finding.assume(PHANTOM, "a queue that no completion empties");
+    finding.assume(PHANTOM, "a queue that completions do not empty");
     finding.explained_share = 1.0 - needed / (queue_len + needed);
-    finding.refuted_by =
-        lines(&["flushes follow each other without a pause: newer iostat shows them as f/s"]);
+    finding.refuted_by = lines(&["flushes run without a pause: newer iostat shows them as f/s"]);
     finding.next_step = vec![
         format!(
-            "`cat /sys/block/{disk}/inflight` some times: a number that stays is a leak or a request that hangs"
+            "`cat /sys/block/{disk}/inflight` several times: a constant number is a leak or a hung \
+             request"
         ),
         format!(
-            "`dmesg --ctime | grep -i {disk}`: a request that hangs is reported after 30 s; a leak of the counter ends with \
-             a newer kernel or a reboot"
+            "`dmesg --ctime | grep -i {disk}`: a hung request is reported after 30 s; a leaked \
+             counter is fixed by a newer kernel or a reboot"
         ),
     ];
     finding
@@ -546,8 +563,8 @@ fn listings_apart(
     let mut finding =
         new_finding(DETECTOR.verdict, Some(second.device), vec![first.listing, second.listing]);
     finding.sentence = format!(
-        "two listings of {} do not describe the same time: with as much in flight its requests wait \
-         {} in one and {} in the other",
+        "two listings of {} do not cover the same time: at equal queue depth its requests wait {} \
+         in one and {} in the other",
         phrase::disk(&first.disk),
         phrase::ms(wait),
         phrase::ms(other)
@@ -556,9 +573,12 @@ fn listings_apart(
     finding.evidence = vec![
         read_off("mean latency (await), median", wait, Unit::Ms, n, of),
         read_off("the same in the other listing", other, Unit::Ms, m, beside),
-        held(computed("apart by", times, Unit::Ratio, n + m, of), Bound::Above(MEANS_APART)),
+        held(
+            computed("ratio of the means", times, Unit::Ratio, n + m, of),
+            Bound::Above(MEANS_APART),
+        ),
     ];
-    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
+    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &first.disk);
     Some(finding)
@@ -606,18 +626,18 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let mut finding =
         new_finding(DETECTOR.verdict, Some(row.device), vec![trace.listing, row.listing]);
     finding.sentence = format!(
-        "two listings of {} do not describe the same time: its single I/Os took {} on average, the \
-         averages beside them say {}",
+        "two listings of {} do not cover the same time: its individual I/Os took {} on average, \
+         its averages show {}",
         phrase::disk(&row.disk),
         phrase::ms(mean_ms),
         phrase::ms(wait)
     );
     finding.evidence = vec![
-        computed("mean latency of the single I/Os", mean_ms, Unit::Ms, n, of),
+        computed("mean latency of the individual I/Os", mean_ms, Unit::Ms, n, of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-        held(computed("apart by", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
+        held(computed("ratio of the means", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
     ];
-    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
+    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &row.disk);
     Some(finding)
@@ -641,8 +661,8 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
     let mut finding =
         new_finding(DETECTOR.verdict, Some(row.device), vec![sample.listing, row.listing]);
     finding.sentence = format!(
-        "two listings of {} do not describe the same time: the histogram's mean is about {}, the \
-         averages beside it say {}",
+        "two listings of {} do not cover the same time: the mean of the histogram is about {}, the \
+         averages show {}",
         phrase::disk(&row.disk),
         phrase::ms(mean_ms),
         phrase::ms(wait)
@@ -651,11 +671,11 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
         estimated("mean of the histogram", mean_ms, Unit::Ms, histogram.count(), of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
         held(
-            computed("apart by", apart, Unit::Ratio, histogram.count(), of),
+            computed("ratio of the means", apart, Unit::Ratio, histogram.count(), of),
             Bound::Above(MEANS_APART),
         ),
     ];
-    finding.assume(TWO_WINDOWS, "two listings that need not cover the same time");
+    finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;
     advise(&mut finding, &row.disk);
     Some(finding)
@@ -663,8 +683,8 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
 
 fn advise(finding: &mut Finding, disk: &str) {
     finding.refuted_by = lines(&[
-        "the figures were not of the same requests or the same time",
-        "the program had several requests under way at once",
+        "the numbers are not for the same requests or the same time",
+        "the program had several requests in flight at once",
     ]);
     finding.next_step =
         vec![format!("{}: one clock, every I/O counted", phrase::capture(disk, 30))];

@@ -1,12 +1,12 @@
-//! "100 % busy" is not full: the device had room for more.
+//! "100 % busy" is not saturation: the device can serve more.
 //!
 //! ## Accuses
-//! The figure, not the device. %util says for how much of the time something was in flight. A
-//! device that serves many requests at once is 100 % busy with one of them.
+//! The metric, not the device. %util is the share of time with a request in flight. A device that
+//! serves many requests at once is 100 % busy with one of them.
 //!
 //! ## Why it matters
 //! It is the most expensive misreading of iostat: larger disks and volumes are bought for a
-//! bottleneck that is not there.
+//! bottleneck that does not exist.
 //!
 //! ## Needs
 //! Averages at two loads.
@@ -14,14 +14,14 @@
 //! ## Rule
 //! The busy share is above 90 % at two loads, and throughput still grew with the number in flight:
 //! elasticity d ln X / d ln N above 0.5 (near 1 is unsaturated, below 0.2 saturated). svctm then
-//! falls as load grows, which no service time does. The share it states is not of latency: it is
-//! the part of the throughput reached that "full" denied.
+//! falls as load grows, which a service time never does. The reported share is not of latency: it
+//! is the part of the throughput beyond the supposed saturation.
 //!
 //! ## Wrong if
-//! The device is truly serial: a single spinning disk without a queue of its own.
+//! The device is serial: a single spinning disk without its own queue.
 //!
 //! ## Next step
-//! Offer two to four times the work in parallel and watch whether throughput follows.
+//! Send two to four times the work in parallel and watch whether throughput grows.
 
 use std::collections::HashMap;
 
@@ -38,13 +38,13 @@ use crate::phrase;
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
     verdict: Verdict::ReportUtilTrap,
-    summary: "100 % busy is not full: the device had room for more",
+    summary: "100 % busy is not saturation: the device can serve more",
     manual: iowhy_model::manual!("report_util_trap.rs"),
     needs: Needs {
         level: Level::A,
         sure_from: Level::A,
         seconds: 60,
-        what: "two loads of different depth on the same device",
+        what: "two loads with different queue depths on the same device",
     },
     explains: &[],
     rule: Rule::Detect(detect),
@@ -139,15 +139,15 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.explained_share = 1.0 - 1.0 / growth;
     finding.refuted_by = lines(&[
         "more requests in flight bring no more throughput at the first load",
-        "the two loads differ in size, operation or place of their requests",
+        "the two loads differ in size, operation or location of their requests",
     ]);
     finding.next_step = vec![
         format!(
-            "offer more in parallel and watch X, not %util: `fio --iodepth=128 --numjobs=8 \
+            "send more in parallel and watch throughput, not %util: `fio --iodepth=128 --numjobs=8 \
              --direct=1 --rw=randread --readonly --name=try --filename=/dev/{}`",
             low.disk
         ),
-        "judge by latency at the rate you need, or by the slope of throughput".to_string(),
+        "judge by latency at the required rate, or by the growth of throughput".to_string(),
     ];
     Some(finding)
 }

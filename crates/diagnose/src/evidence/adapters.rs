@@ -59,7 +59,7 @@ pub fn lost_together<'s, 'a>(
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
         let corrupt = line.kind == MessageKind::Link
-            && line.message.complaint == Some(PathComplaint::Corruption);
+            && line.message.complaint() == Some(PathComplaint::Corruption);
         let is_port = disk_names::is_ata_port(&analysis.recording.device_of(device).name);
         let parent = match line.kind {
             _ if corrupt && is_port => None,
@@ -178,7 +178,7 @@ pub fn lost_links<'s, 'a>(
         })
     };
     let downs = analysis.facts.log().filter(|line| {
-        line.message.complaint == Some(PathComplaint::LinkDown) && line.message.adapter.is_some()
+        line.message.complaint() == Some(PathComplaint::LinkDown) && line.message.adapter.is_some()
     });
     downs.filter(|line| is_before(line)).collect()
 }
@@ -214,7 +214,7 @@ pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogeth
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
         let Some(device) = line.reading.fact.device else { continue };
-        let of_dma = line.message.complaint == Some(PathComplaint::Dma);
+        let of_dma = line.message.complaint() == Some(PathComplaint::Dma);
         let name = &analysis.recording.device_of(device).name;
         let is_drive = disk_names::is_ata_port(name) || disk_names::is_ide(name);
         let is_discard = line.message.command == Some(CommandKind::Io(Op::Discard));

@@ -3,14 +3,19 @@
 use iowhy_model::{DeviceId, key};
 
 use crate::analysis::Analysis;
-use crate::facts::About;
+use crate::evidence::candidates::FaultCandidate;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
+use crate::facts::{About, is_partition};
 
 /// Linux keeps up so many bytes per second of a rebuild whatever else its members do, if they can do both (`speed_limit_min`,
 /// 1,000 KiB/s by default; drivers/md/md.c).
 pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
+
+/// Its pace is told over half a minute, in which it hurries and waits: one that is held at the floor is told up to so many
+/// times as fast (`sync_speed` of drivers/md/md.c; the number is a choice).
+pub const NEAR_FLOOR: f64 = 1.5;
 
 /// How an array stands: what it lacks, and the background work that it does.
 pub struct ArrayState<'a> {
@@ -20,8 +25,8 @@ pub struct ArrayState<'a> {
     pub action: Option<String>,
     /// Share of that which is done, 0 to 1.
     pub done: Option<f64>,
-    /// Its speed where that is below Linux' floor: the members do not even give that.
-    pub below_floor: Option<(f64, FactReading<'a>)>,
+    /// Its speed where that is at Linux' floor or below it: held there, or the members do not even give that.
+    pub at_floor: Option<(f64, FactReading<'a>)>,
 }
 
 /// The state of an array that facts speak of.
@@ -31,11 +36,12 @@ pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
         about.last(key::ARRAY_STATE).filter(|reading| disk_models::is_degraded(reading.text()));
     let action =
         about.last(key::ARRAY_ACTION).and_then(|reading| disk_models::rebuilding(reading.text()));
-    let speed = about.number(key::ARRAY_SPEED).filter(|(speed, _)| *speed < FLOOR_BYTES_PER_S);
+    let speed = about.number(key::ARRAY_SPEED);
+    let speed = speed.filter(|(speed, _)| *speed < NEAR_FLOOR * FLOOR_BYTES_PER_S);
     ArrayState {
         missing: counted.or(said.map(|reading| (1.0, reading))),
         done: about.number(key::ARRAY_PERCENT).map(|(share, _)| share),
-        below_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
+        at_floor: speed.filter(|_| action.is_some() && disk_names::kind(name) == "md"),
         action,
     }
 }
@@ -78,4 +84,45 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
         together.then_some(FailingMembers { device, name, failing, members, reading })
     };
     analysis.facts.disks().filter_map(of).collect()
+}
+
+/// States of members that their array or controller gave up.
+pub const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
+
+/// Other members of a disk's array that the array gave up as well.
+pub fn given_up_beside(analysis: &Analysis, candidate: &FaultCandidate) -> Vec<String> {
+    let Some((_, members)) = candidate.about().array() else { return Vec::new() };
+    let is_given_up = |disk: &&String| {
+        let state = analysis.facts.about(candidate.input, disk).last(key::MEMBER_STATE);
+        state.is_some_and(|state| THROWN_OUT.contains(&state.text()))
+    };
+    let members = members.fact.value.words().unwrap_or_default();
+    let others = members.iter().filter(|disk| **disk != candidate.disk);
+    others.filter(is_given_up).cloned().collect()
+}
+
+/// Partitions of one disk that their arrays gave up.
+pub struct LostParts<'a> {
+    /// The disk.
+    pub disk: String,
+    /// Each partition and its array; two at least.
+    pub parts: Vec<(String, &'a str)>,
+}
+
+/// What else of the disk of a partition was given up with it, by other arrays.
+pub fn lost_parts<'a>(analysis: &Analysis<'a>, part: &str) -> Option<LostParts<'a>> {
+    let disk = disk_names::without_partition(part).to_string();
+    let is_part = |name: &&str| is_partition(name, &disk);
+    let parts: Vec<(String, &'a str)> = analysis
+        .facts
+        .disks()
+        .filter(is_part)
+        .filter_map(|name| {
+            let about = analysis.facts.about(None, name);
+            let state = about.last(key::MEMBER_STATE)?;
+            let (array, _) = about.array()?;
+            THROWN_OUT.contains(&state.text()).then(|| (name.to_string(), array))
+        })
+        .collect();
+    (parts.len() > 1 && is_partition(part, &disk)).then_some(LostParts { disk, parts })
 }

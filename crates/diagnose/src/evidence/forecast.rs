@@ -23,10 +23,16 @@ pub fn vote_evidence(
     let Some(middle) = vote.middle() else { return Vec::new() };
     let n = middle.n as u64;
     let (votes, share, what) = match side {
-        Side::Device => (vote.device, middle.device_share, "excess that a healthy device removes"),
-        _ => (vote.workload, middle.workload_share, "excess that stays on a healthy device"),
+        Side::Device => {
+            (vote.device, middle.device_share, "share of the excess removed by a healthy device")
+        }
+        _ => (
+            vote.workload,
+            middle.workload_share,
+            "share of the excess that remains on a healthy device",
+        ),
     };
-    let s0 = format!("service time taken for healthy in the replay: {}", trace.s0.assumption);
+    let s0 = format!("healthy service time in the replay: {}", trace.s0.assumption);
     vec![
         computed("mean latency", middle.mean_ns / 1e6, Unit::Ms, n, source),
         estimated(
@@ -38,7 +44,7 @@ pub fn vote_evidence(
         ),
         estimated(&s0, trace.s0.median_ms(), Unit::Ms, n, source),
         held(estimated(what, share, Unit::Share, n, source), Bound::Above(0.5)),
-        estimated("replays of nine that agree", f64::from(votes), Unit::Count, 9, source),
+        estimated("replays that agree, of 9", f64::from(votes), Unit::Count, 9, source),
     ]
 }
 
@@ -73,7 +79,7 @@ pub fn forecast(trace: &DeviceTrace, vote: &Vote) -> Option<Forecast> {
         range: Some((Nanos(low as i64), Nanos(high as i64))),
         p99: middle.healthy_p99_ns.map(|ns| Nanos(ns as i64)),
         assuming: format!(
-            "it serves the same load as a healthy device does ({}, {} per request)",
+            "it serves the same load like a healthy device ({}, {} per request)",
             trace.s0.assumption,
             phrase::ms(trace.s0.median_ms())
         ),
@@ -122,7 +128,7 @@ pub fn unqueued(trace: &DeviceTrace) -> Option<Forecast> {
     let spans = trace.spans.get(trace.judged.clone())?;
     let now: Vec<f64> = spans.iter().map(|span| span.latency_ns()).collect();
     let services = trace.services_ns.get(trace.judged.clone())?;
-    from_latencies(&now, services, "requests come no faster than they are served".to_string())
+    from_latencies(&now, services, "requests arrive no faster than they are served".to_string())
 }
 
 /// One mean before and one after the cure, ns, where the latter is what is known and not how it

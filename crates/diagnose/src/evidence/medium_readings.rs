@@ -48,7 +48,7 @@ impl Readings {
     /// The second reading, as the end of a sentence.
     pub fn words(&self) -> String {
         format!(
-            "; if it were {} instead, it would be {} times slower than its class",
+            "; if it is {} instead, it is {} times slower than its class",
             phrase::medium(self.slow),
             phrase::digits(self.times.round())
         )
@@ -57,16 +57,18 @@ impl Readings {
     /// The command that tells which.
     pub fn step(disk: &str) -> String {
         let disk = if disk.is_empty() { String::new() } else { format!(" /dev/{disk}") };
-        format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: what it is made of decides between the two")
+        format!("`lsblk -d -o NAME,ROTA,MODEL{disk}`: its medium decides between the two")
     }
 }
 
-/// The readings of a device's own time per request, if the media its name allows disagree.
+/// The readings of a device's own time per request, if the media its name allows disagree: one is slow from so many times
+/// its class on.
 fn readings(
     analysis: &Analysis,
     device: DeviceId,
     own_ms: f64,
     s0: &dyn Fn(Medium) -> f64,
+    from: f64,
 ) -> Option<Readings> {
     let known = analysis.options.healthy_ms.is_some()
         || analysis.options.healthy_origin != HealthyOrigin::Class;
@@ -81,7 +83,7 @@ fn readings(
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (slow, _) = media
         .iter()
-        .filter(|(medium, other)| of(*medium) > SLOW && *other >= LIKELY * odds)
+        .filter(|(medium, other)| of(*medium) > from && *other >= LIKELY * odds)
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Readings { healthy: *healthy, slow: *slow, times: of(*slow) })
 }
@@ -107,7 +109,7 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
     let request =
         Request { op: group.op, bytes: f64::from(group.bytes), sequential: group.sequential };
     let s0 = |medium| HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms();
-    let found = readings(analysis, trace.device, own_ms, &s0)?;
+    let found = readings(analysis, trace.device, own_ms, &s0, SLOW)?;
     let shows_a_platter = found.healthy == Medium::Rotational
         && !trace.cached
         && sorted.len() >= ENOUGH
@@ -117,6 +119,11 @@ pub fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Readings> {
 
 /// The readings of averages: of the row that all but few are quicker than.
 pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
+    of_row_from(analysis, row, SLOW)
+}
+
+/// The same, where a medium is slow from so many times its class on.
+pub fn of_row_from(analysis: &Analysis, row: &IntervalSample, from: f64) -> Option<Readings> {
     let own_ms = row.effective_ms().or_else(|| row.await_ms())?;
     let parts = |op: Op| row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
     let s0 = |medium: Medium| {
@@ -129,9 +136,15 @@ pub fn of_row(analysis: &Analysis, row: &IntervalSample) -> Option<Readings> {
                 * HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms();
             n += rates.ios_per_s;
         }
-        if n > 0.0 { sum / n } else { row.s0.median_ms() }
+        if n > 0.0 {
+            return sum / n;
+        }
+        // Reads and writes were counted together.
+        let bytes = row.interval.mean_bytes().unwrap_or(4096.0);
+        let request = Request { op: Op::Read, bytes, sequential: None };
+        HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms()
     };
-    readings(analysis, row.device, own_ms, &s0)
+    readings(analysis, row.device, own_ms, &s0, from)
 }
 
 /// The readings of counts: of a mean, where no bucket shows the spread of a platter.
@@ -149,7 +162,7 @@ pub fn of_counts(analysis: &Analysis, sample: &HistogramSample) -> Option<Readin
     let bytes = known.bytes.map_or(4096.0, f64::from);
     let request = Request { op: known.op.unwrap_or(Op::Read), bytes, sequential: None };
     let s0 = |medium| HealthyServiceTime::of(&[(medium, 1.0)], request, None).slowest_ms();
-    readings(analysis, known.device, mean_ns / 1e6, &s0)
+    readings(analysis, known.device, mean_ns / 1e6, &s0, SLOW)
 }
 
 /// The readings of a finding: of any listing and disk that it speaks of.
@@ -202,6 +215,6 @@ pub fn bound(analysis: &Analysis, finding: &mut Finding) {
         _ => false,
     };
     if holds && finding.confidence() > SHAPE_ALONE && is_open(analysis, finding) {
-        finding.bound("the class of the device is a guess that decides it", SHAPE_ALONE);
+        finding.bound("the verdict depends on the assumed class of the device", SHAPE_ALONE);
     }
 }

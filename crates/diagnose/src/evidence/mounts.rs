@@ -4,25 +4,30 @@ use iowhy_model::{Fact, key};
 
 use crate::analysis::Analysis;
 use crate::facts::mount_options;
+use crate::facts::reading::FactReading;
 
 /// A mount with options that make I/O direct or synchronous, and these.
-pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(&'a Fact, Vec<&'a str>)> {
-    analysis.recording.listings.iter().flat_map(|known| &known.facts).find_map(|fact| {
+pub fn option<'a>(analysis: &Analysis<'a>) -> Option<(FactReading<'a>, Vec<&'a str>)> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let mut facts =
+        listings.flat_map(|(place, known)| known.facts.iter().map(move |fact| (place, fact)));
+    facts.find_map(|(listing, fact)| {
         let options = fact.value.text().filter(|_| fact.key == key::MOUNT_OPTIONS)?;
         let found = mount_options::direct_or_synchronous(options);
-        (!found.is_empty()).then_some((fact, found))
+        (!found.is_empty()).then_some((FactReading { fact, listing }, found))
     })
 }
 
 /// How to mount without the option, in the words of the file system that showed it: only VxFS has
 /// `mincache` and `convosync` (mount_vxfs(1M)).
 pub fn remount(analysis: &Analysis) -> String {
-    let mounted = option(analysis).map(|(fact, _)| (fact, mount_point(analysis, fact)));
+    let mounted =
+        option(analysis).map(|(reading, _)| (reading.fact, mount_point(analysis, reading.fact)));
     match mounted {
         Some((fact, Some(point))) if fact.value.text().is_some_and(mount_options::is_of_vxfs) => {
             format!(
                 "remount without it and time the job again: `mount -o \
-             remount,mincache=closesync,convosync=delay {point}`"
+                 remount,mincache=closesync,convosync=delay {point}`"
             )
         }
         Some((_, Some(point))) => format!(

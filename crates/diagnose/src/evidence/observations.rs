@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::mounts;
 use crate::evidence::recorded;
 use crate::evidence::throughput;
 use crate::facts::kernel_log::LogLine;
@@ -72,7 +73,8 @@ fn of_machine() -> Vec<NotableNumber> {
             key::DISKS_READ.of("mean"),
             "read from all disks together, per second",
             NOTABLE_PER_S,
-            "how many requests that was and how long each took is not in this output (`iostat -x 1`, `dstat -dr`)",
+            "the number and latency of requests are not in this output (`iostat -x 1`, `dstat \
+             -dr`)",
             None,
         )
         .measured_in(Unit::BytesPerSecond),
@@ -80,43 +82,44 @@ fn of_machine() -> Vec<NotableNumber> {
             key::DISKS_WRITTEN.of("mean"),
             "written to all disks together, per second",
             NOTABLE_PER_S,
-            "how many requests that was and how long each took is not in this output (`iostat -x 1`, `dstat -dr`)",
+            "the number and latency of requests are not in this output (`iostat -x 1`, `dstat \
+             -dr`)",
             None,
         )
         .measured_in(Unit::BytesPerSecond),
         share(
             key::VMSTAT_MEAN.of("st"),
-            "processor time that the host took (steal)",
+            "CPU time stolen by the host (steal)",
             0.05,
-            "the virtual machine stood still at times: waits of any device are then too long",
+            "the virtual machine was paused at times: waits of any device are then too long",
             above,
         ),
         share(
             key::CPU_MEAN.of("steal"),
-            "processor time that the host took (steal)",
+            "CPU time stolen by the host (steal)",
             0.05,
-            "the virtual machine stood still at times: waits of any device are then too long",
+            "the virtual machine was paused at times: waits of any device are then too long",
             above,
         ),
         share(
             key::PRESSURE_AVG10.of("cpu.some"),
-            "time in which tasks waited for a processor",
+            "time in which tasks waited for a CPU",
             0.2,
-            "programs wait for processors, and completions are seen late",
+            "programs are CPU-starved, and completions are handled late",
             above,
         ),
         share(
             key::PRESSURE_AVG10.of("memory.some"),
             "time in which tasks waited for memory",
             0.05,
-            "memory is short, and the I/O may be swapping and reading again what was dropped",
+            "memory is short, and the I/O may be swapping and rereading evicted pages",
             above,
         ),
         share(
             key::PRESSURE_AVG10.of("io.some"),
             "time in which tasks waited for I/O",
             0.1,
-            "somebody waits for some device: which one is not told here",
+            "tasks wait for a device; this input does not say which",
             None,
         ),
         known(
@@ -128,118 +131,142 @@ fn of_machine() -> Vec<NotableNumber> {
         ),
         share(
             key::VMSTAT_MEAN.of("wa"),
-            "processor time that idled beside outstanding I/O (iowait)",
+            "idle CPU time with outstanding I/O (iowait)",
             0.1,
-            "tasks wait for I/O while processors have nothing to do: a device or its load, not the processors",
+            "tasks wait for I/O while CPUs are idle: the cause is a device or its load, not the \
+             CPUs",
             None,
         ),
         share(
             key::CPU_MEAN.of("iowait"),
-            "processor time that idled beside outstanding I/O (iowait)",
+            "idle CPU time with outstanding I/O (iowait)",
             0.1,
-            "tasks wait for I/O while processors have nothing to do: a device or its load, not the processors",
+            "tasks wait for I/O while CPUs are idle: the cause is a device or its load, not the \
+             CPUs",
             None,
         ),
         known(
             key::FLUSH_SLOWEST,
-            "slowest flush that a program logged",
+            "slowest flush logged by a program",
             0.1,
-            "no healthy device takes so long for one alone: it is slow, or much else is queued on it",
+            "no healthy device takes this long for a single flush: it is slow, or much other I/O \
+             is queued",
             None,
         )
         .measured_in(Unit::Seconds),
         known(
             key::FLUSH_SLOWEST_LEAST,
-            "what the slowest flush that a program logged took at least",
+            "slowest flush logged by a program, at least",
             0.1,
-            "no healthy device takes so long for one alone: it is slow, or much else is queued on it",
+            "no healthy device takes this long for a single flush: it is slow, or much other I/O \
+             is queued",
             None,
         )
         .measured_in(Unit::Seconds),
         known(
             key::FLUSH_IDLE,
-            "longest round of a cleaner that flushed nothing",
+            "longest round of a page cleaner that flushed nothing",
             0.1,
-            "it waited for no disk: the machine was suspended or paused, or the program got no processor",
+            "it waited for no disk: the machine was suspended or paused, or the program was \
+             CPU-starved",
             above,
         )
         .measured_in(Unit::Seconds),
         known(
             key::FLUSH_PENDING,
-            "flushes that a program waited for at that moment",
+            "flushes a program was waiting for at that moment",
             0.0,
-            "everyday at one moment of a busy program; if several moments show it, flushes are slow or many",
+            "normal in one sample of a busy program; if several samples show it, flushes are slow \
+             or frequent",
             None,
         ),
         known(
             key::RUN_LONGEST,
             "longest operation of a load generator",
             0.5,
-            "an operation of a program holds locks, memory and a network beside a disk: a trace of the device tells",
+            "a program's operation may wait for locks, memory or a network as well as a disk: \
+             trace the device to find out",
             None,
         )
         .measured_in(Unit::Seconds),
         known(
             key::RUN_SILENT,
-            "time in which nothing completed though requests were in flight",
+            "time without completions although requests were in flight",
             1.0,
-            "one disk, machine or link holds back whatever waits for it: the slowest of those that take part",
+            "one disk, machine or link delays everything that waits for it: the slowest one \
+             involved",
             None,
         )
         .measured_in(Unit::Seconds),
         known(
             key::CEPH_SCRUB_ERRORS,
-            "errors that a scrub of Ceph found",
+            "errors found by a Ceph scrub",
             0.0,
-            "a copy differs or cannot be read: `rados list-inconsistent-obj` names the OSD, the log of its machine the disk",
+            "a copy differs or is unreadable: `rados list-inconsistent-obj` shows the OSD, the log \
+             of its machine the disk",
             Some(Verdict::DeviceMedia),
         ),
         known(
             key::CEPH_SLOW_STORES,
-            "OSDs whose store noted slow operations",
+            "OSDs whose store reported slow operations",
             0.0,
-            "the warning stays for a day after one: the log of the OSD tells when and how slow (`log_latency`), \
-             and OSDs of one machine point to what they share",
+            "the warning persists for a day after one: the log of the OSD shows when and how slow \
+             (`log_latency`); if the OSDs are on one machine, suspect what they share",
             None,
         ),
         known(
             key::STALL_STOPPED,
-            "times that a database stopped its own writes",
+            "times a database stopped its own writes",
             0.0,
-            "its compaction does not follow: by the disk, its threads or the rate it is allowed",
+            "its compaction does not keep up, limited by the disk, its threads or a rate limit",
             None,
         ),
         known(
             key::STALL_SLOWED,
-            "times that a database slowed its own writes down",
+            "times a database slowed down its own writes",
             0.0,
-            "its compaction does not follow: by the disk, its threads or the rate it is allowed",
+            "its compaction does not keep up, limited by the disk, its threads or a rate limit",
             None,
         ),
         known(
             key::TASKS_WAIT_IN.of("jbd2_log_wait_commit"),
             "tasks that wait for a commit of the journal (`jbd2_log_wait_commit`)",
             0.0,
-            "a flush, or what was written before it: the device, or whatever writes most to that file system",
+            "a flush or the writes before it: the device, or the process that writes most to that \
+             file system",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("io_schedule"),
+            "tasks that wait for a disk",
+            0.0,
+            "a snapshot: it does not say which disk, or for how long",
+            None,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("blk_mq_get_tag"),
+            "tasks that wait for a free tag in a device queue (`blk_mq_get_tag`)",
+            0.0,
+            "the queue is full: the device is overloaded, or it stopped serving requests",
             None,
         ),
         known(
             key::TASKS_WAIT_IN.of("folio_wait_writeback"),
-            "tasks that wait for pages on their way to a disk (`folio_wait_writeback`)",
+            "tasks that wait for pages under write-back (`folio_wait_writeback`)",
             0.0,
             "a flush by a program, or too many dirty pages: the device below is slow or busy",
             None,
         ),
         known(
             key::TASKS_WAIT_IN.of("balance_dirty_pages"),
-            "tasks held back at the limit of dirty pages (`balance_dirty_pages`)",
+            "tasks throttled at the dirty page limit (`balance_dirty_pages`)",
             0.0,
-            "they write more than the device takes: `vm.dirty_bytes`, and who writes",
+            "they write faster than the device: check `vm.dirty_bytes` and the writing processes",
             above,
         ),
         known(
             key::TASKS_BLOCKED,
-            "tasks that cannot be interrupted",
+            "tasks in uninterruptible sleep",
             0.0,
             "they wait for I/O, or for a lock of a file system or driver",
             None,
@@ -253,123 +280,126 @@ fn of_drive() -> Vec<NotableNumber> {
     vec![
         known(
             key::SMART_RAW.of("199"),
-            "CRC errors since the drive was made",
+            "CRC errors in the drive's lifetime",
             0.0,
-            "a cable or contact failed at some time; only growth tells that it still does",
+            "a cable or contact failed at some time; only an increase shows that it still does",
             path,
         ),
         known(
             key::SMART_RAW.of("5"),
-            "sectors that were reallocated",
+            "reallocated sectors",
             0.0,
-            "the surface lost sectors at some time; only growth tells that it still does",
+            "sectors failed at some time; only an increase shows that more do",
             media,
         ),
         known(
             key::SMART_RAW.of("187"),
             "errors that the drive could not correct",
             0.0,
-            "reads failed at some time; only growth tells that they still do",
+            "reads failed at some time; only an increase shows that they still do",
             media,
         ),
         known(
             key::SMART_GROWN_DEFECTS,
             "grown defects",
             0.0,
-            "the surface lost sectors at some time; only growth tells that it still does",
+            "sectors failed at some time; only an increase shows that more do",
             media,
         ),
         known(
             key::SMART_REREAD,
-            "reads that the drive corrected by reading again",
+            "reads corrected by rereading",
             0.0,
-            "each took a revolution or more: many of them between two looks are retries that \
-             programs feel",
+            "each took a revolution or more: many of them between two readings are retries that \
+             programs notice",
             Some(Verdict::DeviceRetry),
         ),
         known(
             key::MEMBER_ERRORS.of("slow"),
-            "slow I/Os, as its pool counts (each took 30 s or more unless zio_slow_io_ms says \
-             otherwise)",
+            "slow I/Os counted by its pool (each took at least zio_slow_io_ms, by default 30 s)",
             0.0,
-            "the member answers late: compare it with the others of its pool",
+            "the member is slow: compare it with the others of its pool",
             Some(Verdict::DeviceSlow),
         ),
         known(
             key::PHY.of("loss_of_dword_sync_count"),
             "losses of synchronisation of the SAS phys",
             0.0,
-            "each plug and each power cycle is one; only growth tells that the link fails",
+            "each replug and power cycle adds one; only an increase shows that the link fails",
             path,
         ),
         known(
             key::PHY.of("invalid_dword_count"),
             "invalid dwords of the SAS phys",
             0.0,
-            "each plug makes some; only growth tells that the link fails",
+            "each replug adds some; only an increase shows that the link fails",
             path,
         ),
         known(
             key::SMART_ERRORS,
             "errors in the drive's log",
             0.0,
-            "commands failed at some time: their age in hours beside the drive's tells when",
+            "commands failed at some time: compare their power-on hours with the drive's to find \
+             out when",
             media,
         ),
         share(
             key::SMART_NVME_PERCENTAGE_USED,
             "endurance used",
             0.9,
-            "the flash is near the end of its rated writes, which alone slows nothing down",
+            "the flash is near the end of its rated writes, which alone does not slow it down",
             media,
         ),
         known(
             key::ARRAY_DEGRADED,
-            "members that the array lacks",
+            "missing members of the array",
             0.0,
-            "a degraded array reads more slowly and survives fewer failures, or none: which member failed, and why?",
+            "a degraded array reads more slowly and survives fewer failures, or none: find out \
+             which member failed, and why",
             None,
         ),
         known(
             key::DEVICE_LATENCY_COMPLAINED,
-            "mean latency that the host complained of, longest",
+            "longest mean latency logged by the host",
             0.02,
-            "the storage was slow for a time, or asked for too much: its own figures tell which",
+            "the storage was slow for a time, or overloaded: its own metrics show which",
             None,
         )
         .measured_in(Unit::Seconds),
         known(
             key::DEVICE_TIMEOUT,
-            "time limit of a command",
+            "command timeout",
             31.0,
-            "a drive that stops answering is waited for that long before it is reset",
+            "the kernel waits that long for a drive before it resets it",
             Some(Verdict::DeviceRecovery),
         )
         .measured_in(Unit::Seconds),
         known(
             key::MEMBER_ERRORS.of("read"),
-            "reads that failed, as its array counts",
+            "failed reads counted by its array",
             0.0,
-            "its surface, or the way to it: the counters live until somebody clears them",
+            "the drive's surface or its path; the counters persist until they are cleared",
             media,
         ),
         known(
             key::MEMBER_ERRORS.of("write"),
-            "writes that failed, as its array counts",
+            "failed writes counted by its array",
             0.0,
-            "it was gone or refused for a time: its way before its surface; the counters live until somebody clears them",
+            "it was unreachable or failing for a time: check its path before its surface; the \
+             counters persist until they are cleared",
             path,
         ),
         known(
             key::MEMBER_ERRORS.of("checksum"),
-            "blocks that did not fit their checksum",
+            "blocks with a wrong checksum",
             0.0,
-            "memory, controller, cable or disk: where several members count them, what they share",
+            "memory, controller, cable or disk; if several members count them, suspect what they \
+             share",
             path,
         ),
         known(
             key::ARRAY_DEGRADED,
-            "members that the array lacks",
+            "missing members of the array",
             0.0,
             "each read of the missing member is computed from all others",
             None,
@@ -378,22 +408,23 @@ fn of_drive() -> Vec<NotableNumber> {
             key::CEPH_COMMIT,
             "mean commit latency",
             0.02,
-            "its device, the flushes on it and its own threads together: compare it with the other OSDs of its class",
+            "includes its device, flushes and its own threads: compare it with other OSDs of its \
+             class",
             Some(Verdict::PeerOutlier),
         )
         .measured_in(Unit::Seconds),
         known(
             key::CEPH_BLOCKED,
-            "requests that are blocked, most at once",
+            "blocked requests, maximum at once",
             0.0,
-            "they wait for its own disk, for another OSD or for the network: the OSD's own log tells which",
+            "they wait for its own disk, another OSD or the network: the OSD's log shows which",
             None,
         ),
         known(
             key::IO_SLOWEST_LEAST,
-            "what the slowest request that a program logged took at least",
+            "slowest request logged by a program, at least",
             1.0,
-            "a path, a driver or a disk held it back: the log of the system of the same minute tells which",
+            "a path, a driver or a disk delayed it: check the system log of the same minute",
             None,
         )
         .measured_in(Unit::Seconds),
@@ -401,7 +432,7 @@ fn of_drive() -> Vec<NotableNumber> {
             key::CEPH_BLOCKED_FOR,
             "longest wait of a blocked request",
             0.0,
-            "it waited for its own disk, for another OSD or for the network: the OSD's own log tells which",
+            "it waited for its own disk, another OSD or the network: the OSD's log shows which",
             None,
         )
         .measured_in(Unit::Seconds),
@@ -439,6 +470,8 @@ pub fn of(
     seen.extend(throughput::seen(analysis, input));
     seen.extend(at_most(analysis, input));
     seen.extend(longest_flush(analysis, input));
+    seen.extend(forced_checkpoints(analysis, input, any));
+    seen.extend(synchronous_mount(analysis, input));
     for disk in disks {
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
@@ -447,12 +480,13 @@ pub fn of(
             .max_by(|a, b| a.1.total_cmp(&b.1));
         if let Some((row, busy)) = busiest.filter(|(_, busy)| *busy > FULL) {
             let source = analysis.source(row.listing);
-            let what = named("busy time (%util), most", disk, disks);
+            let what = named("busy time (%util), maximum", disk, disks);
             let mut evidence = computed(&what, busy, Unit::Share, 1, source);
             evidence.disk = (disks.len() > 1).then(|| disk.clone());
-            let would_mean = "a request was in flight nearly all the time: one that is slow, or many; a device that \
-                              serves several at once is not full by that"
-                .to_string();
+            let would_mean =
+                "a request was in flight nearly all the time, a slow one or many; for a device \
+                 that serves several at once this does not mean saturation"
+                    .to_string();
             seen.push(Observation { evidence, would_mean, verdict: Some(Verdict::ReportUtilTrap) });
         }
     }
@@ -486,12 +520,12 @@ fn held_by_few(analysis: &Analysis, input: &str, disks: &[String]) -> Option<Obs
     });
     let (sample, part) = held.max_by(|a, b| a.1.of_time.total_cmp(&b.1.of_time))?;
     let slowest = phrase::percent(part.of_requests);
-    let what = format!("time held by the slowest {slowest} of the requests, at least");
+    let what = format!("share of time in the slowest {slowest} of the requests, at least");
     let (n, source) = (sample.known.histogram.count(), analysis.source(sample.listing));
     let what = named(&what, &sample.disk, disks);
     let evidence = computed(&what, part.of_time, Unit::Share, n, source);
-    let would_mean = "the other requests are fast, and the mean is that of a few: a limit that pauses, a device that stalls, or a \
-                      queue now and then"
+    let would_mean = "the other requests are fast, and a few dominate the mean: a limit that \
+                      pauses, a device that stalls, or an occasional queue"
         .to_string();
     Some(Observation { evidence, would_mean, verdict: None })
 }
@@ -511,11 +545,11 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
         });
     let meaning = match one.would_mean {
         _ if iowait && !worked => {
-            "tasks wait for I/O that no disk shown here does: on another disk or a server, or they are idle waits of \
-             io_uring, which Linux 6.1.39 to 6.14 counts as I/O"
+            "tasks wait for I/O that no listed disk performs: it is on another disk or a server, \
+             or they are idle io_uring waits, which Linux 6.1.39 to 6.14 counts as I/O"
         }
         _ if flush && value > LONGEST_WAIT_S => {
-            "probably the machine was suspended meanwhile (over an hour): no disk is waited for so long"
+            "the machine was probably suspended meanwhile (over an hour)"
         }
         usual => usual,
     };
@@ -546,10 +580,11 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     let name = &analysis.recording.device_of(device).name;
     let size = bytes.filter(|size| *size >= 1.0).map(|value| Quantity { value, unit: Unit::Bytes });
     let size = size.map(|size| format!(" of {}", size.words())).unwrap_or_default();
-    let what = format!("longest mean of a {}{size} as the program saw it ({name})", op.name());
+    let what =
+        format!("longest mean latency of a {}{size}, timed in the program ({name})", op.name());
     let evidence = read_off(&what, ns / 1e9, Unit::Seconds, 1, analysis.source(place));
-    let would_mean = "it holds whatever lies above the device, a queue, a file system, a network or the page cache; the \
-                      device itself was not seen"
+    let would_mean = "includes everything above the device: a queue, a file system, a network or \
+                      the page cache; the device itself was not measured"
         .to_string();
     Some(Observation { evidence, would_mean, verdict: None })
 }
@@ -578,11 +613,12 @@ fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
     let (seconds, device, place) = bounds.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let name = &analysis.recording.device_of(device).name;
     let what = format!(
-        "mean latency as the program saw it ({name}), at most: requests at once over their rate"
+        "upper bound of the mean latency in the program ({name}): concurrent requests divided by \
+         their rate"
     );
     let evidence = computed(&what, seconds, Unit::Seconds, 1, analysis.source(place));
     let would_mean =
-        "no request needs longer on average; it takes less where the program pauses or is paced";
+        "requests take at most this long on average; less if the program pauses or is rate-limited";
     Some(Observation { evidence, would_mean: would_mean.to_string(), verdict: None })
 }
 
@@ -601,10 +637,10 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
     });
     let (ns, device, place) = flushes.max_by_key(|(ns, ..)| *ns)?;
     let name = &analysis.recording.device_of(device).name;
-    let what = format!("longest flush as the program saw it ({name})");
+    let what = format!("longest flush, timed in the program ({name})");
     let evidence = read_off(&what, ns as f64 / 1e9, Unit::Seconds, 1, analysis.source(place));
-    let would_mean =
-        "no healthy device takes so long for one alone: it is slow, or much else is queued on it";
+    let would_mean = "no healthy device takes this long for a single flush: it is slow, or much \
+                      other I/O is queued";
     (ns > LONG_FLUSH_NS).then(|| Observation {
         evidence,
         would_mean: would_mean.to_string(),
@@ -612,12 +648,63 @@ fn longest_flush(analysis: &Analysis, input: &str) -> Option<Observation> {
     })
 }
 
+/// A file system of the input that is mounted so that each write waits for its disks.
+fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let (reading, options) = mounts::option(analysis)?;
+    if analysis.input(reading.listing) != input {
+        return None;
+    }
+    let what = format!("file systems mounted with `{}`", options.join("`, `"));
+    let evidence = cited(analysis.recording, &reading, &what, 1.0, Unit::Count);
+    let would_mean = format!(
+        "writes to it wait for the disks one by one, whatever else is slow: {}",
+        mounts::remount(analysis)
+    );
+    Some(Observation { evidence, would_mean, verdict: None })
+}
+
+/// Share of a database's checkpoints that the volume of changes forces, from which on its own limit, and no disk, sets their
+/// pace (a choice), of so many at least.
+const MOSTLY_FORCED: f64 = 0.5;
+const CHECKPOINTS: f64 = 4.0;
+
+/// Checkpoints that came because the log of changes was full, and not because it was time.
+fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {
+    let about = analysis.facts.about(Some(input), any);
+    let (forced, reading) = about.machine_number(key::CHECKPOINT_FORCED)?;
+    let (all, _) = about.machine_number(key::CHECKPOINT_STARTS)?;
+    let apart = about.machine_number(key::CHECKPOINT_APART);
+    if all < CHECKPOINTS || forced < MOSTLY_FORCED * all {
+        return None;
+    }
+    let what = format!("checkpoints of a database triggered by the volume of changes, of {all}");
+    let evidence = cited(analysis.recording, &reading, &what, forced, Unit::Count);
+    let apart = apart.map_or(String::new(), |(seconds, _)| {
+        format!(", at intervals down to {}", phrase::ms(seconds * 1e3))
+    });
+    let would_mean = format!(
+        "they occur as fast as changes fill its log{apart}: a larger log (PostgreSQL: \
+         `max_wal_size`) spreads these writes; this does not mean that a disk is slow"
+    );
+    Some(Observation { evidence, would_mean, verdict: None })
+}
+
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
 fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
     let facts = &analysis.facts;
-    let mut seen = by_kind(analysis, disks, "messages of the kernel", facts.complaints(input));
-    let before = "messages of the kernel, more than ten minutes before the watch";
+    let mut seen = by_kind(analysis, disks, "kernel messages", facts.complaints(input));
+    let before = "kernel messages, more than ten minutes before the capture";
     seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
+    seen.extend(facts.unknown_complaints(input).map(|line| {
+        let name = line.disk.as_ref().map_or(String::new(), |disk| format!(" of {disk}"));
+        let what = format!("kernel messages{name} not known to iowhy");
+        let n = LogLine::messages(&[line]);
+        let mut evidence = cited(analysis.recording, &line.reading, &what, n as f64, Unit::Count);
+        evidence.n = n;
+        let would_mean =
+            format!("`{}`: judging by its words, {}", line.message.text.trim(), meaning(line.kind));
+        Observation { evidence, would_mean, verdict: None }
+    }));
     seen
 }
 
@@ -662,44 +749,44 @@ fn by_kind<'a, 'b: 'a>(
 fn meaning(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::HungTask => {
-            "a task waited for minutes, for a device, what lies below it, or a lock of a file system: which, is not \
-             told here"
+            "a task was blocked for minutes, on a device, a layer below it, or a file system lock; \
+             this input does not say which"
         }
         MessageKind::Denied => {
-            "the drive refused, and the medium is not at fault: it is locked (`sedutil-cli --query`), or it is \
-             write-protected"
+            "the drive rejected the request; the medium is not faulty: it is locked (`sedutil-cli \
+             --query`) or write-protected"
         }
-        MessageKind::Hardware => "the drive reports that something inside it failed",
+        MessageKind::Hardware => "the drive reports an internal failure",
         MessageKind::Path => {
-            "a volume lost one of its paths: the adapter, the network of storage or the array"
+            "a volume lost one of its paths: the adapter, the storage network or the array"
         }
-        MessageKind::IoError => "a request failed, and not why: the lines before it say more",
+        MessageKind::IoError => "a request failed; the lines before it may show why",
         MessageKind::Timeout | MessageKind::Command => {
-            "the drive did not answer, or refused: its firmware, its power, or the way to it"
+            "the drive did not respond, or rejected commands: its firmware, its power, or its path"
         }
-        MessageKind::Offline => "the disk went: its power, its plug, or the way to it",
+        MessageKind::Offline => "the disk disappeared: its power, its connector, or its path",
         MessageKind::Query => {
-            "a program asked the drive about itself (SMART, power mode) and got no answer, and no \
-             read or write failed: do not poll it so, or leave it out (`smartd`: `-d ignore`)"
+            "a program queried the drive (SMART, power mode) and got no response, but no read or \
+             write failed: disable that polling, or exclude the drive (`smartd`: `-d ignore`)"
         }
         MessageKind::Refused => {
-            "the drive answered at once that it cannot do what was asked: the program, file system or driver above it \
-             asked for it"
+            "the drive immediately rejected an unsupported command, sent by the program, file \
+             system or driver above it"
         }
         MessageKind::Link | MessageKind::Phy => {
-            "the link was lost or woke up: a cable, a plug, or saving of power"
+            "the link was lost or woke up: a cable, a connector, or power saving"
         }
         MessageKind::Controller => {
-            "the host adapter or the drive's controller complained or was reset"
+            "the host adapter or the drive's controller reported an error or was reset"
         }
         MessageKind::Firmware => {
-            "the drive's firmware changed: what was learned of it before may not hold"
+            "the drive's firmware changed: an earlier baseline may no longer apply"
         }
-        MessageKind::Remote => "a server or peer was waited for: it, or the network between",
+        MessageKind::Remote => "a wait for a server or peer: the cause is there, or in the network",
         MessageKind::NoSpace => {
-            "what the volume is made of has no space left: writes fail or wait, and no disk is at fault"
+            "the volume's pool has no space left: writes fail or wait; no disk is faulty"
         }
-        MessageKind::Medium | MessageKind::Target => "a place could not be read or written",
+        MessageKind::Medium | MessageKind::Target => "a block could not be read or written",
     }
 }
 
@@ -741,7 +828,7 @@ fn busiest_processes(analysis: &Analysis, input: &str, disk: &str) -> Vec<Observ
         let (per_s, who, reading) = about.busiest_process(known)?;
         let what = format!("{what} {who}, per second");
         let evidence = cited(analysis.recording, &reading, &what, per_s, Unit::BytesPerSecond);
-        let would_mean = "which disk that was, how many requests, and how long each took is not in this output \
+        let would_mean = "the disk, and the number and latency of requests, are not in this output \
                           (`iostat -x 1`)";
         let would_mean = would_mean.to_string();
         (per_s > NOTABLE_PER_S).then_some(Observation { evidence, would_mean, verdict: None })
@@ -757,7 +844,8 @@ fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observat
     let (share, who, reading) = analysis.facts.about(Some(input), disk).waiting_task()?;
     let what = format!("time that {who} waited for I/O");
     let evidence = cited(analysis.recording, &reading, &what, share, Unit::Share);
-    let would_mean = "its requests are many or slow: which disk they go to and how long one takes is not told here";
+    let would_mean = "its requests are numerous or slow; this input does not say which disk they \
+                      go to or how long one takes";
     (share > WAITS).then(|| Observation {
         evidence,
         would_mean: would_mean.to_string(),
@@ -805,7 +893,7 @@ fn suspicions(
             evidence.disk = Some(disk);
         }
         if others.len() > 1 {
-            would_mean += &format!("; {} more disks look alike", others.len() - 1);
+            would_mean += &format!("; {} more disks look similar", others.len() - 1);
         }
         Some(Observation { evidence, would_mean, verdict: Some(known.verdict) })
     });

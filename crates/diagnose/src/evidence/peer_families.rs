@@ -136,7 +136,7 @@ pub fn is_far_slower(member: &Member, ratio: f64) -> bool {
 }
 
 /// A disk that does the very same work as this one many times quicker: then it is not the work.
-pub fn quick_twin(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<String> {
+pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<String> {
     let is_it = |member: &&Member| member.device == device;
     let family =
         groups(analysis, listing).into_iter().find(|f| f.iter().any(|m| m.device == device))?;

@@ -199,7 +199,8 @@ fn prevailing(
     let device = listing.events.iter().find(|event| event.op == Op::Flush)?.device;
     let mut finding = new_finding(verdict, Some(device), vec![place]);
     finding.sentence = format!(
-        "what is slow are flushes: {} of {} slow operations, {} on average; programs wait for durability, not for reads",
+        "the slow operations are flushes: {} of {}, {} on average; programs wait for durability, \
+         not for reads",
         flushes.len(),
         slow.len(),
         phrase::ms(mean)
@@ -207,7 +208,7 @@ fn prevailing(
     finding.evidence = vec![
         held(
             computed(
-                "share of the time of slow operations in flushes",
+                "share of flushes in the time of slow operations",
                 share,
                 Unit::Share,
                 n,
@@ -217,11 +218,11 @@ fn prevailing(
         ),
         read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
     ];
-    finding.assume(ALONE, "waits for durability, no plain writes beside them");
-    let unknown = "how much of the time that is, is not known: the log leaves out what is fast";
+    finding.assume(ALONE, "waits for durability, without plain writes for comparison");
+    let unknown = "the share of time is not known: the log omits fast operations";
     finding.doubt(unknown, SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (share, true);
-    finding.refuted_by = lines(&["the same program without flushes is as slow"]);
+    finding.refuted_by = lines(&["the same program without flushes is just as slow"]);
     // What a flush costs is put to the test first, as of all suspicions.
     finding.next_step = after_flushes();
     Some(finding)
@@ -239,8 +240,8 @@ fn watched_ms(listing: &Listing) -> f64 {
 /// What tells a device that is slow from one of which much is asked.
 fn after_flushes() -> Vec<String> {
     lines(&[
-        "which device is it, and what else is queued there? `iostat -x 1` of the same minute",
-        "group commits; a drive or controller cache that is protected against power loss",
+        "find the device and other I/O queued on it: `iostat -x 1` of the same minute",
+        "use group commit, or a drive or controller cache with power-loss protection",
     ])
 }
 
@@ -281,17 +282,23 @@ fn held_up_in(
     );
     finding.evidence = vec![
         held(
-            computed("time of one task in its flushes, at least", share, Unit::Share, n, source),
+            computed(
+                "share of a task's time in its flushes, at least",
+                share,
+                Unit::Share,
+                n,
+                source,
+            ),
             Bound::Above(HELD_UP),
         ),
         read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
     ];
-    finding.assume(ALONE, "waits for durability, no plain writes beside them");
-    let slow = "a flush so long waits for a slow device, for a server, or for much else that is queued on it";
+    finding.assume(ALONE, "waits for durability, without plain writes for comparison");
+    let slow = "such a long flush waits for a slow device, a server, or much other queued I/O";
     finding.doubt_if(mean > LONG_MS, slow, SHAPE_ALONE);
     finding.explained_share = share;
-    finding.refuted_by = lines(&["the same program without flushes is as slow"]);
-    let cost = "what does the device take for one? `iowhy probe flush-cost DIR`".to_string();
+    finding.refuted_by = lines(&["the same program without flushes is just as slow"]);
+    let cost = "measure a flush on the device: `iowhy probe flush-cost DIR`".to_string();
     finding.next_step = std::iter::once(cost).chain(after_flushes()).collect();
     Some(finding)
 }
@@ -314,26 +321,27 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let mut finding = new_finding(verdict, fact.device, vec![place]);
         let state = match fact.value.text().unwrap_or_default() {
             text if fact.key == key::ARRAY_WRITE_CACHE => {
-                format!("{text}, though write-back was configured")
+                format!("{text}, although write-back is configured")
             }
             text => text.to_string(),
         };
         finding.sentence = format!(
-            "the write cache of the controller of {} does not work ({state}): each durable write waits for the disks, \
-             reads do not",
+            "the write cache of the controller of {} does not work ({state}): each durable write \
+             waits for the disks, reads do not",
             phrase::disk(&name)
         );
         finding.evidence = vec![held(
-            read_off("write caches that are off", 1.0, Unit::Count, 1, source),
+            read_off("disabled write caches", 1.0, Unit::Count, 1, source),
             Bound::Above(0.0),
         )];
-        finding.assume(CACHE_OFF, "a write cache reported as off");
+        finding.assume(CACHE_OFF, "a write cache reported as disabled");
         finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["writes are as quick as before the cache went off"]);
+        finding.refuted_by = lines(&["writes are as fast as before the cache was disabled"]);
         finding.next_step = vec![
-            "replace the battery or capacitor of the cache; does the controller then enable it?"
+            "replace the battery or capacitor of the cache, and check that the controller enables \
+             it again"
                 .to_string(),
-            "until then: fewer durable writes, or group commits".to_string(),
+            "until then: fewer durable writes, or group commit".to_string(),
         ];
         found.push(finding);
     }
@@ -375,8 +383,8 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     let beside =
         plain.map_or(String::new(), |plain| format!(", a plain write {}", phrase::ms(plain)));
     finding.sentence = format!(
-        "programs wait for flushes: one takes {} on average{beside}; a program that flushes after each \
-         write does {} per second at best",
+        "programs wait for flushes: one takes {} on average{beside}; a program that flushes after \
+         each write does {} per second at best",
         phrase::ms(shown),
         phrase::digits((1000.0 / shown).max(0.01))
     );
@@ -387,25 +395,25 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     if let Some(plain) = plain {
         finding.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
         finding.evidence.push(held(
-            computed("flush over plain write", shown / plain, Unit::Ratio, n, source),
+            computed("latency ratio flush/plain write", shown / plain, Unit::Ratio, n, source),
             Bound::Above(TIMES_PLAIN),
         ));
     }
     let (worth, why) = match plain {
         _ if waits.n < FEW => (ONCE, "few waits for durability"),
-        Some(_) => (BESIDE_WRITES, "waits for durability beside plain writes"),
-        None => (ALONE, "waits for durability, no plain writes beside them"),
+        Some(_) => (BESIDE_WRITES, "waits for durability, compared with plain writes"),
+        None => (ALONE, "waits for durability, without plain writes for comparison"),
     };
     finding.assume(worth, why);
     finding.explained_share = 1.0 - plain.unwrap_or(0.0) / shown;
     finding.refuted_by = lines(&[
-        "the same program without flushes is as slow",
-        "the block layer shows no flush and no durable write meanwhile: then the file system waits for itself",
+        "the same program without flushes is just as slow",
+        "the block layer shows no flush or durable write meanwhile: then the wait is in the file \
+         system",
     ]);
     finding.next_step = vec![
-        "what does the device take for one? `iowhy probe flush-cost DIR`".to_string(),
-        "group commits; a drive or controller cache that is protected against power loss"
-            .to_string(),
+        "measure a flush on the device: `iowhy probe flush-cost DIR`".to_string(),
+        "use group commit, or a drive or controller cache with power-loss protection".to_string(),
     ];
     Some(finding)
 }
@@ -452,18 +460,26 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         finding.evidence = vec![
             held(read_off("its mean wait", ms, Unit::Ms, 1, source), Bound::Above(SLOW_MS)),
-            read_off("that of its peers, median", middle, Unit::Ms, others.len() as u64, source),
+            read_off(
+                "mean wait of its peers, median",
+                middle,
+                Unit::Ms,
+                others.len() as u64,
+                source,
+            ),
             held(
-                computed("its wait over that of its peers", ms / middle, Unit::Ratio, 1, source),
+                computed("ratio of its wait to its peers'", ms / middle, Unit::Ratio, 1, source),
                 Bound::Above(FAR),
             ),
         ];
         finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
-        finding.refuted_by = lines(&["it holds hotter data, or is rebuilt or scrubbed meanwhile"]);
-        finding.next_step = vec![
-            format!("which device has {name}? then `iostat -x 1` and `smartctl -x` on it and on a peer"),
-            "flash without discards slows down one after the other: does `fstrim` or a rebuild cure it?"
+        finding.refuted_by = lines(&["it has hotter data, or is being rebuilt or scrubbed"]);
+        finding.next_step =
+            vec![
+            format!("find the device of {name}; then run `iostat -x 1` and `smartctl -x` on it and \
+                     on a peer"),
+            "flash without discards can slow down drive by drive: does `fstrim` or a rebuild help?"
                 .to_string(),
         ];
         found.push(finding);
@@ -497,8 +513,8 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let source = analysis.source(first.place());
     let mut finding = new_finding(verdict, fact.device, vec![first.place(), at]);
     finding.sentence = format!(
-        "a control group's limit of {} per second holds the I/O back: {} of {} runs went at {} per second or \
-         less, just below it",
+        "a control group's limit of {} per second throttles the I/O: {} of {} runs reached at most \
+         {} per second, just below it",
         phrase::bytes(limit),
         held_back.len(),
         all.len(),
@@ -508,17 +524,17 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     finding.evidence = vec![
         read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, analysis.source(at)),
         held(
-            computed("throughput over the limit", fastest / limit, Unit::Ratio, n, source),
+            computed("throughput, divided by the limit", fastest / limit, Unit::Ratio, n, source),
             Bound::Between(OF_LIMIT.0, OF_LIMIT.1),
         ),
     ];
     let worth = if held_back.len() > 1 { RUNS } else { ONE_RUN };
-    finding.assume(worth, "runs at the limit of their group");
+    finding.assume(worth, "runs at the limit of their control group");
     finding.explained_share = 1.0;
-    finding.refuted_by = lines(&["the same run outside the control group is as slow"]);
+    finding.refuted_by = lines(&["the same run outside the control group is just as slow"]);
     finding.next_step = vec![
-        format!("raise or lift the limit that {} sets, and run again", fact.read_from),
-        "buffered writes pass a limit of cgroup v1: compare direct with direct".to_string(),
+        format!("raise or remove the limit set by {}, and run again", fact.read_from),
+        "buffered writes bypass a cgroup v1 limit: compare direct I/O with direct I/O".to_string(),
     ];
     Some(finding)
 }

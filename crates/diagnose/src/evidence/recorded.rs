@@ -68,7 +68,7 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
         let name = |device: &DeviceId| analysis.recording.device_of(*device).name.clone();
         let least = if others.is_empty() && *n == 1 { "" } else { "least " };
         let what = format!(
-            "{least}throughput of {}, as {} saw it ({})",
+            "{least}throughput of {}, measured by {} ({})",
             phrase::plural(op),
             source.format,
             name(device)
@@ -79,10 +79,11 @@ fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observat
             .collect();
         let beside = match beside.is_empty() {
             true => String::new(),
-            false => format!("beside it {}; ", phrase::list(&beside)),
+            false => format!("also {}; ", phrase::list(&beside)),
         };
         let would_mean = format!(
-            "{beside}what one program got: its pauses, the file system and everyone else on the device are in it"
+            "{beside}throughput of one program: it includes its pauses, the file system and other \
+             I/O on the device"
         );
         let evidence = read_off(&what, *rate, Unit::BytesPerSecond, *n, source);
         Some(Observation { evidence, would_mean, verdict: None })
@@ -125,12 +126,12 @@ fn waits_of_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Ve
 fn above_the_device(op: Op) -> &'static str {
     match op {
         Op::Flush => {
-            "a flush waits for the device, for all that is written before it, and for the journal of \
-             the file system: the latency of each I/O tells them apart"
+            "a flush waits for the device, for earlier writes and for the file system journal: the \
+             latency of each I/O separates them"
         }
         _ => {
-            "it holds the file system, its locks, the page cache and the device: the latency of each \
-             I/O tells them apart"
+            "includes the file system, its locks, the page cache and the device: the latency of \
+             each I/O separates them"
         }
     }
 }
@@ -152,7 +153,7 @@ fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) ->
     let line = |(device, op, mean_ns, n): (DeviceId, Option<Op>, f64, u64)| {
         let name = &analysis.recording.device_of(device).name;
         let of = phrase::plural(op.unwrap_or(Op::Other));
-        let what = format!("mean of {n} {of} as programs saw them ({name})");
+        let what = format!("mean of {n} {of}, timed in programs ({name})");
         let evidence = computed(&what, mean_ns / 1e9, Unit::Seconds, n, source);
         observed(evidence, above_the_device(op.unwrap_or(Op::Other)))
     };
@@ -178,11 +179,11 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
     let others: Vec<DeviceId> = devices.into_iter().filter(|other| *other != device).collect();
     let beside = match others.is_empty() {
         true => String::new(),
-        false => format!("; beside it {}", names(analysis, &others)),
+        false => format!("; also {}", names(analysis, &others)),
     };
     let would_mean = format!(
-        "an average over all the time since boot says little of the present{beside}: the same command \
-         with an interval shows that"
+        "an average since boot says little about the present{beside}: run the same command with an \
+         interval"
     );
     Some(Observation { evidence, would_mean, verdict: None })
 }
@@ -191,10 +192,10 @@ fn since_boot(analysis: &Analysis, place: usize, listing: &Listing) -> Option<Ob
 fn memory(analysis: &Analysis, input: &str) -> Option<Observation> {
     let about = analysis.facts.about(Some(input), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
-    let what = "cached reads, which touch no disk";
+    let what = "cached reads, without disk access";
     let mut evidence = cited(analysis.recording, &reading, what, rate, Unit::BytesPerSecond);
     evidence.how = How::Reported;
     let slow = phrase::rate(throughput::SLOW_MEMORY);
-    let would_mean = format!("the host itself: below {slow} it makes any disk look slow");
+    let would_mean = format!("measures the host itself: below {slow} any disk looks slow");
     Some(Observation { evidence, would_mean, verdict: None })
 }

@@ -5,16 +5,20 @@
 //! the generator's depth, and never that a disk is ill.
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Fact, Finding, Layer, Listing, Op, Rates, Stage, Unit, Verdict, key,
+    Bound, Clause, DeviceId, Fact, FactKey, Finding, Layer, Listing, Op, Rates, Stage, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::baseline::healthy_time::Request;
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{
+    cited_held, computed, estimated, held, lines, new_finding, read_off,
+};
 use crate::evidence::confidence;
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
+use crate::facts::reading::FactReading;
 use crate::measures::cap::{self, Limit};
 use crate::phrase;
 
@@ -44,9 +48,19 @@ const LARGE: f64 = 524_288.0;
 const LONG_S: f64 = 30.0;
 /// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s band.
 const NEAR: f64 = 0.0015;
+/// The same where the rate was seen not to move (docs/METHOD.md, 8 Cap), and how little that is; from so many samples on.
+const NEAR_STEADY: f64 = 0.015;
+const STEADY: f64 = 0.012;
+const SAMPLES: f64 = 15.0;
+/// What a rate that does not move adds: as a plateau of `cap.volume` (docs/METHOD.md, 8 Cap).
+const PINNED: f64 = 3.4;
 /// A mean below so many ns is taken for memory's: a request to a drive needs a PCIe round trip, an
 /// interrupt and a context switch. The bound is a choice, not a measurement.
 const MEMORY_NS: f64 = 5_000.0;
+/// Below so many ns nothing was waited for at all: not even an interrupt takes so little. And handing a request over takes up to
+/// so many, copying it included (choices).
+const AT_ONCE_NS: f64 = 1_000.0;
+const HANDED_OVER_NS: f64 = 50_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
 /// The same where the depth is rate times latency of the run itself: exact over a whole run (Little's law).
@@ -197,13 +211,34 @@ impl Run {
     }
 
     /// The limit that is sold and on which the whole run stands, and how far from it.
-    fn tier(&self) -> Option<(Limit, cap::Tier, f64)> {
+    fn tier(&self, near: f64) -> Option<(Limit, cap::Tier, f64)> {
         let rates = [(Limit::Iops, self.per_s), (Limit::BytesPerSecond, self.bytes_per_s)];
         rates.into_iter().find_map(|(limit, rate)| {
             let (tier, off) = cap::nearest_tier(limit, rate)?;
-            (off.abs() <= NEAR).then_some((limit, tier, off))
+            (off.abs() <= near).then_some((limit, tier, off))
         })
     }
+}
+
+/// The disk that a run was of, where its listing counts the requests of one alone.
+fn only_disk(analysis: &Analysis, run: &Run) -> Option<DeviceId> {
+    let rows = &analysis.recording.listings.get(run.listing)?.intervals;
+    let mut disks = rows.iter().filter(|row| row.layer == Layer::Block).map(|row| row.device);
+    let disk = disks.next()?;
+    disks.all(|other| other == disk).then_some(disk)
+}
+
+/// The standard deviation of a run's rate over its samples, as a share of the mean, where it hardly moved.
+fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a>)> {
+    let facts = &analysis.recording.listings.get(run.listing)?.facts;
+    let of_run = |key: FactKey| {
+        let mut of_run = facts.iter().filter(|fact| fact.device == Some(run.device));
+        of_run.rfind(|fact| fact.key == key)
+    };
+    let samples = of_run(key::RUN_RATE_SAMPLES.of(run.op.name()))?.value.number()?;
+    let fact = of_run(key::RUN_RATE_DEVIATION.of(run.op.name()))?;
+    let deviation = fact.value.number().filter(|share| *share < STEADY && samples >= SAMPLES)?;
+    Some((deviation, FactReading { fact, listing: run.listing }))
 }
 
 /// Whether the mean of a run is that of few slow requests among quick ones.
@@ -264,8 +299,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             let source = analysis.source(run.listing);
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
-                "{} keeps {} requests of {} in flight: at {} each waits {} for the others, and the \
-                 depth of the queue makes that latency, not the disk",
+                "{} keeps {} requests of {} in flight: at {} each waits {} for the others; the \
+                 latency comes from the queue depth, not the disk",
                 phrase::disk(&run.name),
                 phrase::digits(in_flight),
                 phrase::bytes(run.bytes()),
@@ -274,7 +309,7 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             );
             let depth = match run.at_once {
                 Some(n) => {
-                    read_off("in flight at most (depth times jobs)", n, Unit::Requests, 1, source)
+                    read_off("maximum in flight (depth times jobs)", n, Unit::Requests, 1, source)
                 }
                 None => {
                     computed("in flight, rate times latency", in_flight, Unit::Requests, 1, source)
@@ -286,9 +321,13 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 held(
                     match run.await_ms {
                         Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
-                        None => {
-                            computed("mean latency, depth over rate", latency, Unit::Ms, 1, source)
-                        }
+                        None => computed(
+                            "mean latency, depth divided by rate",
+                            latency,
+                            Unit::Ms,
+                            1,
+                            source,
+                        ),
                     },
                     Bound::Above(WAITS * s0.median_ms()),
                 ),
@@ -306,13 +345,13 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             finding.assume(worth, why);
             finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[
-                "the same run at depth 1 is as slow",
-                "the throughput is far below what the device gave before",
+                "the same run at depth 1 is just as slow",
+                "the throughput is far below that of earlier runs on the device",
             ]);
             finding.next_step = vec![
-                "measure latency at the depth of the real program: `--iodepth=1 --numjobs=1`"
+                "measure latency at the queue depth of the real program: `--iodepth=1 --numjobs=1`"
                     .to_string(),
-                "compare throughput, not latency, with the data sheet of the device".to_string(),
+                "compare throughput, not latency, with the device's data sheet".to_string(),
             ];
             Some(finding)
         })
@@ -331,7 +370,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
         .filter(|run| run.seconds >= LONG_S && !paced(run) && analysis.may_be_limited(run.device))
         .filter_map(|run| {
             let in_flight = run.in_flight().filter(|n| *n >= DEEP)?;
-            let (limit, tier, off) = run.tier()?;
+            let steady = steady(analysis, run);
+            let (limit, tier, off) = run.tier(if steady.is_some() { NEAR_STEADY } else { NEAR })?;
             let source = analysis.source(run.listing);
             let (rate, unit, words) = match limit {
                 Limit::Iops => (run.per_s, Unit::PerSecond, phrase::iops(run.per_s)),
@@ -341,11 +381,14 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                     phrase::rate(run.bytes_per_s),
                 ),
             };
-            let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
+            let device = only_disk(analysis, run).unwrap_or(run.device);
+            let mut finding = new_finding(verdict, Some(device), vec![run.listing]);
+            // What the generator calls it is the same disk.
+            finding.subject.devices = Some(run.device).filter(|run| *run != device).into_iter().collect();
             finding.sentence = format!(
-                "{} is pinned at {words} for {}, {} from a limit that is sold ({}), with {} requests in \
+                "{} is pinned at {words} for {}, {} from a product limit ({}), with {} requests in \
                  flight",
-                phrase::disk(&run.name),
+                phrase::disk(&analysis.disk(device)),
                 phrase::ms(run.seconds * 1e3),
                 phrase::percent(off.abs()),
                 tier.known_from,
@@ -354,31 +397,55 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             finding.evidence = vec![
                 read_off("throughput, reads and writes", rate, unit, 1, source),
                 computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
-                held(computed("distance from the limit", off.abs(), Unit::Share, 1, source), Bound::Below(NEAR)),
+                held(
+                    computed("distance from the limit", off.abs(), Unit::Share, 1, source),
+                    Bound::Below(if steady.is_some() { NEAR_STEADY } else { NEAR }),
+                ),
                 held(
                     computed("requests in flight", in_flight, Unit::Requests, 1, source),
                     Bound::Above(DEEP),
                 ),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
-            let clauses = [
-                Clause::fixed("throughput at a round limit", 3.0),
-                confidence::below("distance from the limit", off.abs(), NEAR).at_least(1.0),
-            ];
+            let near = confidence::below("distance from the limit", off.abs(), NEAR);
+            let mut clauses = vec![Clause::fixed("throughput at a round limit", 3.0), near.at_least(1.0)];
+            if let Some((deviation, reading)) = steady {
+                let what = "standard deviation of its rate over time";
+                let number = (deviation, Unit::Share);
+                let bound = Bound::Below(STEADY);
+                let cited = cited_held(analysis.recording, &reading, what, number, bound);
+                finding.evidence.insert(2, cited);
+                clauses.push(Clause::fixed("constant rate", PINNED));
+            }
             confidence::believe(&mut finding, prior, clauses);
             finding.explained_share = 0.8;
             finding.refuted_by = lines(&[
-                "throughput goes higher in any second of the same load",
-                "the run was paced by its own options",
+                "throughput is higher in any second of the same load",
+                "the run was rate-limited by its own options",
             ]);
             finding.next_step = vec![
                 "ask the provider for the provisioned limit: `aws ec2 describe-volumes` or its equivalent"
                     .to_string(),
-                "a larger tier, or fewer and larger I/Os; check the instance's own limit too".to_string(),
+                "use a larger tier, or fewer and larger I/Os; also check the instance's own limit".to_string(),
             ];
             Some(finding)
         })
         .collect()
+}
+
+/// How long a run waited for completions on average, ns: where that is next to nothing, memory answered while a request was
+/// being handed over, which its whole latency counts.
+fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
+    let whole = run.await_ms? * 1e6;
+    let of_run = analysis.histograms.iter().filter(|sample| {
+        sample.listing == run.listing
+            && sample.known.device == run.device
+            && sample.known.stage == Stage::Total
+            && sample.known.op == Some(run.op)
+    });
+    let means = of_run.filter_map(|sample| Some(sample.known.histogram.mean_ns()?.0));
+    let at_once = means.filter(|ns| *ns < AT_ONCE_NS && whole < HANDED_OVER_NS);
+    Some(at_once.fold(whole, f64::min))
 }
 
 /// Runs answered from memory: their figures are not of the device they name.
@@ -386,15 +453,15 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     runs(analysis)
         .iter()
         .filter_map(|run| {
-            let ns = run.await_ms? * 1e6;
+            let ns = answered_in_ns(analysis, run)?;
             if ns <= 0.0 || ns >= MEMORY_NS || run.bytes() < 512.0 || is_on_memory(analysis, run) {
                 return None;
             }
             let source = analysis.source(run.listing);
             let mut finding = new_finding(verdict, Some(run.device), vec![run.listing]);
             finding.sentence = format!(
-                "the figures of {} are not the disk's: no block device answers in {} on average, so the page \
-                 cache did",
+                "the numbers for {} are not those of the disk: no block device completes in {} on \
+                 average, so the page cache served the I/O",
                 phrase::disk(&run.name),
                 phrase::ns(ns)
             );
@@ -407,10 +474,13 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             ];
             finding.assume(STATED, "faster than any device");
             finding.explained_share = 1.0;
-            finding.refuted_by = lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
+            finding.refuted_by =
+                lines(&["the device is memory itself: a RAM disk, zram, null_blk"]);
             finding.next_step = vec![
-                "measure past the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`".to_string(),
-                "an asynchronous engine (`--ioengine=io_uring`) if more than one request is to be in flight"
+                "bypass the page cache: `fio --direct=1`, `dd iflag=direct` or `oflag=direct`"
+                    .to_string(),
+                "use an asynchronous engine (`--ioengine=io_uring`) for more than one request in \
+                 flight"
                     .to_string(),
             ];
             Some(finding)

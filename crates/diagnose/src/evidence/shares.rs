@@ -55,7 +55,7 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         ),
         computed("calls longer than a second", long.len() as f64, Unit::Count, 1, source),
     ];
-    finding.assume(OF_A_SERVER, "the files are a server's, and no disk takes so long");
+    finding.assume(OF_A_SERVER, "the files are on a server");
     finding.explained_share = 1.0;
     advise(&mut finding);
     Some(finding)
@@ -77,8 +77,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         let source = analysis.source(run.place());
         let mut finding = new_finding(verdict, Some(device), vec![run.place()]);
         finding.sentence = format!(
-            "{} lies on a server ({point} is mounted over a network) and goes at {}, less than a network of 100 \
-             Mbit/s gives: the network or the server, not a disk of this machine",
+            "{} is on a server ({point} is a network mount) and reaches {}, less than a 100 Mbit/s \
+             network: the cause is the network or the server, not a disk of this machine",
             run.name(),
             phrase::rate(run.throughput())
         );
@@ -88,8 +88,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             read_off(what, per_s, Unit::BytesPerSecond, 1, source),
             Bound::Below(SLOW_PER_S),
         )];
-        finding.assume(OF_A_SERVER, "the file is a server's, and slower than any network of today");
-        finding.doubt("small requests, or a network that is as slow by design", SHAPE_ALONE);
+        finding.assume(OF_A_SERVER, "the file is on a server, and slower than any current network");
+        finding.doubt("small requests, or a network that is this slow by design", SHAPE_ALONE);
         finding.explained_share = 1.0;
         advise(&mut finding);
         finding
@@ -122,10 +122,11 @@ fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a
 
 fn advise(finding: &mut Finding) {
     finding.refuted_by =
-        lines(&["the I/O that is slow goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
+        lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
     finding.next_step = lines(&[
         "`nfsiostat 1` or `/proc/self/mountstats`: round trips and retransmissions of the mount",
-        "is the server up, and the network whole? `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
+        "check that the server is up and the network is intact: `ping`, `ss -ti`, `nstat -az \
+         TcpRetransSegs`",
         "on the server: `iostat -x 1` and its kernel's log of the same minute",
     ]);
 }

@@ -37,14 +37,10 @@ const STEAL: f64 = 0.15;
 
 /// What says that the processors are short.
 pub fn of_processors() -> [Symptom; 3] {
-    let steal = "processor time that the host took (steal)";
+    let steal = "CPU time stolen by the host (steal)";
     let of = |key, quantity, above| Symptom { key, quantity, above, unit: Unit::Share };
     [
-        of(
-            key::PRESSURE_AVG10.of("cpu.some"),
-            "time in which tasks waited for a processor",
-            PRESSURE,
-        ),
+        of(key::PRESSURE_AVG10.of("cpu.some"), "time in which tasks waited for a CPU", PRESSURE),
         of(key::VMSTAT_MEAN.of("st"), steal, STEAL),
         of(key::CPU_MEAN.of("steal"), steal, STEAL),
     ]
@@ -101,10 +97,10 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         }
         // Who waits for a processor does not wait for I/O: beside disks that answer well it is a note.
         if complaint::all_answer_well(analysis, input) {
-            finding.bound("all disks answer well, so nobody waits longer for I/O", NOTE);
+            finding.bound("all disks respond well, so no process waits longer for I/O", NOTE);
         }
         let lately = only_lately && !waits_for_io(analysis, input);
-        finding.doubt_if(lately, "pressure of the last 10 s only", SHAPE_ALONE);
+        finding.doubt_if(lately, "pressure over the last 10 s only", SHAPE_ALONE);
         finding.evidence = builder.evidence;
         (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
         found.push(finding);

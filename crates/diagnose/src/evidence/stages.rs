@@ -27,8 +27,7 @@ const SLOWDOWN: f64 = 2.0;
 const FEWEST: u64 = 30;
 /// What a stage that is most of the time is worth.
 const WORTH: f64 = 0.75;
-const MEANS: &str =
-    "means over a whole trace: bursts, and writes that the kernel writes back, look the same";
+const MEANS: &str = "means over a whole trace: bursts and write-back look the same";
 
 /// The means of a listing.
 struct Stages {
@@ -101,7 +100,7 @@ impl Stages {
         finding.evidence = vec![
             held(
                 computed(
-                    &format!("share of Q2C that is {stage}"),
+                    &format!("share of {stage} in Q2C"),
                     self.share(ms),
                     Unit::Share,
                     self.n,
@@ -119,7 +118,7 @@ impl Stages {
             read_off("mean time on the device (D2C)", self.device_ms, Unit::Ms, self.n, source),
         ];
         if let Some(on_device) = self.on_device {
-            let what = "requests on the device at once (D2C over the distance of arrivals)";
+            let what = "requests on the device at once (D2C divided by the arrival interval)";
             let known = computed(what, on_device, Unit::Requests, self.n, source);
             let has_room = on_device < ROOM;
             finding.evidence.push(if has_room { held(known, Bound::Below(ROOM)) } else { known });
@@ -134,7 +133,7 @@ impl Stages {
     fn room(&self) -> String {
         match self.on_device {
             Some(n) if n < ROOM => {
-                format!(", which has {} at once on average: it has room", phrase::digits(n))
+                format!(", which has {} at once on average: it is not saturated", phrase::digits(n))
             }
             Some(n) => format!(", which has {} at once on average", phrase::digits(n)),
             None => String::new(),
@@ -169,11 +168,12 @@ pub fn in_scheduler(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             of.room()
         );
         finding.refuted_by =
-            lines(&["with scheduler `none` the wait only moves from the queue to the device"]);
+            lines(&["with scheduler `none` the wait just moves from the queue to the device"]);
         finding.next_step = lines(&[
             "`cat /sys/block/*/queue/scheduler`, then `none` for the device, and measure again",
-            "`cat /sys/block/*/queue/wbt_lat_usec`: write-back is held back on purpose",
-            "`iowhy why --for 30s` while it is slow: which requests wait, and whose are they?",
+            "`cat /sys/block/*/queue/wbt_lat_usec`: write-back throttling is intentional",
+            "`iowhy why --for 30s` while it is slow: which requests wait, and which processes sent \
+             them?",
         ]);
         finding
     });
@@ -188,18 +188,20 @@ pub fn for_a_request(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = waits.map(|of| {
         let mut finding = of.finding(analysis, verdict, "Q2G", of.before_ms);
         finding.sentence = format!(
-            "{}: {} of {} waiting for a free request (Q2G), {} on the device{}: more is asked at once than the queue holds",
+            "{}: {} of {} waiting for a free request (Q2G), {} on the device{}: more requests at \
+             once than the queue size",
             of.name,
             phrase::ms(of.before_ms),
             phrase::ms(of.total_ms),
             phrase::ms(of.device_ms),
             of.room()
         );
-        finding.refuted_by = lines(&["with more requests in the queue the wait only moves to the device"]);
+        finding.refuted_by = lines(&["with a larger queue the wait just moves to the device"]);
         finding.next_step = lines(&[
-            "`cat /sys/block/*/queue/nr_requests`: too few for a device that takes many at once?",
-            "who asks? `iowhy why --for 30s` names the processes",
-            "fewer or larger I/Os, a cache, or the load spread over more devices",
+            "`cat /sys/block/*/queue/nr_requests`: is it too small for a device that serves many \
+             at once?",
+            "`iowhy why --for 30s` shows which processes send the requests",
+            "use fewer or larger I/Os, a cache, or more devices",
         ]);
         finding
     });
@@ -218,17 +220,17 @@ pub fn on_device(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let found = slow.map(|of| {
         let mut finding = of.finding(analysis, verdict, "D2C", of.device_ms);
         finding.sentence = format!(
-            "{}: {} of {} on the device (D2C){}, so no queue makes that time",
+            "{}: {} of {} on the device (D2C){}, so the time is not queueing delay",
             of.name,
             phrase::ms(of.device_ms),
             phrase::ms(of.total_ms),
             of.room()
         );
         finding.refuted_by =
-            lines(&["requests came in bursts, and waited for each other on the device"]);
+            lines(&["requests arrived in bursts, and waited for each other on the device"]);
         finding.next_step = lines(&[
-            "`btt -l`, or `iowhy why` of the trace itself: is each slow, or a few of them very?",
-            "the kernel's log and the health of the drive, of the same hour",
+            "`btt -l`, or `iowhy why` on the trace itself: are all requests slow, or just a few?",
+            "check the kernel's log and the health of the drive for the same hour",
         ]);
         finding
     });

@@ -80,12 +80,13 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         return None;
     }
     finding.sentence = format!(
-        "{disk}, or the way to it, is slow: one stream of {} got {}, where a disk of any class gives more than {}{}{}",
+        "{disk}, or the path to it, is slow: one stream of {} reached {}, where a disk of any \
+         class reaches more than {}{}{}",
         phrase::plural(run.op()),
         phrase::rate(run.throughput()),
         phrase::rate(SLOW_PER_S),
         control.map_or(String::new(), |other| format!(
-            "; the same test of {} gave {}",
+            "; the same test of {} reached {}",
             phrase::disk(other.name()),
             phrase::rate(other.throughput())
         )),
@@ -101,10 +102,10 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     )];
     if let Some(other) = control {
         let source = analysis.source(other.place());
-        let what = format!("the same of {}", phrase::disk(other.name()));
+        let what = format!("throughput of one stream of {}", phrase::disk(other.name()));
         let value = other.throughput();
         finding.evidence.push(read_off(&what, value, Unit::BytesPerSecond, 1, source));
-        let what = "times as fast as this one";
+        let what = "ratio to this disk";
         let times = computed(what, value / per_s, Unit::Ratio, 1, source);
         finding.evidence.push(held(times, Bound::Above(FAR)));
     }
@@ -119,11 +120,12 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
     finding.next_step = vec![
         format!(
-            "{}, during the test: single requests tell retries from a slow link or a queue",
+            "{}, during the test: individual requests distinguish retries from a slow link or a \
+             queue",
             phrase::capture(disk, 30)
         ),
-        "`dmesg` of the same minute, and the health of the drive".to_string(),
-        "the same test of another disk, or of this one behind another cable or port".to_string(),
+        "check `dmesg` of the same minute, and the health of the drive".to_string(),
+        "repeat the test on another disk, or on this one with another cable or port".to_string(),
     ];
     Some(finding)
 }
@@ -144,19 +146,20 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         inputs.push(analysis.input(place));
         let mut finding = new_finding(verdict, None, vec![reading.listing]);
         finding.sentence = format!(
-            "the host itself is slow: cached reads touch no disk and run at {}",
+            "the host itself is slow: cached reads use no disk and reach {}",
             phrase::rate(per_s)
         );
         let what = "throughput of cached reads";
         let (number, bound) = ((per_s, Unit::BytesPerSecond), Bound::Below(SLOW_MEMORY));
         finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
         finding.assume(SLOW, "memory as slow as a disk");
-        finding.doubt("one short test: other programs may have taken the processors", SHAPE_ALONE);
+        finding.doubt("one short test: other programs may have used the CPUs", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
-        finding.refuted_by = lines(&["the same test of memory is fast a minute later"]);
+        finding.refuted_by = lines(&["the same memory test is fast a minute later"]);
         finding.next_step = lines(&[
-            "`top -b -n 1 | head -20`, `vmstat 1 5`: who takes the processors, or how much does the host of a guest take?",
-            "`grep MHz /proc/cpuinfo`, temperatures, power limits: are the processors slowed down?",
+            "`top -b -n 1 | head -20`, `vmstat 1 5`: which processes use the CPUs, and how much \
+             does the host steal from a guest?",
+            "`grep MHz /proc/cpuinfo`, temperatures, power limits: are the CPUs throttled?",
         ]);
         found.push(finding);
     }
@@ -175,12 +178,12 @@ pub fn seen(analysis: &Analysis, input: &str) -> Vec<Observation> {
         let evidence = read_off(&what, per_s, Unit::BytesPerSecond, 1, source);
         let would_mean = match per_s < SLOW_PER_S {
             true => {
-                "less than a disk of any class gives: the disk, the way to it (USB 1.1, no DMA) or the host, and \
-                 `hdparm -T` tells the host"
+                "less than a disk of any class: the disk, its path (USB 1.1, no DMA) or the host; \
+                 `hdparm -T` tests the host"
             }
             false => {
-                "one request after the other, and others may have used the disk: compare it with a disk of the same \
-                 model"
+                "one request at a time, and other programs may have used the disk: compare it with \
+                 a disk of the same model"
             }
         };
         seen.push(Observation { evidence, would_mean: would_mean.to_string(), verdict: None });

@@ -68,11 +68,10 @@ pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
             let disk = &recording.device_of(*device).name;
             let others = source.skipped_of.len() - 1;
             let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-            return Some((*count as f64, format!("lines about {disk}{more} that cannot be used")));
+            return Some((*count as f64, format!("unusable lines about {disk}{more}")));
         }
         let much = source.skipped * SKIPPED_SHARE > source.records;
-        (source.skipped > 0 && much)
-            .then(|| (source.skipped as f64, "lines that cannot be used".to_string()))
+        (source.skipped > 0 && much).then(|| (source.skipped as f64, "unusable lines".to_string()))
     })
 }
 

@@ -8,6 +8,13 @@ pub fn disk(name: &str) -> String {
     name.trim().trim_start_matches("/dev/").to_string()
 }
 
+/// `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`, as far as a name tells.
+pub fn without_partition(name: &str) -> &str {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = |disk: &&str| disk.ends_with(|c: char| c.is_ascii_digit());
+    bare.strip_suffix('p').filter(is_numbered).unwrap_or(bare)
+}
+
 /// The letters a name begins with: disks that share them are of a kind (`sd`, `nvme`, `c`).
 pub fn kind(name: &str) -> &str {
     let end = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
@@ -33,7 +40,7 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
         "xvd" | "vd" => {
             vec![(Medium::Network, 0.6), (Medium::Flash, 0.25), (Medium::Rotational, 0.15)]
         }
-        "mmcblk" => vec![(Medium::Flash, 1.0)],
+        "mmcblk" => vec![(Medium::Card, 1.0)],
         _ => vec![
             (Medium::Rotational, 0.3),
             (Medium::Flash, 0.25),
@@ -47,6 +54,13 @@ pub fn media(disk: &str) -> Vec<(Medium, f64)> {
 pub fn is_of_a_disk(name: &str) -> bool {
     let known = ["nvme", "xvd", "sd", "hd", "vd", "da", "ada", "mmcblk", "disk"];
     known.contains(&kind(name)) && name.len() > kind(name).len() && !name.contains('/')
+}
+
+/// Whether the block layer counts its requests, as far as the name tells: drivers of cards that take I/O before there are
+/// requests (`fioa`, `vgca0`, `rssda`) count their queue themselves, each in its way.
+pub fn is_counted_by_the_block_layer(name: &str) -> bool {
+    const OF_CARDS: [&str; 5] = ["fct", "fio", "rssd", "rsxx", "vgc"];
+    !OF_CARDS.iter().any(|driver| name.starts_with(driver))
 }
 
 /// Whether a name says nothing of the bus: `sdb` or `da1`, or a SCSI address.
@@ -106,7 +120,7 @@ pub fn is_memory(disk: &str) -> bool {
 
 /// Whether the device is made of others, whose faults it shows.
 pub fn is_stacked(disk: &str) -> bool {
-    matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd")
+    matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
 /// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is `c0/v1`.
@@ -178,6 +192,7 @@ mod tests {
         assert!(!is_of_a_disk("sd") && !is_of_a_disk("dd") && !is_of_a_disk("sda/file"));
         assert!(is_of_any_bus("sdk") && is_of_any_bus("2:0:4:0") && !is_of_any_bus("ata5"));
         assert!(is_stacked("dm-0") && is_stacked("md127") && !is_stacked("sda"));
+        assert!(is_stacked("mapper/root") && !is_counted_by_the_block_layer("vgca0"));
         for name in ["sda", "nvme0n1", "hda", "loop7", "", "mmcblk0", "xvdb", "c5t1d0"] {
             let odds: f64 = media(name).iter().map(|(_, odds)| odds).sum();
             assert!((odds - 1.0).abs() < 1e-9, "{name}");

@@ -1,6 +1,6 @@
 //! The kernel's complaints as lines with a clock, a sector and, where it can be told, a disk.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use iowhy_model::{DeviceId, Fact, FactValue, Message, MessageKind, Recording, key};
 
@@ -83,6 +83,32 @@ pub fn of_now<'a>(
         let age_s = since_s.zip(line.message.at_s).map(|(since_s, at_s)| since_s - at_s);
         age_s.is_none_or(|age_s| age_s <= OF_NOW_S)
     })
+}
+
+/// Messages of no known kind whose words tell of trouble: the first of each kind and device stands for all of them.
+pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
+    let mut found = Vec::new();
+    for (listing, known) in recording.listings.iter().enumerate() {
+        let mut told = HashSet::new();
+        for fact in &known.facts {
+            let kind = fact.key.member_of(key::KERNEL_LOG_BY_WORDS).and_then(MessageKind::named);
+            let (Some(kind), Some(message)) = (kind, fact.value.message()) else { continue };
+            if !told.insert((fact.device, kind.name())) {
+                continue;
+            }
+            let counted = key::KERNEL_LOG_BY_WORDS_COUNT.of(kind.name());
+            let mut of_it = known.facts.iter().filter(|other| other.device == fact.device);
+            let count = of_it.find(|other| other.key == counted).map(|all| &all.value);
+            let further = match count {
+                Some(FactValue::Count(all)) => all.saturating_sub(1),
+                _ => 0,
+            };
+            let disk = fact.device.map(|id| disk_names::disk(&recording.device_of(id).name));
+            let reading = FactReading { fact, listing };
+            found.push(LogLine { kind, disk, message, reading, further });
+        }
+    }
+    found
 }
 
 /// All complaints of a recording. A message about a port is given to a disk if the system states

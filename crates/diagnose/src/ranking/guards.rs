@@ -71,7 +71,7 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         .cloned()
         .collect();
     let crowd = crowd(analysis, findings);
-    spare_the_load_of_a_twin(analysis, findings);
+    spare_load_if_control_is_fast(analysis, findings);
     for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         if LATE.contains(&finding.verdict)
             && let Some(why) = served_late(analysis, finding)
@@ -84,10 +84,9 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
         }
         let rival = harmless.iter().find(|rival| explains(analysis, detectors, rival, finding));
         if let Some(rival) = rival {
-            finding.doubt(format!("`{}` explains it as well", rival.verdict), SHAPE_ALONE);
+            finding.doubt(format!("`{}` also explains it", rival.verdict), SHAPE_ALONE);
         } else if finding.verdict == Verdict::DeviceSlow && is_of(analysis, finding, &crowd) {
-            let why =
-                "most disks beside it are as slow: look at what they share, or at what they are";
+            let why = "most other disks are as slow: check what they share, or their model";
             finding.doubt(why, SHAPE_ALONE);
         }
     }
@@ -100,7 +99,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));
     let short = |input| shortage::is_stated(analysis, input, &shortage::of_processors());
     if disk_names::is_served_by_tasks(&disk) && inputs().any(short) {
-        let why = "tasks of this machine serve its requests, and tasks wait for a processor most of the time";
+        let why = "tasks on this machine serve its requests, and tasks wait for a CPU most of the \
+                   time";
         return Some(why.to_string());
     }
     if !disk_names::is_of_a_file(&disk) {
@@ -122,16 +122,16 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         });
         let (own, whose) = match is_watched {
             true => (own.min(1.0), "that is not its own"),
-            false => (0.0, "that others may ask of it: watch it as well"),
+            false => (0.0, "that others may use: watch it as well"),
         };
         (pressed - own > OF_OTHERS)
-            .then(|| format!("its file lies on {below}, and tasks wait for I/O {whose}"))
+            .then(|| format!("its file is on {below}, and tasks wait for I/O {whose}"))
     })
 }
 
 /// A load is not to blame for what it does to one disk, if another carries the very same one many
 /// times quicker.
-fn spare_the_load_of_a_twin(analysis: &Analysis, findings: &mut [Finding]) {
+fn spare_load_if_control_is_fast(analysis: &Analysis, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|f| f.confidence() >= STANDS) {
         let (Some(device), Some(place)) =
             (finding.subject.device, finding.subject.listings.first())
@@ -141,8 +141,8 @@ fn spare_the_load_of_a_twin(analysis: &Analysis, findings: &mut [Finding]) {
         if finding.verdict.family() != Family::Load {
             continue;
         }
-        if let Some(twin) = peer_families::quick_twin(analysis, *place, device) {
-            finding.doubt(format!("{twin} does the same work many times faster"), SHAPE_ALONE);
+        if let Some(control) = peer_families::fast_control_disk(analysis, *place, device) {
+            finding.doubt(format!("{control} does the same work many times faster"), SHAPE_ALONE);
         }
     }
 }

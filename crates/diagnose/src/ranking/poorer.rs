@@ -11,7 +11,7 @@ use crate::ranking::{impact, subjects};
 /// A suspicion of the device from this on keeps averages from blaming the load: they show no shape of its fault.
 const SUSPECTED: f64 = 0.3;
 /// What says that a number is not of the trace itself.
-const ORIGIN: &str = "averages of the same I/Os, a second each";
+const ORIGIN: &str = "averages of the same I/Os, one second each";
 
 /// Adds the verdicts on the load that only averages give, of disks that lost time and that nothing else explains. They
 /// blame no device: what single I/Os do not show of a device's fault, their averages do not.

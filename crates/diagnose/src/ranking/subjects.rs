@@ -12,9 +12,7 @@ pub fn same_disk(analysis: &Analysis, a: &Finding, b: &Finding) -> bool {
 
 /// Whether a finding about several disks names the disk of another among them.
 pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool {
-    let (None, Some(device)) = (speaker.subject.device, finding.subject.device) else {
-        return false;
-    };
+    let Some(device) = finding.subject.device else { return false };
     let disk = analysis.disk(device);
     speaker.subject.devices.iter().any(|device| analysis.disk(*device) == disk)
 }

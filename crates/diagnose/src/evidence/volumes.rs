@@ -1,0 +1,109 @@
+//! Paths of multipath that were lost together, and volumes of which no path is left.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use iowhy_model::{DeviceId, Fact, MessageKind, key};
+
+use crate::analysis::Analysis;
+use crate::facts::kernel_log::LogLine;
+use crate::facts::reading::FactReading;
+
+/// A volume all of whose paths are gone.
+pub struct LostVolume<'a> {
+    /// The volume.
+    pub device: DeviceId,
+    /// Its name.
+    pub name: &'a str,
+    /// Its paths, by name.
+    pub paths: Vec<String>,
+    /// How many paths do not work, as it was read.
+    pub reading: FactReading<'a>,
+}
+
+/// The volumes of at least two paths of which none works: two paths that share no cable do not fail alike.
+pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
+    let mut found = Vec::new();
+    for (listing, known) in analysis.recording.listings.iter().enumerate() {
+        // Of each volume the last word on its paths: how many, how many of them failed, and which.
+        let mut told: BTreeMap<DeviceId, [Option<&Fact>; 3]> = BTreeMap::new();
+        for fact in &known.facts {
+            let wanted = [key::MULTIPATH_PATHS, key::MULTIPATH_FAILED, key::DEVICE_SLAVES];
+            let place = wanted.iter().position(|key| *key == fact.key);
+            if let (Some(place), Some(device)) = (place, fact.device) {
+                told.entry(device).or_default()[place] = Some(fact);
+            }
+        }
+        for (device, facts) in told {
+            let [Some(all), Some(failed), Some(paths)] = facts else { continue };
+            if all.value.number() != failed.value.number() {
+                continue;
+            }
+            let paths = paths.value.words().unwrap_or_default().to_vec();
+            let name = analysis.recording.device_of(device).name.as_str();
+            let reading = FactReading { fact: failed, listing };
+            found.push(LostVolume { device, name, paths, reading });
+        }
+    }
+    let mut volumes: BTreeMap<&str, usize> = BTreeMap::new();
+    for volume in &found {
+        *volumes.entry(analysis.input(volume.reading.listing)).or_default() += 1;
+    }
+    // A log of the daemon and the kernel in turn is several listings: each tells of the paths it saw go.
+    for volume in &mut found {
+        let input = analysis.input(volume.reading.listing);
+        if volumes.get(input) == Some(&1) {
+            let about = |disk: &&str| analysis.facts.about(Some(input), disk).last(key::PATH_STATE);
+            let down = analysis.facts.disks().filter(|disk| about(disk).is_some());
+            volume.paths.extend(down.map(str::to_string));
+            volume.paths.sort();
+            volume.paths.dedup();
+        }
+    }
+    found.retain(|volume| volume.paths.len() >= 2);
+    found
+}
+
+/// Paths that are lost within this time, s, of each other were lost by what they share (a choice: a minute).
+pub const PATHS_S: f64 = 60.0;
+
+/// By input, paths that its log calls failed within a minute, of a volume that it does not name (kernels before 4.18): the
+/// lines, one of each path; inputs in which a single path failed are left out.
+pub fn nameless_paths<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+) -> BTreeMap<&'s str, Vec<&'s LogLine<'a>>> {
+    let mut told = BTreeSet::new();
+    let mut inputs: BTreeMap<&str, Vec<&LogLine>> = BTreeMap::new();
+    for line in analysis.facts.log().filter(|line| line.kind == MessageKind::Path) {
+        let input = analysis.input(line.reading.listing);
+        if line.reading.fact.device.is_none() && told.insert((input, line.message.text.as_str())) {
+            inputs.entry(input).or_default().push(line);
+        }
+    }
+    inputs.retain(|_, lines| {
+        let times = || lines.iter().filter_map(|line| line.message.at_s);
+        let (first, last) = (times().fold(f64::MAX, f64::min), times().fold(f64::MIN, f64::max));
+        lines.len() >= 2 && last - first <= PATHS_S
+    });
+    inputs
+}
+
+/// Paths that were lost by what all of them lead through, or with their volume.
+pub struct SharedLoss<'s> {
+    disks: HashSet<String>,
+    inputs: HashSet<&'s str>,
+}
+
+impl<'s> SharedLoss<'s> {
+    /// Those of a recording.
+    pub fn of(analysis: &'s Analysis) -> SharedLoss<'s> {
+        let volumes = without_paths(analysis).into_iter();
+        let disks = volumes.flat_map(|volume| volume.paths).collect();
+        let inputs = nameless_paths(analysis).into_keys().collect();
+        SharedLoss { disks, inputs }
+    }
+
+    /// Whether the state of a disk's path, read in that input, is of such a loss.
+    pub fn covers(&self, disk: &str, input: &str) -> bool {
+        self.disks.contains(disk) || self.inputs.contains(input)
+    }
+}
