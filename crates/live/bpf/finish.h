@@ -152,6 +152,7 @@ INLINE int passes(struct tracked_request *tracked)
 	if (!filtering && !by_who)
 		return 1;
 	return !tracked->unwanted && tracked->bytes >= bytes_low && tracked->bytes <= bytes_high
+	       && tracked->sector >= sector_first && tracked->sector <= sector_last
 	       && (tracked->cmd_flags & flags_set) == flags_set && !(tracked->cmd_flags & flags_clear);
 }
 

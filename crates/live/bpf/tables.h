@@ -41,11 +41,13 @@ const volatile u32 files;          /* note whose pages they are */
 const volatile u32 stacks;         /* note the stacks of the task that sends */
 
 /* Filters: what fails one is tallied and nothing else. */
-const volatile u32 filtering;         /* there are some of requests: of the next four */
+const volatile u32 filtering;         /* there are some of requests: of the next six */
 const volatile u32 bytes_low;
 const volatile u32 bytes_high = 0xffffffff;
 const volatile u32 flags_set;      /* bits of cmd_flags that must be set */
 const volatile u32 flags_clear;    /* and those that must not */
+const volatile u64 sector_first;
+const volatile u64 sector_last = ~0ULL;
 const volatile u32 by_who;         /* one of the next three is asked for */
 const volatile u32 pid_wanted;
 const volatile u64 comm_wanted[2]; /* a name, padded with zeroes; its first byte 0: any */

@@ -215,7 +215,9 @@ impl Programs {
             .override_global("pids_ino", &pids.ino, true)
             .override_global("comm_wanted", &filter.comm, true)
             .override_global("cgroup_wanted", &filter.cgroup, true)
-            .override_global("over_ns", &settings.over_ns, true);
+            .override_global("over_ns", &settings.over_ns, true)
+            .override_global("sector_first", &filter.sectors.0, true)
+            .override_global("sector_last", &filter.sectors.1, true);
         for (name, value) in &globals {
             loader.override_global(name, value, true);
         }
@@ -389,7 +391,7 @@ pub(crate) fn refused(error: impl std::error::Error) -> Error {
 fn refused_program(tracepoint: &str, error: impl std::error::Error) -> Error {
     let why = chain(&error);
     Error::Kernel {
-        what: format!("the kernel refused the tracer's part for `{tracepoint}`: {why}"),
+        what: format!("the kernel refused the tracer program for `{tracepoint}`: {why}"),
     }
 }
 
@@ -398,7 +400,7 @@ pub(crate) fn broke(error: impl std::error::Error) -> Error {
 }
 
 pub(crate) fn absent(name: &str) -> Error {
-    Error::Kernel { what: format!("the embedded program has no `{name}`: a bug of iowhy") }
+    Error::Kernel { what: format!("the embedded program has no `{name}` (a bug in iowhy)") }
 }
 
 /// An error with its causes on one line; of what the verifier said, the end, where the reason is.

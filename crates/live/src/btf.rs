@@ -48,10 +48,10 @@ impl KernelTypes {
     /// If the kernel has none, or in an unknown form.
     pub fn read() -> Result<KernelTypes, Error> {
         let bytes = std::fs::read(PATH).map_err(|_| Error::Kernel {
-            what: format!("the kernel does not describe its types (`{PATH}` is missing)"),
+            what: format!("the kernel provides no type information (`{PATH}` is missing)"),
         })?;
         KernelTypes::parse(bytes).ok_or_else(|| Error::Kernel {
-            what: format!("`{PATH}` is in a form this version does not know"),
+            what: format!("the format of `{PATH}` is not supported by this version"),
         })
     }
 

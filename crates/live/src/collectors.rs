@@ -43,19 +43,19 @@ pub fn beside() -> Vec<Box<dyn Collector>> {
 pub const COLLECTORS: &[CollectorEntry] = &[
     CollectorEntry {
         name: block_trace::NAME,
-        summary: "every block request, from its start to its completion, by eBPF",
+        summary: "every block request, from its start to its completion, with eBPF",
         manual: manual!("collectors/block_trace.rs"),
         beside: None,
     },
     CollectorEntry {
         name: diskstats::NAME,
-        summary: "the kernel's own counters of every block device, read at intervals",
+        summary: "the kernel's own counters of every block device, sampled at intervals",
         manual: manual!("collectors/diskstats.rs"),
         beside: None,
     },
     CollectorEntry {
         name: ftrace::NAME,
-        summary: "every block request by the kernel's event text (ftrace), where eBPF is refused",
+        summary: "every block request, from the kernel's event text (ftrace), if eBPF is refused",
         manual: manual!("collectors/ftrace.rs"),
         beside: None,
     },
@@ -67,13 +67,13 @@ pub const COLLECTORS: &[CollectorEntry] = &[
     },
     CollectorEntry {
         name: syscalls::NAME,
-        summary: "system calls that do I/O, and io_uring requests, by eBPF",
+        summary: "I/O system calls and io_uring requests, with eBPF",
         manual: manual!("collectors/syscalls.rs"),
         beside: None,
     },
     CollectorEntry {
         name: uprobe::NAME,
-        summary: "calls of any user function, from entry to return, by eBPF",
+        summary: "calls of any user-space function, from entry to return, with eBPF",
         manual: manual!("collectors/uprobe.rs"),
         beside: None,
     },

@@ -33,7 +33,7 @@ pub struct Cost {
 /// If the right to it is missing.
 pub fn counted() -> Result<OwnedFd, Error> {
     enable_stats(Stats::RunTime).map_err(|error| Error::Kernel {
-        what: format!("the kernel does not count what BPF programs cost: {error}"),
+        what: format!("the kernel does not measure the cost of BPF programs: {error}"),
     })
 }
 
@@ -61,14 +61,11 @@ impl Cost {
         }
         let ios = self.ios as f64;
         let per_s = ios / seconds;
-        let cold = if per_s < COLD {
-            "; at so few a second each finds the processor's caches cold"
-        } else {
-            ""
-        };
+        let cold =
+            if per_s < COLD { "; at such a low rate each finds the CPU caches cold" } else { "" };
         format!(
-            "overhead: {:.0} ns in BPF per I/O (with {:.0} ns more for counting them), {:.2} programs \
-             per I/O, {} I/Os, {per_s:.0} a second{cold}; in all {:.2} % of one CPU, {own}",
+            "overhead: {:.0} ns in BPF per I/O (plus {:.0} ns for measuring it), {:.2} programs \
+             per I/O, {} I/Os, {per_s:.0} per second{cold}; in total {:.2} % of one CPU, {own}",
             self.net_ns() / ios,
             self.runs as f64 * FLOOR_NS / ios,
             self.runs as f64 / ios,
@@ -87,8 +84,8 @@ mod tests {
         let cost = Cost { ns: 1_000_000, runs: 3_000, ios: 1_000 };
         assert_eq!(cost.net_ns(), 844_000.0);
         let text = cost.words(Duration::from_millis(5), Duration::from_secs(1));
-        assert!(text.starts_with("overhead: 844 ns in BPF per I/O (with 156 ns more"), "{text}");
-        assert!(text.ends_with("in all 0.08 % of one CPU, iowhy itself 0.50 %"), "{text}");
+        assert!(text.starts_with("overhead: 844 ns in BPF per I/O (plus 156 ns"), "{text}");
+        assert!(text.ends_with("in total 0.08 % of one CPU, iowhy itself 0.50 %"), "{text}");
         let idle = Cost { ios: 0, ..cost }.words(Duration::ZERO, Duration::from_secs(1));
         assert!(idle.contains("no I/O was traced"), "{idle}");
     }

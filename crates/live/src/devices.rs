@@ -36,12 +36,21 @@ pub struct BlockDevice {
     pub facts: Vec<(FactKey, String, String)>,
 }
 
+/// Which of all disks since boot a device is (Documentation/ABI/stable/sysfs-block, `diskseq`): a name is given again once
+/// its disk is gone. `None` before Linux 5.15, and if it is gone.
+pub fn disk_sequence(name: &str) -> Option<u64> {
+    if name.is_empty() || name.starts_with('.') {
+        return None;
+    }
+    let folder = Path::new("/sys/block").join(name.replace('/', "!"));
+    fs::read_to_string(folder.join("diskseq")).ok()?.trim().parse().ok()
+}
+
 impl BlockDevice {
     /// What it is made of or what is made of it, in words; `None` if it stands alone.
     pub fn stack_words(&self) -> Option<String> {
-        let below = (!self.slaves.is_empty()).then(|| {
-            format!("is made of {}: below it, their own rows tell", self.slaves.join(", "))
-        });
+        let below = (!self.slaves.is_empty())
+            .then(|| format!("consists of {}, listed in their own rows", self.slaves.join(", ")));
         let above =
             (!self.holders.is_empty()).then(|| format!("is part of {}", self.holders.join(", ")));
         let both: Vec<String> = below.into_iter().chain(above).collect();

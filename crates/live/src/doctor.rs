@@ -39,6 +39,7 @@ pub fn examine_at(root: &Path) -> Vec<Check> {
     let mut checks =
         vec![counters(root), disks(root), stacks(root), clock(root), jit(root), rights];
     checks.push(confinement());
+    checks.push(container(root));
     let types = KernelTypes::read();
     checks.push(described(types.as_ref()));
     if let Ok(types) = &types {
@@ -74,7 +75,7 @@ fn counters(root: &Path) -> Check {
         }
         Err(error) => Err((
             format!("`/proc/diskstats`: {error}"),
-            "no sampling: mount /proc, or let the container see it",
+            "no sampling: mount /proc, or make it visible in the container",
         )),
     };
     check("counters", false, found)
@@ -89,7 +90,7 @@ fn disks(root: &Path) -> Check {
         }
         Err(error) => Err((
             error.to_string(),
-            "devices cannot be named, and what they are made of stays unknown: mount /sys",
+            "device names and underlying devices are not available: mount /sys",
         )),
     };
     check("devices", false, found)
@@ -103,7 +104,7 @@ fn stacks(root: &Path) -> Check {
     let mut words: Vec<String> = known.iter().filter_map(BlockDevice::stack_words).collect();
     if !bare.is_empty() {
         let names = bare.join(", ");
-        words.push(format!("without requests, so traced bio by bio (Q2C only): {names}"));
+        words.push(format!("bio-based, traced per bio (Q2C only): {names}"));
     }
     let found =
         if words.is_empty() { "no stacked devices (dm, md)".to_string() } else { words.join("; ") };
@@ -114,12 +115,12 @@ fn clock(root: &Path) -> Check {
     let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     let found = match std::fs::read_to_string(root.join(path)) {
         Ok(name) if SLOW_CLOCKS.contains(&name.trim()) => Err((
-            format!("the clock is `{}`, slow to read", name.trim()),
-            "tracing costs some microseconds per request instead of 0.2: see why the processor's \
-             own clock (tsc) was given up in the kernel log",
+            format!("clock source `{}`, slow to read", name.trim()),
+            "tracing costs several microseconds per request instead of 0.2: the kernel log says \
+             why the CPU's own clock (tsc) was rejected",
         )),
-        Ok(name) => Ok(format!("`{}`, quick to read", name.trim())),
-        Err(_) => Ok("the kernel does not say which clock it uses".to_string()),
+        Ok(name) => Ok(format!("`{}`, fast to read", name.trim())),
+        Err(_) => Ok("the kernel does not report its clock source".to_string()),
     };
     check("clock", false, found)
 }
@@ -131,7 +132,7 @@ fn jit(root: &Path) -> Check {
             "tracing costs several times as much: `sysctl net.core.bpf_jit_enable=1`",
         )),
         Ok(_) => Ok("BPF programs are compiled to machine code".to_string()),
-        Err(_) => Ok("the kernel does not let this user see it".to_string()),
+        Err(_) => Ok("not readable by this user".to_string()),
     };
     check("BPF compiler", false, found)
 }
@@ -139,7 +140,7 @@ fn jit(root: &Path) -> Check {
 fn rights() -> Check {
     let found = Rights::read().and_then(|rights| rights.suffice().map(|()| rights));
     let found = match found {
-        Ok(Rights { sys_admin: true, .. }) => Ok("root, or as good as root".to_string()),
+        Ok(Rights { sys_admin: true, .. }) => Ok("root, or equivalent capabilities".to_string()),
         Ok(_) => Ok("`CAP_BPF` and `CAP_PERFMON`".to_string()),
         Err(error) => Err((
             error.to_string().replace("cannot trace: ", ""),
@@ -151,17 +152,17 @@ fn rights() -> Check {
 
 /// What keeps a command that reads strangers' captures from everything else.
 fn confinement() -> Check {
-    let without = "a reader with a flaw could open other files or run programs: a kernel with \
-                   CONFIG_SECURITY_LANDLOCK (in `lsm=`) and CONFIG_SECCOMP_FILTER forbids it";
+    let without = "a vulnerable reader could open other files or run programs: a kernel with \
+                   CONFIG_SECURITY_LANDLOCK (in `lsm=`) and CONFIG_SECCOMP_FILTER prevents it";
     let found = match try_confinement() {
         Some(Confinement { files, calls }) => {
             let files_words = match files {
-                FileRules::Wholly => "files by Landlock",
-                FileRules::Partly => "files by an older Landlock",
-                FileRules::NotAtAll => "no files: Landlock is missing",
+                FileRules::Wholly => "files with Landlock",
+                FileRules::Partly => "files with an older Landlock",
+                FileRules::NotAtAll => "not for files: Landlock is missing",
             };
             let calls_words =
-                if calls { "calls by seccomp" } else { "no calls: seccomp is missing" };
+                if calls { "calls with seccomp" } else { "not for calls: seccomp is missing" };
             let text = format!("readers are confined: {files_words}, {calls_words}");
             if calls && files != FileRules::NotAtAll { Ok(text) } else { Err((text, without)) }
         }
@@ -170,12 +171,46 @@ fn confinement() -> Check {
     check("confinement", false, found)
 }
 
+/// The host's namespaces have fixed numbers: PROC_PID_INIT_INO and PROC_CGROUP_INIT_INO of
+/// include/linux/proc_ns.h.
+const PIDS_OF_THE_HOST: &str = "pid:[4026531836]";
+const CGROUPS_OF_THE_HOST: &str = "cgroup:[4026531835]";
+/// What Docker and Podman put into a container.
+const MARKS: [&str; 2] = [".dockerenv", "run/.containerenv"];
+
+/// Whether this process sees the host's processes, files and log.
+fn container(root: &Path) -> Check {
+    let namespace = |name: &str| std::fs::read_link(root.join("proc/self/ns").join(name)).ok();
+    let other = |name: &str, host: &str| namespace(name).is_some_and(|one| one != Path::new(host));
+    let marked = MARKS.iter().any(|mark| root.join(mark).exists());
+    let found = if other("pid", PIDS_OF_THE_HOST) {
+        Err((
+            "in a container with its own PID namespace".to_string(),
+            "traced pids are those of the host, and their open files are not available: use \
+             `--pid=host`. Mount points are those of the container; the kernel log needs \
+             `--device=/dev/kmsg --cap-add=SYSLOG`",
+        ))
+    } else if marked || other("cgroup", CGROUPS_OF_THE_HOST) {
+        Ok("in a container with the host's PID namespace; mount points are those of the container"
+            .to_string())
+    } else {
+        Ok("none detected from namespaces".to_string())
+    };
+    check("container", false, found)
+}
+
+/// Whether calls of this process are filtered from outside (proc(5), `Seccomp`).
+fn is_filtered() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))
+}
+
 fn described(types: Result<&KernelTypes, &Error>) -> Check {
     let found = match types {
         Ok(_) => Ok(format!("`{}`", btf::PATH)),
         Err(error) => Err((
             error.to_string().replace("cannot trace: ", ""),
-            "no tracing: a kernel built with CONFIG_DEBUG_INFO_BTF has it (all large \
+            "no tracing: it needs a kernel built with CONFIG_DEBUG_INFO_BTF (all major \
              distributions since 2020)",
         )),
     };
@@ -184,27 +219,27 @@ fn described(types: Result<&KernelTypes, &Error>) -> Check {
 
 fn attach_points(types: &KernelTypes) -> Vec<Check> {
     let points = [
-        ("block_rq_issue", true, "no tracing: the block layer of this kernel is not known"),
-        ("block_rq_complete", true, "no tracing: the block layer of this kernel is not known"),
+        ("block_rq_issue", true, "no tracing: the block layer of this kernel is not supported"),
+        ("block_rq_complete", true, "no tracing: the block layer of this kernel is not supported"),
         (
             "block_io_start",
             false,
-            "the start is the time a request was allocated, and process and pid are those that \
-             issued it (Linux 6.5 has this tracepoint)",
+            "the start is the time a request was allocated, and process and pid are those of the \
+             issuer (Linux 6.5 has this tracepoint)",
         ),
-        ("block_rq_requeue", false, "requests that the driver gave back are not counted"),
+        ("block_rq_requeue", false, "requests requeued by the driver are not counted"),
         (
             "block_bio_queue",
             false,
-            "devices without requests (dm, md, zram) and the time before a request stay unknown",
+            "bio-based devices (dm, md, zram) and the time before a request are not available",
         ),
-        ("block_bio_complete", false, "devices without requests (dm, md, zram) stay unknown"),
+        ("block_bio_complete", false, "bio-based devices (dm, md, zram) are not available"),
         ("block_rq_merge", false, "requests merged after their start may count as lost"),
     ];
     let points = points.into_iter().map(|(name, needed, consequence)| {
         let found = match types.tracepoint_arguments(name) {
-            Some(1) => Ok("there, 1 argument".to_string()),
-            Some(n) => Ok(format!("there, {n} arguments")),
+            Some(1) => Ok("present, 1 argument".to_string()),
+            Some(n) => Ok(format!("present, {n} arguments")),
             None => Err(("not in this kernel".to_string(), consequence)),
         };
         check(name, needed, found)
@@ -214,11 +249,13 @@ fn attach_points(types: &KernelTypes) -> Vec<Check> {
 
 fn queue_times(shape: &KernelShape) -> Check {
     let found = match (shape.start_is_seen, shape.start_in_request) {
-        (true, _) => Ok("from `block_io_start`, by the tracer's own clock".to_string()),
-        (_, true) => Ok("from the time in the request, which this kernel reads afresh".to_string()),
+        (true, _) => Ok("from `block_io_start`, with the tracer's own clock".to_string()),
+        (_, true) => {
+            Ok("from the time in the request, which this kernel reads for each request".to_string())
+        }
         _ => Err((
-            "this kernel keeps one time for a whole batch of requests".to_string(),
-            "time in the queue is unknown; time on the device is right",
+            "this kernel stores one time for a whole batch of requests".to_string(),
+            "queue time is not available; device time is correct",
         )),
     };
     check("queue time", false, found)
@@ -227,7 +264,7 @@ fn queue_times(shape: &KernelShape) -> Check {
 /// Loads the tracer as it will be used, ring and all, attaches nothing and unloads it.
 fn test_load(shape: &KernelShape, may_load: bool) -> Check {
     if !may_load {
-        let untried = ("not tried: the rights are missing".to_string(), "as above");
+        let untried = ("not tried: privileges are missing".to_string(), "as above");
         return check("test load", true, Err(untried));
     }
     let settings = Settings {
@@ -247,10 +284,17 @@ fn test_load(shape: &KernelShape, may_load: bool) -> Check {
         ..Settings::default()
     };
     let found = match Programs::load(shape, &settings) {
-        Ok(_) => Ok("the kernel accepted all programs and the ring buffer".to_string()),
+        Ok(_) => Ok("the kernel accepts all BPF programs and the ring buffer".to_string()),
         Err(error) => Err((
             error.to_string().replace("cannot trace: ", ""),
-            "no tracing: `iowhy stat` samples the counters instead",
+            match is_filtered() {
+                true => {
+                    "no tracing: the seccomp profile of the container or service may block bpf(2). \
+                     Use one that allows bpf and perf_event_open with CAP_BPF, or `--security-opt \
+                     seccomp=unconfined`"
+                }
+                false => "no tracing: `iowhy stat` samples the counters instead",
+            },
         )),
     };
     check("test load", true, found)

@@ -38,7 +38,7 @@ pub enum Error {
         why: String,
     },
     /// Something that was made in the kernel for the watch could not be removed.
-    #[error("left behind in the kernel: `{path}`: {cause}")]
+    #[error("cannot remove `{path}` from the kernel: {cause}")]
     Left {
         /// Its path.
         path: String,
@@ -46,7 +46,7 @@ pub enum Error {
         cause: std::io::Error,
     },
     /// The rights could not be given up.
-    #[error("cannot give up rights: {cause}")]
+    #[error("cannot drop privileges: {cause}")]
     Rights {
         /// What the system said.
         cause: std::io::Error,
@@ -58,19 +58,21 @@ impl Error {
     pub fn hint(&self) -> &'static str {
         match self {
             Error::File { .. } | Error::Rights { .. } => {
-                "`iowhy doctor` tells what can be watched here and what is missing"
+                "`iowhy doctor` lists what can be watched on this machine and what is missing"
             }
             Error::Left { .. } => {
-                "its buffers keep memory: `rmdir` it, or run `iowhy` with `--ftrace` once more"
+                "its buffers use memory: `rmdir` it, or run `iowhy` with `--ftrace` again"
             }
             Error::Missing { .. } => {
-                "run as root, or `setcap cap_bpf,cap_perfmon+ep $(command -v iowhy)` once; `iowhy stat --sampled` needs no rights"
+                "run as root, or `setcap cap_bpf,cap_perfmon+ep $(command -v iowhy)` once; `iowhy \
+                 stat --sampled` needs no privileges"
             }
             Error::Kernel { .. } => {
-                "`iowhy doctor` tells what this kernel lacks; `iowhy stat --sampled` works on every kernel"
+                "`iowhy doctor` lists what this kernel lacks; `iowhy stat --sampled` works on \
+                 every kernel"
             }
             Error::Symbol { .. } => {
-                "`nm -D FILE` and `nm FILE` list the functions; `+0x1234` names a place in the file"
+                "`nm -D FILE` and `nm FILE` list the functions; `+0x1234` is an offset in the file"
             }
             Error::Device { .. } => "`lsblk` lists the devices; name whole disks, not partitions",
         }

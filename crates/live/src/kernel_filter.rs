@@ -14,6 +14,8 @@ use crate::attach::CommandFlags;
 pub struct TraceFilter {
     /// Only requests of this many bytes, from and to, both inclusive.
     pub bytes: Option<(u32, u32)>,
+    /// Only requests that begin in these sectors of 512 bytes, from the first to the last.
+    pub sectors: Option<(u64, u64)>,
     /// Only requests with all of these flags.
     pub with: Flags,
     /// Only requests with none of these.
@@ -33,6 +35,8 @@ pub struct TraceFilter {
 pub struct KernelFilter {
     /// From and to, both inclusive.
     pub bytes: (u32, u32),
+    /// The first and the last sector in which a request may begin.
+    pub sectors: (u64, u64),
     /// Bits of `cmd_flags` that must be set.
     pub set: u32,
     /// And those that must not.
@@ -47,7 +51,15 @@ pub struct KernelFilter {
 
 impl Default for KernelFilter {
     fn default() -> Self {
-        KernelFilter { bytes: (0, u32::MAX), set: 0, clear: 0, pid: 0, comm: [0; 2], cgroup: 0 }
+        KernelFilter {
+            bytes: (0, u32::MAX),
+            sectors: (0, u64::MAX),
+            set: 0,
+            clear: 0,
+            pid: 0,
+            comm: [0; 2],
+            cgroup: 0,
+        }
     }
 }
 
@@ -56,6 +68,7 @@ impl KernelFilter {
     pub fn new(filter: &TraceFilter, flags: CommandFlags) -> KernelFilter {
         KernelFilter {
             bytes: filter.bytes.unwrap_or((0, u32::MAX)),
+            sectors: filter.sectors.unwrap_or((0, u64::MAX)),
             set: flags.bits(filter.with),
             clear: flags.bits(filter.without),
             pid: filter.pid.unwrap_or(0),
@@ -66,7 +79,10 @@ impl KernelFilter {
 
     /// Whether it asks anything of a request itself.
     pub fn by_request(&self) -> bool {
-        self.bytes != (0, u32::MAX) || self.set != 0 || self.clear != 0
+        self.bytes != (0, u32::MAX)
+            || self.sectors != (0, u64::MAX)
+            || self.set != 0
+            || self.clear != 0
     }
 
     /// Whether it asks who sent a request.

@@ -23,6 +23,7 @@ mod files;
 mod foreign_files;
 mod kernel_filter;
 mod memory;
+mod names;
 mod records;
 mod request_counts;
 mod rights;
@@ -48,12 +49,13 @@ pub use confine::{
     confine_reading, confine_recording, confine_watching,
 };
 pub use cost::Cost;
-pub use devices::{BlockDevice, devices};
+pub use devices::{BlockDevice, devices, disk_sequence};
 pub use doctor::{Check, examine, examine_at};
 pub use error::Error;
 pub use foreign_files::{is_foreign_to_sys, open_below};
 pub use kernel_filter::TraceFilter;
 pub use memory::give_back_memory;
+pub use names::naming_facts;
 pub use request_counts::RequestCounts;
 pub use rights::{Rights, give_up_all_rights, give_up_rights, give_up_rights_but_looking};
 pub use stacks::StackCount;

@@ -88,10 +88,10 @@ impl RequestCounts {
             ("not measured: start missed by the tracer", edge.rest(self.no_start - no_slot)),
             ("not measured: too many in flight at once", no_slot),
             ("not measured: completion missed by the tracer", self.no_completion),
-            ("perhaps not asked for: who sent them was not seen", self.no_sender),
+            ("possibly excluded by the filter: the submitter was not seen", self.no_sender),
             ("dropped: the ring buffer was full", only(events, self.ring_full)),
             ("only D2C: start missed by the tracer", only(histograms, edge.rest(self.no_total))),
-            ("not counted: no histogram was left for the device", only(histograms, self.no_row)),
+            ("not counted: no histogram available for the device", only(histograms, self.no_row)),
         ]
     }
 }

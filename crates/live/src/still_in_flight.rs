@@ -130,8 +130,8 @@ impl StillInFlight {
                 line: 0,
                 text: "block-trace".to_string(),
                 reason: format!(
-                    "the kernel left out {} runs of the tracer's programs, for another was in the \
-                     middle of them (`recursion_misses`): what began or ended there was not seen",
+                    "the kernel skipped {} runs of the tracer's programs during another one \
+                     (`recursion_misses`): requests started or completed then were not seen",
                     self.runs_left_out
                 ),
             });

@@ -20,7 +20,7 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
     let bytes = std::fs::read(file).map_err(|cause| Error::File { path: path.clone(), cause })?;
     let no = |why: String| Error::Symbol { path: path.clone(), why };
     let parsed = ElfFile64::<Endianness>::parse(&*bytes)
-        .map_err(|_| no("it is no program of 64 bits (ELF)".to_string()))?;
+        .map_err(|_| no("it is not a 64-bit ELF file".to_string()))?;
     let executable = |offset: u64| {
         let endian = parsed.endian();
         let headers = parsed.elf_header().program_headers(endian, &*bytes).unwrap_or_default();
@@ -34,10 +34,10 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
     if let Some(number) = what.strip_prefix('+') {
         let number = number.trim_start_matches("0x");
         let offset = u64::from_str_radix(number, 16)
-            .map_err(|_| no(format!("`{what}` is no hexadecimal offset")))?;
+            .map_err(|_| no(format!("`{what}` is not a hexadecimal offset")))?;
         return match executable(offset) {
             true => Ok(offset),
-            false => Err(no(format!("no code stands at {offset:#x}"))),
+            false => Err(no(format!("no code at {offset:#x}"))),
         };
     }
     let functions = || {
@@ -53,9 +53,9 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
         near.dedup();
         near.truncate(SHOWN);
         return Err(no(match (near.is_empty(), functions().next().is_none()) {
-            (false, _) => format!("it has no function `{what}`, but {}", near.join(", ")),
-            (_, true) => format!("it has no function `{what}`: it was stripped of all names"),
-            _ => format!("it has no function `{what}`"),
+            (false, _) => format!("no function `{what}`; it has {}", near.join(", ")),
+            (_, true) => format!("no function `{what}`: the file is stripped"),
+            _ => format!("no function `{what}`"),
         }));
     };
     // From the address in memory to the place in the file, by the segment that holds it.
@@ -67,7 +67,7 @@ pub fn place_of(file: &Path, what: &str) -> Result<u64, Error> {
         let inside = address.wrapping_sub(start) < length && header.p_flags(endian) & 1 > 0;
         inside.then(|| address - start + header.p_offset(endian))
     });
-    offset.ok_or_else(|| no(format!("`{what}` stands in no part of it that can be run")))
+    offset.ok_or_else(|| no(format!("`{what}` is not in an executable section")))
 }
 
 #[cfg(test)]
@@ -80,10 +80,10 @@ mod tests {
         let place = place_of(&me, "main").expect("every program has one");
         assert_eq!(place_of(&me, &format!("+{place:#x}")).expect("the same"), place);
         let near = place_of(&me, "mai").expect_err("a part of a name").to_string();
-        assert!(near.contains("it has no function `mai`, but"), "{near}");
+        assert!(near.contains("no function `mai`; it has"), "{near}");
         let none = place_of(&me, "+0x7fffffffffff").expect_err("beyond its end").to_string();
-        assert!(none.contains("no code stands"), "{none}");
+        assert!(none.contains("no code at"), "{none}");
         let text = place_of(Path::new("/proc/self/status"), "main").expect_err("no program");
-        assert!(text.to_string().contains("no program of 64 bits"), "{text}");
+        assert!(text.to_string().contains("not a 64-bit ELF file"), "{text}");
     }
 }

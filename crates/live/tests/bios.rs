@@ -118,7 +118,7 @@ fn a_device_without_requests_is_traced_bio_by_bio() {
             assert_eq!(measured + unseen, kernel, "{mode:?} {op:?}");
         }
         let listing = &recording.listings[0];
-        assert!(listing.source.notes.iter().any(|note| note.reason.contains("bio-only device")));
+        assert!(listing.source.notes.iter().any(|note| note.reason.contains("bio-based device")));
         assert!(events(&recording).all(|event| event.issued.is_none() && event.queued.is_some()));
         assert!(events(&recording).all(|event| event.depth.is_some_and(|depth| depth > 0)));
         assert_eq!(events(&recording).count() > 0, mode == TraceMode::Events);

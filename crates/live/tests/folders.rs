@@ -96,7 +96,7 @@ fn wraps_resets_arrivals_and_departures_are_told_apart() {
     assert_eq!(notes.len(), 3, "the first three are kept: {notes:?}");
     assert!(notes[0].starts_with("sdc: the device is gone"), "{notes:?}");
     assert!(notes[1].starts_with("sda: a 32-bit counter wrapped"), "{notes:?}");
-    assert!(notes[2].starts_with("sdb: a counter fell"), "{notes:?}");
+    assert!(notes[2].starts_with("sdb: a counter decreased"), "{notes:?}");
 }
 
 #[test]
@@ -211,8 +211,31 @@ fn the_doctor_explains_which_disk_is_below() {
     let checks = examine_at(&folder.0);
     let stacks = checks.iter().find(|check| check.what == "stacks").expect("stacks");
     for words in
-        ["`dm-0` is made of sda", "`sda` is part of dm-0", "bio by bio (Q2C only): dm-0, zram0"]
+        ["`dm-0` consists of sda", "`sda` is part of dm-0", "per bio (Q2C only): dm-0, zram0"]
     {
         assert!(stacks.detail.contains(words), "{}", stacks.detail);
     }
+}
+
+#[test]
+fn the_doctor_says_what_a_container_hides() {
+    let link = |folder: &Folder, name: &str, to: &str| {
+        folder.write("proc/self/ns/there", "");
+        std::os::unix::fs::symlink(to, folder.0.join("proc/self/ns").join(name)).expect("a link");
+    };
+    let container = |folder: &Folder| {
+        let checks = examine_at(&folder.0);
+        checks.into_iter().find(|check| check.what == "container").expect("a check")
+    };
+    let folder = Folder::new("container");
+    assert!(container(&folder).ok);
+    link(&folder, "pid", "pid:[4026531836]");
+    link(&folder, "cgroup", "cgroup:[4026531835]");
+    assert!(container(&folder).detail.starts_with("none"));
+    folder.write("run/.containerenv", "");
+    assert!(container(&folder).ok && container(&folder).detail.contains("mount points"));
+    let folder = Folder::new("container-alone");
+    link(&folder, "pid", "pid:[4026532200]");
+    let alone = container(&folder);
+    assert!(!alone.ok && alone.consequence.contains("--pid=host"), "{alone:?}");
 }

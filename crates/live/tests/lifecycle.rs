@@ -146,7 +146,7 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     // Only a completion that the kernel kept from the programs, and says so, is missing at the end.
     let gone = source.losses.iter().filter(|loss| loss.what.contains("when tracing stopped"));
     let gone: u64 = gone.map(|loss| loss.count).sum();
-    let is_told = source.notes.iter().any(|note| note.reason.contains("the kernel left out"));
+    let is_told = source.notes.iter().any(|note| note.reason.contains("the kernel skipped"));
     assert!(gone == 0 || is_told, "{:?}", source.losses);
     assert_eq!(stated + lost, unseen + escaped + sum(|t| t.no_total) + gone);
 }
@@ -256,7 +256,7 @@ fn a_panic_leaves_no_trace_instance() {
     let held = std::fs::File::open(folder.join("trace")).expect("its text");
     events.end(&mut recording).expect("it ends");
     let notes = &recording.listings[0].source.notes;
-    assert!(notes.iter().any(|note| note.reason.starts_with("left behind in the kernel")));
+    assert!(notes.iter().any(|note| note.reason.starts_with("cannot remove")));
     drop(held);
     std::fs::remove_dir(&folder).expect("nobody holds it");
 }

@@ -29,7 +29,7 @@ pub enum Purpose {
     Read,
     /// Write.
     Write {
-        /// Size of the test file, or of the region of a device.
+        /// Size of the test file, or of the tested region of a device.
         span: u64,
         /// Bytes the measurement itself writes.
         bytes: u64,
@@ -43,7 +43,7 @@ pub enum Purpose {
 pub struct Terms {
     /// The serial number as it was typed.
     pub serial: Option<String>,
-    /// Most bytes that may be written, instead of 1 % of the size.
+    /// Maximum number of bytes to write, instead of 1 % of the size.
     pub cap: Option<u64>,
     /// Whether a device that others use may be loaded.
     pub share: bool,
@@ -86,7 +86,7 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 "read",
                 &path,
                 "it is neither a block device nor a regular file",
-                "name a device or a large file; a kind that writes takes a directory",
+                "name a device or a large file; a probe that writes needs a directory",
             ));
         }
         return permit(&path, Access::Read(node));
@@ -102,8 +102,8 @@ pub fn examine(path: &Path, purpose: Purpose, terms: &Terms) -> Result<Permit, E
                 return Err(Error::refused(
                     "write to",
                     &path,
-                    "it exists already, and iowhy writes only to a file it makes itself",
-                    "name a directory; a file without a name is made in it and is gone at the end",
+                    "it exists already, and iowhy writes only to new files",
+                    "name a directory; an unnamed file is created in it and disappears at the end",
                 ));
             }
             new_file::examine(&path, span, terms)?;
@@ -132,14 +132,15 @@ impl Permit {
         let path = self.path.display();
         Some(match self.what {
             Access::Device(_) => format!(
-                "writes {} to `{path}` between its first and last {}, which hold nothing; what \
-                 will be written over is read first, and anything but zeros there ends the probe",
+                "writes {} to `{path}` between its first and last {}, which are empty; the area to \
+                 be overwritten is read first, and the probe ends if it contains anything but \
+                 zeros",
                 human(bytes),
                 human(EDGE_BYTES)
             ),
             _ => format!(
-                "writes {} to fill a new file in `{path}`, then {} to measure; the file has no \
-                 name and is gone when the probe ends, however it ends",
+                "writes {} to fill a new file in `{path}`, then {} to measure; the file is unnamed \
+                 and disappears however the probe ends",
                 human(span),
                 human(bytes)
             ),

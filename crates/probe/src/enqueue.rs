@@ -102,19 +102,19 @@ impl WriteQueue {
             };
             words.push(format!(
                 "completions {speed} once enqueueing stops: one every {} while writes were \
-                 enqueued; of the {left} left in the queue the first was done after {first}, all \
+                 enqueued; of the {left} left in the queue the first completed after {first}, all \
                  others within {rest} of it, {bursts}",
                 time(1e3 / per_s)
             ));
         } else {
             words.push(format!(
-                "{during} writes were done while others were enqueued, {left} afterwards, the \
+                "{during} writes completed while others were enqueued, {left} afterwards, the \
                  first of these after {first}: too few to compare"
             ));
         }
         if phases.overtaken > 0 {
             words.push(format!(
-                "up to {} writes enqueued later were done before an earlier one",
+                "up to {} writes enqueued later completed before an earlier one",
                 phases.overtaken
             ));
         }
@@ -166,7 +166,7 @@ impl WriteQueue {
             mark(place, *done, 'o');
         }
         let mut text = format!(
-            "enqueue x, completion o, both *; writes {} to {} across, time down\n",
+            "enqueue x, completion o, both *; writes {} to {} from left to right, time downwards\n",
             skipped + 1,
             self.0.len()
         );

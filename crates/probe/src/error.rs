@@ -50,7 +50,7 @@ impl Error {
     pub fn hint(&self) -> &str {
         match self {
             Error::Target { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
-                "run as root, or name a file or directory of your own"
+                "run as root, or name a file or directory that you own"
             }
             Error::Target { .. } => "name a block device, a file to read, or a directory",
             Error::Refused { hint, .. } | Error::Asked { hint, .. } => hint,

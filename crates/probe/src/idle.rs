@@ -21,8 +21,8 @@ pub fn quiet(target: &Target) -> Result<(), Error> {
         Some(busy) if busy >= IDLE => Err(Error::refused(
             "load",
             &target.path,
-            format!("others keep {} busy {} of the time", target.name(), numbers::share(busy)),
-            "`--share` measures nevertheless, slows them down, and counts them in",
+            format!("other I/O keeps {} busy {} of the time", target.name(), numbers::share(busy)),
+            "`--share` measures anyway, slows that I/O down and includes its effect",
         )),
         _ => Ok(()),
     }

@@ -46,7 +46,7 @@ pub struct Ask {
     pub op: Op,
     /// The share of reads, where a kind does both.
     pub reads: Option<f64>,
-    /// In flight, or the most in flight.
+    /// Queue depth, or the maximum queue depth.
     pub depth: Option<u32>,
     /// Starts per second of an open loop.
     pub per_s: Option<f64>,
@@ -56,9 +56,9 @@ pub struct Ask {
     pub goal: Option<Duration>,
     /// The quantile that has to keep it, 0 to 1.
     pub quantile: f64,
-    /// Size of the test file, or of the region of a device.
+    /// Size of the test file, or of the tested region of a device.
     pub span: Option<u64>,
-    /// Seed of places and arrivals.
+    /// Seed for random offsets and arrivals.
     pub seed: u64,
     /// How the kernel is asked.
     pub way: EngineChoice,

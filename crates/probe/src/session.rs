@@ -78,8 +78,8 @@ impl Own {
         let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;
         (without.max(late) > DISTURBS).then(|| {
             format!(
-                "Beware: the engine was ready and had no CPU for {} of the time, so these \
-                 latencies are in part the machine's own and not the device's",
+                "Warning: the engine was CPU-starved {} of the time, so these latencies are partly \
+                 those of the machine, not of the device",
                 numbers::share(without)
             )
         })
@@ -256,14 +256,15 @@ impl<'a> Session<'a> {
         }
         self.sink.lost("I/Os counted but not kept", run.not_kept);
         self.sink.lost("I/Os that were due and never started", run.unserved.0);
-        self.sink.lost("I/Os that never came back", run.vanished);
+        self.sink.lost("I/Os that never completed", run.vanished);
     }
 }
 
 /// Why the heat ends the probe, if it does.
 fn too_hot(target: &Target) -> Option<String> {
     let (heat, limit) = target.heat()?;
-    (heat >= limit).then(|| format!("the device has {heat:.0} C, its limit is {limit:.0} C"))
+    (heat >= limit)
+        .then(|| format!("the device temperature is {heat:.0} C, its limit {limit:.0} C"))
 }
 
 /// How long a job still takes, by its pace so far and by its time.

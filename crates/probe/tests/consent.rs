@@ -68,8 +68,8 @@ fn a_blank_device_whose_serial_was_typed_is_written_to_between_its_ends() {
     let device = Loop::new(&folder, "disk", BYTES, &[]);
     let edge = 8 << 20;
     for (terms, why) in [
-        (Terms { serial: None, ..meant(&device) }, "was not typed"),
-        (Terms { serial: Some("WD-1".into()), ..meant(&device) }, "another one's"),
+        (Terms { serial: None, ..meant(&device) }, "was not given"),
+        (Terms { serial: Some("WD-1".into()), ..meant(&device) }, "does not match"),
         (Terms { cap: None, ..meant(&device) }, "1 % of it"),
     ] {
         let error = unheld(&device, &terms).unwrap_err();
@@ -97,7 +97,7 @@ fn a_blank_device_whose_serial_was_typed_is_written_to_between_its_ends() {
     drop(target);
     // What a probe wrote is data like any other.
     let again = unheld(&device, &meant(&device)).unwrap().open(&mut watcher).unwrap_err();
-    assert!(again.to_string().contains("it holds data at byte 8388608"), "{again}");
+    assert!(again.to_string().contains("it contains data at byte 8388608"), "{again}");
     let bytes = fs::read(&device.file).unwrap();
     let (edge, end) = (edge as usize, (edge + span) as usize);
     assert!(bytes[..edge].iter().chain(&bytes[end..]).all(|byte| *byte == 0));
@@ -122,8 +122,8 @@ fn what_lies_on_a_device_is_recognised_and_left_alone() {
         ("btrfs", SeekFrom::Start(65_600), b"_BHRfS_M", "btrfs"),
         ("ZFS", SeekFrom::Start(131_072), b"\x0c\xb1\xba\x00\x00\x00\x00\x00", "ZFS"),
         ("ZFS at the end", end(131_072), b"\x0c\xb1\xba\x00\x00\x00\x00\x00", "ZFS"),
-        ("unknown at the start", SeekFrom::Start(777_777), b"x", "unknown kind at its start"),
-        ("unknown at the end", end(7_000_000), b"x", "unknown kind at its end"),
+        ("unknown at the start", SeekFrom::Start(777_777), b"x", "unknown data at its start"),
+        ("unknown at the end", end(7_000_000), b"x", "unknown data at its end"),
     ];
     for (name, place, mark, why) in table {
         let device = Loop::new(&folder, "disk", BYTES, &[]);
@@ -143,7 +143,7 @@ fn real_file_systems_and_swap_are_refused_mounted_or_not() {
     if output("swapon", &[&device.path()]).is_some() {
         let error = examine(&device.device, write(4096, 4096), &meant(&device)).unwrap_err();
         output("swapoff", &[&device.path()]);
-        assert!(error.to_string().contains("swapped to"), "{error}");
+        assert!(error.to_string().contains("used for swap"), "{error}");
     } else {
         println!("skipped: active swap: needs a kernel that swaps to loop devices");
     }
@@ -182,7 +182,7 @@ fn what_is_held_read_only_or_stacked_is_refused() {
 
     let below = Loop::new(&folder, "below", BYTES, &[]);
     let above = Loop::over(&below.device, &[]);
-    assert!(refusal(&below.device, &below).contains("the file behind"));
+    assert!(refusal(&below.device, &below).contains("the backing file of"));
     drop(above);
     assert!(unheld(&below, &meant(&below)).is_ok());
 
@@ -231,7 +231,7 @@ fn data_between_the_ends_is_found_before_it_is_written_over() {
         let before = checksum(&device.file);
         let permit = examine(&device.device, write(span, 1 << 20), &meant(&device));
         let error = permit.unwrap().open(&mut watcher).unwrap_err().to_string();
-        assert!(error.contains(&format!("it holds data at byte {place},")), "{error}");
+        assert!(error.contains(&format!("it contains data at byte {place} ")), "{error}");
         assert_eq!(checksum(&device.file), before);
         put(&device.file, SeekFrom::Start(place), &[0]);
     }

@@ -61,7 +61,7 @@ fn without_io_uring_threads_do_the_same_ios() {
         let Err(error) = run(&target, &ring, Clock::start(), &mut watcher) else {
             panic!("io_uring was forbidden");
         };
-        assert!(error.to_string().contains("io_uring is not to be had here"), "{error}");
+        assert!(error.to_string().contains("io_uring is not available"), "{error}");
         assert!(error.hint().contains("--engine calls"), "{}", error.hint());
         true
     });

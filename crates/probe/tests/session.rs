@@ -65,7 +65,10 @@ fn a_mix_times_reads_and_writes_apart_in_both_loops() {
             let events = &recording.listings[0].events;
             let writes = events.iter().filter(|event| event.op == Op::Write).count();
             assert_eq!((writes, events.len()), (200, 2000));
-            assert!(outcome.answer[0].contains("beside writes a read of 4 KiB"), "{outcome:?}");
+            assert!(
+                outcome.answer[0].contains("with concurrent writes a read of 4 KiB"),
+                "{outcome:?}"
+            );
             // What was announced is what was written.
             let Purpose::Write { bytes, .. } = (find("mixed").unwrap().purpose)(&ask) else {
                 panic!("it writes");
@@ -154,7 +157,7 @@ fn a_drive_that_is_too_hot_ends_the_probe() {
     assert!(run.latency.n < 50, "it went on: {}", run.latency.n);
     assert!(session.over());
     let (own, ended) = session.end(&Outcome::default());
-    assert_eq!(ended.as_deref(), Some("the device has 71 C, its limit is 70 C"));
+    assert_eq!(ended.as_deref(), Some("the device temperature is 71 C, its limit 70 C"));
     assert!(own.n >= 50);
 }
 
@@ -198,6 +201,6 @@ fn what_the_machine_and_not_the_device_did_is_told_apart() {
         own.caution()
     };
     assert_eq!(own(Some(10), 10), None);
-    assert!(own(Some(200), 10).unwrap().contains("had no CPU for 20 % of the time"));
+    assert!(own(Some(200), 10).unwrap().contains("CPU-starved 20 % of the time"));
     assert!(own(Some(10), 200).is_some(), "its own lateness counts as well");
 }

@@ -247,12 +247,12 @@ impl<'a> SegmentPour<'a> {
         if fact.key == key::RECORDER.member("lost")
             && let FactValue::Count(count) = fact.value
         {
-            self.sink.lost("I/Os that the tracer lost", count);
+            self.sink.lost("I/Os lost by the tracer", count);
         }
         if fact.key == key::RECORDER.member("unwritten")
             && let FactValue::Count(count) = fact.value
         {
-            self.sink.lost("seconds that the recorder could not write", count);
+            self.sink.lost("seconds that could not be written by the recorder", count);
         }
         fact.device = of.map(|device| self.device(&device));
         self.poured.facts += 1;

@@ -109,7 +109,7 @@ impl Store {
         let mut text = String::new();
         open_plain(&folder.join(MARK))?.take(100).read_to_string(&mut text)?;
         if text != FIRST_LINE {
-            let what = "its mark is that of another version";
+            let what = "it was written by an incompatible version";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         Ok(Store { folder: folder.to_path_buf(), lock: None, ages: Ages::default(), aged: false })
@@ -124,7 +124,7 @@ impl Store {
         if !Store::is_one(folder) {
             fs::create_dir_all(folder)?;
             if fs::read_dir(folder)?.next().is_some() {
-                let what = "the folder holds something else";
+                let what = "the folder contains other files";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
             }
         }
@@ -525,7 +525,7 @@ impl Incident {
 /// If it is no regular file, or cannot be opened.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let foreign = || {
-        let what = format!("`{}` is no regular file: no recorder made it", path.display());
+        let what = format!("`{}` is not a regular file, so no recorder created it", path.display());
         io::Error::new(io::ErrorKind::InvalidData, what)
     };
     let is_link =

@@ -1,56 +1,56 @@
-//! Every block request, from its start to its completion, by eBPF.
+//! Every block request, from its start to its completion, with eBPF.
 //!
 //! ## Watches
 //! The requests of block devices, at three moments: start (`block_io_start`), issue to the driver
 //! (`block_rq_issue`) and completion (`block_rq_complete`). Q2D is the time from start to issue,
 //! D2C from issue to completion, Q2C both. On request also the arrival of the bio
 //! (`block_bio_queue`): B2Q, from there to the start, is spent waiting for a free tag, for a frozen
-//! queue, for write-back throttling or for the io.cost and io.latency controllers. Of devices that
-//! make no requests (dm, md, zram, NVMe multipath), it follows the bios from arrival to completion
-//! (`block_bio_complete`). It gives either one event per request, with sector, size, flags,
-//! process, control group on request, depth at issue and error, or histograms per device, operation
-//! and stage that are kept in the kernel. With a latency limit it gives both: events above the
-//! limit, and the histograms of all requests in a listing of their own. The flight recorder has both
-//! without a limit: histograms are then made of the events, and in the kernel of those requests alone
-//! whose event found no room, so that none is missing at any rate.
+//! queue, for write-back throttling or for the io.cost and io.latency controllers. For bio-based
+//! devices (dm, md, zram, NVMe multipath), it follows the bios from arrival to completion
+//! (`block_bio_complete`). The output is either one event per request, with sector, size, flags,
+//! process, optionally control group, queue depth at issue and error, or histograms per device,
+//! operation and stage, counted in the kernel. With a latency limit it is both: events above the
+//! limit, and the histograms of all requests in a separate listing. The flight recorder uses both
+//! without a limit: histograms are then computed from the events, plus kernel histograms of the
+//! requests whose event did not fit into the ring buffer, so that none is missing at any rate.
 //!
-//! With `snoop --files` it tells the file whose pages an I/O reads or writes. Pages of the page cache
-//! know theirs; what a task reads or writes directly is told by the tracepoints of iomap
-//! (`iomap_dio_rw_begin`, since 6.6), which ext4, XFS and btrfs use. The path is spelled by the program
-//! in the kernel when a file is first met and every five seconds, so it needs no right to look at
-//! other processes, and names what a flusher writes as well. With `snoop --stacks` it takes the stacks
-//! of the task that sends, before 6.5 of the one that issues.
+//! With `snoop --files` it reports the file whose pages an I/O reads or writes. For page-cache I/O
+//! it is taken from the pages; for direct I/O from the iomap tracepoint (`iomap_dio_rw_begin`,
+//! since 6.6), which covers ext4, XFS and btrfs. The path is read by the BPF program when a file is
+//! first seen and every five seconds after, so no permission to inspect other processes is needed,
+//! and it also covers write-back by flusher threads. With `snoop --stacks` it records the call
+//! stack of the submitting task, before 6.5 of the issuing task.
 //!
-//! Times are read by the tracer itself. The times the kernel keeps in a request, on which other
-//! tools and /proc/diskstats rely, come since Linux 6.9 from a clock that is read once per batch.
+//! The tracer reads the clock itself. The times that the kernel stores in a request, used by other
+//! tools and /proc/diskstats, come since Linux 6.9 from a clock that is read once per batch.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF (`/sys/kernel/btf/vmlinux`), and root or `CAP_BPF` with
 //! `CAP_PERFMON`. No compiler, no headers, no debug symbols, no tracefs. Before Linux 6.5 there is
 //! no `block_io_start`: the start is then the time the request was allocated, and process and pid
-//! are those that issued it, which may be a kernel worker.
+//! are those of the issuer, which may be a kernel worker.
 //!
 //! ## Costs
-//! CPU per request: 0.2 microseconds where one CPU sends and completes it, for histograms or every
-//! event; where another completes it, 0.3 for histograms, 0.4 for every event. Memory in the kernel:
-//! the ring (8 MiB), 0.7 to 12 MB for requests in flight, and for histograms 55 kB per device and
-//! CPU. The process name is copied at the start of each request when events are wanted, about 25 ns,
-//! because a process may be gone before its name could be looked up. Files and stacks cost more, and
-//! only when asked for.
+//! CPU per request: 0.2 microseconds if the same CPU submits and completes it, for histograms or
+//! every event; if another CPU completes it, 0.3 for histograms, 0.4 for every event. Memory in the
+//! kernel: the ring (8 MiB), 0.7 to 12 MB for requests in flight, and for histograms 55 kB per
+//! device and CPU. For events, the process name is copied at the start of each request, about
+//! 25 ns, because a process may exit before its name can be looked up. Files and stacks cost more,
+//! and are recorded only on request.
 //!
-//! ## Cannot know
-//! Some kernels keep some processes from being traced, and then a completion is missed whose
-//! interrupt hits such a process. It is counted as lost once its request has been used again.
+//! ## Not in this output
+//! Some kernels exclude some processes from tracing; a completion is missed if its interrupt
+//! arrives while such a process runs. It is counted as lost once the request structure is reused.
 //!
-//! How a device that handles bios without requests (dm, md, zram, brd) spends its time: only when
-//! a bio came and when it was done. How long a cgroup limit (`io.max`) held a bio back before it
-//! arrived. Who dirtied a page that a flusher writes. The file of direct I/O before 6.6 or on a file
-//! system without iomap, and of a block device opened as one.
+//! The time split of bio-based devices (dm, md, zram, brd): only arrival and completion of a bio
+//! are known. How long a cgroup limit (`io.max`) delayed a bio before it arrived. Which process
+//! dirtied a page that a flusher writes. The file of direct I/O before 6.6 or on a file system
+//! without iomap, and of I/O on a block device opened directly.
 //!
-//! A request whose start was missed, or whose event found the ring full, is counted as lost; one
-//! that was in flight when the watch began is stated as a fact (`trace.*.before_watch`). Events, lost and
-//! these are exactly what /proc/diskstats counts, per operation (an empty flush counts
-//! as a write there, and the flush that the kernel sends for it as a flush).
+//! A request whose start was missed, or whose event found the ring buffer full, is counted as lost;
+//! requests in flight when tracing started are reported as a fact (`trace.*.before_watch`). The sum
+//! of events, lost requests and these is exactly the count in /proc/diskstats, per operation (an
+//! empty flush counts as a write there, and the flush that the kernel sends for it as a flush).
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -82,8 +82,8 @@ use crate::{Collector, Error, clock};
 pub const NAME: &str = "block-trace";
 
 /// What is said of devices whose events are thinned.
-const THINNED: &str = "only the slow I/Os of a busy device and a sample of the others are told one by one, \
-    each with its weight; the others are counted in histograms";
+const THINNED: &str = "on busy devices, only slow I/Os and a sample of the others, each with its \
+                       weight, are reported individually; all others are counted in histograms";
 
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
@@ -532,8 +532,8 @@ impl AttachedState {
                 sink.note(Note {
                     line: 0,
                     text: device.name.clone(),
-                    reason: "a bio-only device, which makes no requests: one time is known, from \
-                             the arrival of a bio to its completion (Q2C)"
+                    reason: "a bio-based device without requests: only the time from the arrival \
+                             of a bio to its completion (Q2C) is known"
                         .to_string(),
                 });
             }

@@ -1,23 +1,23 @@
-//! The kernel's own counters of every block device, read at intervals.
+//! The kernel's own counters of every block device, sampled at intervals.
 //!
 //! ## Watches
-//! Whole disks in /proc/diskstats: requests, merges, bytes, summed wait and busy time, and what is
-//! in flight at each reading. Each poll gives the averages since the poll before. With a root
-//! folder it reads ROOT/block/*/stat instead, as `iostat -f ROOT` does; time is then still this
-//! machine's.
+//! Whole disks in /proc/diskstats: requests, merges, bytes, summed wait and busy time, and requests
+//! in flight at each sample. Each sample yields the averages since the previous one. With a root
+//! folder it reads ROOT/block/*/stat instead, like `iostat -f ROOT`; time is still taken from this
+//! machine.
 //!
 //! ## Needs
-//! Nothing: every user may read the counters, on every kernel.
+//! Nothing: the counters are readable by every user, on every kernel.
 //!
 //! ## Costs
-//! One small file per poll, some 20 microseconds; nothing between polls.
+//! One small file per sample, about 20 microseconds; nothing between samples.
 //!
-//! ## Cannot know
-//! How latencies are distributed, and how much of a wait was queue and how much the device. Since
-//! Linux 6.9 a request that was batched with others counts as started when the first of them was
-//! allocated, so await reads too high (8 to 43 % in our measurements); the block tracer does not
-//! share this error. While a device hangs, its await and queue length show nothing: only completed
-//! requests are counted; what is in flight does show it.
+//! ## Not in this output
+//! The latency distribution, and the split between queue time and device time. Since Linux 6.9 a
+//! batched request counts as started when the first of its batch was allocated, so await is too
+//! high (8 to 43 % in our measurements); the block tracer does not have this error. While a device
+//! hangs, await and queue length do not show it, because only completed requests are counted; the
+//! number in flight does.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -127,9 +127,9 @@ fn compare(earlier: &Counters, later: &Counters, start: Time, length: Nanos, sin
             warn(sink, &later.name, "a 32-bit counter wrapped; it was unwrapped");
             delta
         }
-        Change::Reset => return warn(sink, &later.name, "a counter fell: reset, no averages"),
+        Change::Reset => return warn(sink, &later.name, "a counter decreased: reset, no averages"),
         Change::Replaced => {
-            return warn(sink, &later.name, "another device has taken the name, no averages");
+            return warn(sink, &later.name, "the name now belongs to another device, no averages");
         }
     };
     if !earlier.is_used() && !later.is_used() {

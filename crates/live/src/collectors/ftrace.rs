@@ -1,24 +1,25 @@
-//! Every block request by the kernel's own event text (ftrace), where eBPF is refused.
+//! Every block request, from the kernel's event text (ftrace), if eBPF is refused.
 //!
 //! ## Watches
 //! The events `block_io_start`, `block_rq_insert`, `block_rq_issue`, `block_rq_requeue`,
-//! `block_rq_merge` and `block_rq_complete` in a trace instance of its own, as lines of text that
-//! the format `perf-script` reads: one event per request, with its time in the queue and on the
-//! device, process, sector and size.
+//! `block_rq_merge` and `block_rq_complete` in a separate trace instance, as lines of text in the
+//! format `perf-script`: one event per request, with its time in the queue and on the device,
+//! process, sector and size.
 //!
 //! ## Needs
-//! Root, and tracefs: `mount -t tracefs tracefs /sys/kernel/tracing`. Neither eBPF nor BTF, so it
-//! works on old kernels and where BPF is switched off. Other users of ftrace are not disturbed.
+//! Root, and tracefs: `mount -t tracefs tracefs /sys/kernel/tracing`. Neither eBPF nor BTF is
+//! needed, so it works on old kernels and where BPF is disabled. Other users of ftrace are not
+//! disturbed.
 //!
 //! ## Costs
-//! Some microseconds per request, three lines of text for each: ten times what the tracer costs.
-//! 4 MiB of memory per CPU. Nothing is filtered in the kernel but devices.
+//! Several microseconds per request, three lines of text each: ten times the cost of the eBPF
+//! tracer. 4 MiB of memory per CPU. Only devices are filtered in the kernel.
 //!
-//! ## Cannot know
-//! Depth at issue, who pays, errors by their name on old kernels. Requests are found again by
-//! device and sector, so two at the same place may be mixed up, and lines lost by a full buffer
-//! are counted by the kernel but belong to no device. The time in the queue before Linux 6.5
-//! begins at the insertion into a scheduler, and without one it is unknown.
+//! ## Not in this output
+//! Queue depth at issue, the charged cgroup, error names on old kernels. Requests are matched by
+//! device and sector, so two at the same sector may be mixed up; lines lost by a full buffer are
+//! counted by the kernel but not attributed to a device. Before Linux 6.5 queue time starts at the
+//! insertion into an I/O scheduler, and is unknown without one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -87,7 +88,8 @@ impl Instance {
                 Err(cause) => return Err(broken(&folder, cause)),
             }
         }
-        Err(refused.unwrap_or_else(|| Error::Kernel { what: "no name is free".to_string() }))
+        Err(refused
+            .unwrap_or_else(|| Error::Kernel { what: "all instance names are in use".to_string() }))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -173,7 +175,7 @@ impl Collector for Ftrace {
             set(&instance, &format!("{folder}/enable"), "1")?;
         }
         let format = iowhy_read::find("perf-script").ok_or_else(|| Error::Kernel {
-            what: "the reader of event text is missing: a bug of iowhy".to_string(),
+            what: "the reader for event text is missing (a bug in iowhy)".to_string(),
         })?;
         let mut source = Source::new(NAME, "live", Level::D);
         source.sampling = Sampling::Traced;
@@ -181,7 +183,7 @@ impl Collector for Ftrace {
         let listing = sink.begin(source);
         clock::state(sink, began);
         left.iter().for_each(|error| note(error, sink));
-        let (reader, text) = ((format.reader)(), Vec::new());
+        let (reader, text) = (format.reader(), Vec::new());
         self.running = Some(AttachedState { pipe, instance, reader, text, listing, began });
         Ok(())
     }
@@ -243,7 +245,7 @@ fn place() -> Result<PathBuf, Error> {
     let found =
         PLACES.into_iter().map(PathBuf::from).find(|place| place.join("instances").is_dir());
     found.ok_or_else(|| Error::Kernel {
-        what: "tracefs is not mounted on `/sys/kernel/tracing`, or root alone may look into it"
+        what: "tracefs is not mounted on `/sys/kernel/tracing`, or is readable only by root"
             .to_string(),
     })
 }

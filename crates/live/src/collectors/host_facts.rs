@@ -1,22 +1,24 @@
-//! What stands around the I/O: kernel log, mounts, pressure, limits, temperature, links, stolen time.
+//! Context of the I/O: kernel log, mounts, pressure, limits, temperature, links, stolen time.
 //!
 //! ## Watches
 //! The kernel's log (`/dev/kmsg`), `/proc/self/mountinfo`, `/proc/pressure/*`, `io.max` and
-//! `io.latency` of control groups or `blkio.throttle.*` of version 1, dirty pages in `/proc/vmstat`, processor time stolen by the host in
-//! `/proc/stat`, and of each disk its model, link, port, layers below it and temperature. Each fact
-//! says the path it was read from. Temperature is sampled once a second, the rest read when the watch
-//! ends. Files of text take the same way as captured copies of them.
+//! `io.latency` of control groups or `blkio.throttle.*` of version 1, dirty pages in
+//! `/proc/vmstat`, CPU time stolen by the host in `/proc/stat`, and for each disk its model, link,
+//! port, underlying layers and temperature. Each fact names the path it was read from. Temperature
+//! is sampled once a second, everything else is read at the end. Text files are parsed by the same
+//! code as captured copies of them.
 //!
 //! ## Needs
-//! The right to read these files. Where `kernel.dmesg_restrict` is set, the log needs CAP_SYSLOG;
-//! without it the log's silence is not known.
+//! Read permission for these files. If `kernel.dmesg_restrict` is set, the log needs CAP_SYSLOG;
+//! without it, an absence of errors is not known.
 //!
 //! ## Costs
-//! Some hundred small files, once; one or two per disk and second for temperature.
+//! A few hundred small files, once; one or two per disk and second for temperature.
 //!
-//! ## Cannot know
-//! SMART: asking a drive needs rights and a program that nobody asked iowhy to run. Save it and
-//! name the file: `smartctl -j -x /dev/sda > smart.json`. What happened before the log's first line.
+//! ## Not in this output
+//! SMART: querying a drive needs privileges and an external program, which iowhy does not run. Save
+//! its output and name the file: `smartctl -j -x /dev/sda > smart.json`. Anything before the first
+//! line of the log.
 
 use std::fs::{self, File};
 use std::io::Read;

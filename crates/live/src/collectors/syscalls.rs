@@ -1,26 +1,26 @@
-//! System calls that do I/O, from entry to return, and io_uring requests, by eBPF.
+//! I/O system calls, from entry to return, and io_uring requests, with eBPF.
 //!
 //! ## Watches
-//! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev` and their second
-//! versions, `fsync`, `fdatasync`, `sync_file_range`, `sync`, `syncfs`, `io_submit`, `io_getevents`,
-//! `io_pgetevents` and `io_uring_enter`, from entry to return; and every request of io_uring from its
-//! submission to its completion. They are counted in the kernel, per process, call and kind of file
-//! (regular, directory, block device, character device, pipe, socket), with exact sum, minimum and
-//! maximum, failures, and the bytes that reading and writing calls moved.
+//! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `preadv2`, `pwritev`,
+//! `pwritev2`, `fsync`, `fdatasync`, `sync_file_range`, `sync`, `syncfs`, `io_submit`,
+//! `io_getevents`, `io_pgetevents` and `io_uring_enter`, from entry to return; and every request of
+//! io_uring from its submission to its completion. They are counted in the kernel, per process,
+//! call and kind of file (regular, directory, block device, character device, pipe, socket), with
+//! exact sum, minimum and maximum, failures, and the bytes that reading and writing calls moved.
 //!
 //! ## Needs
-//! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Requests of io_uring are
-//! seen from Linux 6.4 on; before that only the call `io_uring_enter` is.
+//! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. io_uring requests are
+//! seen since Linux 6.4; before that only the call `io_uring_enter` is.
 //!
 //! ## Costs
-//! Some 0.1 microseconds for every system call of the machine, whether watched or not, and some 0.3
-//! for one that is counted. Two kilobytes per process, call and kind of file, on each CPU.
+//! About 0.1 microseconds for every system call on the machine, watched or not, and about 0.3 for a
+//! counted one. Two kilobytes per process, call and kind of file, on each CPU.
 //!
-//! ## Cannot know
-//! A call that is under way when the watch begins, or still is when it ends, is not counted. More
-//! than 4096 combinations of process, call and file find no room and are counted as lost. 32-bit
-//! programs number their calls in another way and are miscounted. How a wait is shared between disk,
-//! page cache, locks and scheduler: the block tracer beside it tells the disk share.
+//! ## Not in this output
+//! Calls in progress when the watch starts or ends: they are not counted. Combinations of process,
+//! call and file beyond 4096 are counted as lost. 32-bit programs use other call numbers and are
+//! miscounted. How a wait divides into disk, page cache, locks and scheduler: the block tracer
+//! running alongside determines the disk share.
 
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, include_bytes_aligned};
@@ -207,7 +207,7 @@ impl Collector for Syscalls {
         }
         let [no_group, no_start] = running.spans.missed()?;
         sink.lost("calls not counted: too many processes, calls and kinds of file", no_group);
-        sink.lost("calls not counted: too many under way at once", no_start);
+        sink.lost("calls not counted: too many in progress at once", no_start);
         sink.end();
         Ok(())
     }

@@ -1,24 +1,24 @@
-//! Calls of any function of a program or library, from entry to return, by eBPF.
+//! Calls of any function in a program or library, from entry to return, with eBPF.
 //!
 //! ## Watches
-//! One function, by its name or by its offset in the file: every call from entry to return, also of
-//! functions that call themselves, counted in the kernel per process with exact sum, minimum and
-//! maximum. Or, where a program hands a function a wait that is over (as Oracle does), one argument
-//! is the latency and another the number of the event it belongs to: a histogram for each event.
+//! One function, by its name or its offset in the file: every call from entry to return, recursive
+//! calls included, counted in the kernel per process with exact sum, minimum and maximum. Or, if a
+//! program passes a completed wait to a function (as Oracle does), one argument is the latency and
+//! another the event number: one histogram per event.
 //!
 //! ## Needs
-//! Linux 5.8 or later with BTF and uprobes, and root or `CAP_BPF` with `CAP_PERFMON`. A program that
-//! was stripped has no names: give the offset. A function that the compiler put into its callers is
-//! never called.
+//! Linux 5.8 or later with BTF and uprobes, and root or `CAP_BPF` with `CAP_PERFMON`. A stripped
+//! program has no names: give the offset. Calls of a function that the compiler inlined are not
+//! seen.
 //!
 //! ## Costs
-//! One or two traps into the kernel per call: 1 to 5 microseconds, more in a virtual machine. Do not
-//! watch a function that is called a million times a second.
+//! One or two traps into the kernel per call: 1 to 5 microseconds, more in a virtual machine. Do
+//! not watch a function that is called a million times a second.
 //!
-//! ## Cannot know
-//! Calls under way when the watch begins or ends are not counted, nor those that are left by
-//! `longjmp` or by an exception. A tail call returns for the function that was called first.
-//! The value a function is called with is taken as it stands: what it means is for you to know.
+//! ## Not in this output
+//! Calls in progress when the watch starts or ends are not counted, nor are those left by `longjmp`
+//! or an exception. A tail call counts as the return of the function called first. Argument values
+//! are used as they are: their meaning depends on the program.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -175,7 +175,7 @@ impl Collector for Uprobe {
         let Some(running) = self.running.take() else { return Ok(()) };
         let [no_group, no_start] = running.spans.missed()?;
         sink.lost("calls not counted: too many processes and events", no_group);
-        sink.lost("calls not counted: too many under way at once", no_start);
+        sink.lost("calls not counted: too many in progress at once", no_start);
         sink.end();
         Ok(())
     }

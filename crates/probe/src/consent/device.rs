@@ -35,7 +35,7 @@ pub fn examine(
     terms: &Terms,
 ) -> Result<Node, Error> {
     let Some(node) = topology::node_of(found) else {
-        return Err(refuse(path, "the kernel knows nothing of it below /sys"));
+        return Err(refuse(path, "it is not listed in /sys"));
     };
     let objections = objections(path, &node);
     if !objections.is_empty() {
@@ -44,30 +44,32 @@ pub fn examine(
     let size = size_of(path)?;
     let room = size.saturating_sub(2 * EDGE_BYTES);
     if span > room {
-        return Err(refuse(path, &format!("it has room for {} only", human(room))));
+        return Err(refuse(path, &format!("it has only {}", human(room))));
     }
     let cap = terms.cap.unwrap_or(size / CAP_SHARE);
     if bytes > cap {
         return Err(Error::refused(
             "write to",
             path,
-            format!("{} are more than {}, 1 % of it or the cap", human(bytes), human(cap)),
+            format!("{} exceed {}, 1 % of it or the cap", human(bytes), human(cap)),
             format!("write less, or allow it with `--cap {bytes}`"),
         ));
     }
     let serial = node.serial();
     match (&serial, &terms.serial) {
-        (None, _) => Err(refuse(path, "it has no serial number by which to be sure it is meant")),
+        (None, _) => {
+            Err(refuse(path, "it has no serial number to confirm that it is the right device"))
+        }
         (Some(serial), Some(typed)) if serial == typed.trim() => Ok(node),
-        (Some(_), Some(_)) => Err(refuse(path, "the serial number typed is another one's")),
+        (Some(_), Some(_)) => Err(refuse(path, "the serial number does not match")),
         (Some(_), None) => Err(Error::refused(
             "write to",
             path,
-            "its serial number was not typed",
+            "its serial number was not given",
             format!(
-                "what is written over is lost; if it is meant, add `--serial` with its serial \
-                 number: `lsblk -dno SERIAL {0}` shows it, `losetup {0}` the file that counts \
-                 for a loop device",
+                "overwritten data is lost; to confirm, add `--serial` with its serial number: \
+                 `lsblk -dno SERIAL {0}` prints it; for a loop device it is the backing file, \
+                 which `losetup {0}` prints",
                 path.display()
             ),
         )),
@@ -97,21 +99,21 @@ pub fn open(
     let found = file.metadata().map_err(|cause| Error::target("examine", path, cause))?;
     let again = topology::node_of(&found).filter(|again| again == node);
     if again.is_none() {
-        return Err(refuse(path, "it became another device meanwhile"));
+        return Err(refuse(path, "it was replaced by another device"));
     }
     let objections: Vec<String> = in_use(node).chain(marks(&file, path)?).collect();
     if !objections.is_empty() {
         return Err(refuse(path, &objections.join("; ")));
     }
     let held = data_in(&file, EDGE_BYTES, span, watcher)
-        .map_err(|cause| Error::target("read what would be written over on", path, cause))?;
+        .map_err(|cause| Error::target("read the area to be overwritten on", path, cause))?;
     if let Some(place) = held {
         return Err(Error::refused(
             "write to",
             path,
-            format!("it holds data at byte {place}, which would be written over"),
+            format!("it contains data at byte {place} that would be overwritten"),
             format!(
-                "only zeros are written over, also after another probe; if nothing there is \
+                "only zeros are overwritten, even after another probe; if the data there is not \
                  needed: `dd if=/dev/zero of={} bs=1M seek={} count={} oflag=direct`",
                 path.display(),
                 EDGE_BYTES >> 20,
@@ -178,7 +180,7 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
     }
     let below = node.children("slaves");
     if !below.is_empty() {
-        found.push(format!("it is made of {}", below.join(", ")));
+        found.push(format!("it consists of {}", below.join(", ")));
     }
     let partitions: Vec<String> = node.partitions().into_iter().map(|part| part.name).collect();
     if !partitions.is_empty() {
@@ -199,7 +201,7 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
             Err(error) => found.push(error.to_string()),
         },
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-            found.push("the kernel says it is in use".to_string());
+            found.push("the kernel reports it as in use".to_string());
             // Its marks still tell what by.
             let flags = libc::O_DIRECT | libc::O_CLOEXEC;
             let plain = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -233,10 +235,10 @@ fn in_use(node: &Node) -> impl Iterator<Item = String> + use<> {
         }
     };
     note("it is mounted on", topology::mounted(&family));
-    note("it is swapped to as", topology::swapped_to(&family));
+    note("it is used for swap as", topology::swapped_to(&family));
     note("it is part of", node.children("holders"));
     note("it is part of", node.disk().children("holders"));
-    note("it is the file behind", topology::looped(&family));
+    note("it is the backing file of", topology::looped(&family));
     found.into_iter()
 }
 
@@ -246,7 +248,7 @@ fn marks(file: &File, path: &Path) -> Result<Vec<String>, Error> {
         file.seek(SeekFrom::End(0)).map_err(|cause| Error::target("measure", path, cause))?;
     let marks = signatures::found(&file, bytes, EDGE_BYTES)
         .map_err(|cause| Error::target("read", path, cause))?;
-    Ok(marks.into_iter().map(|what| format!("it holds {what}")).collect())
+    Ok(marks.into_iter().map(|what| format!("it contains {what}")).collect())
 }
 
 fn size_of(path: &Path) -> Result<u64, Error> {
@@ -259,6 +261,6 @@ fn refuse(path: &Path, why: &str) -> Error {
         "write to",
         path,
         why,
-        "name a directory instead: a new file without a name is made in it",
+        "name a directory instead: a new unnamed file is created in it",
     )
 }

@@ -38,7 +38,7 @@ pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> 
         return Err(Error::refused(
             "write to",
             directory,
-            "it holds device nodes and lies in memory, so no disk would be measured",
+            "it contains device nodes and is in memory, so no disk would be measured",
             "check the device's name with `lsblk`, or name a directory on the disk",
         ));
     }
@@ -48,8 +48,8 @@ pub fn examine(directory: &Path, span: u64, terms: &Terms) -> Result<(), Error> 
             "write to",
             directory,
             format!(
-                "a file of {} is more than {}: 1 % of the file system or the cap, and at most \
-                 half of what is free",
+                "a file of {} exceeds {}: 1 % of the file system or the cap, and at most half of \
+                 the free space",
                 human(span),
                 human(largest)
             ),
@@ -85,7 +85,7 @@ pub fn open(
         }
         made => (made, !buffered),
     };
-    let file = file.map_err(|cause| Error::target("make a file in", directory, cause))?;
+    let file = file.map_err(|cause| Error::target("create a file in", directory, cause))?;
     fill(&file, span, watcher)
         .map_err(|cause| Error::target("fill a file in", directory, cause))?;
     let found = file.metadata().map_err(|cause| Error::target("examine", directory, cause))?;

@@ -109,7 +109,7 @@ pub fn found(file: &File, bytes: u64, edge: u64) -> io::Result<Vec<String>> {
     if names.is_empty() {
         for (part, place) in [(&start, "start"), (&end, "end")] {
             if part.iter().any(|byte| *byte != 0) {
-                names.push(format!("data of an unknown kind at its {place}"));
+                names.push(format!("unknown data at its {place}"));
             }
         }
     }

@@ -41,7 +41,7 @@ pub fn run(
         return Err(Error::Engine { what: "fdatasync by io_uring", cause });
     }
     let mut rounds = Rounds::new(target, job)
-        .map_err(|cause| Error::Engine { what: "io_uring is not to be had here", cause })?;
+        .map_err(|cause| Error::Engine { what: "io_uring is not available", cause })?;
     // Sleeps end when they should, not up to 50 us later (prctl(2), PR_SET_TIMERSLACK).
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let waited_ns = no_cpu_ns();

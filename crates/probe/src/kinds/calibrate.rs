@@ -1,21 +1,21 @@
-//! What this device needs for one I/O when nothing waits: the baseline for all other latencies.
+//! Service time of one I/O at a time: the baseline for all other latencies.
 //!
 //! ## Measures
-//! One read at a time on a quiet device: random reads of 4, 16, 64 and 256 KiB and reads in
-//! sequence of the same sizes (or `--size`), 300 of each (or `--count`), 5 s at most (or `--for`).
-//! The median of each is the healthy service time (S0) of such a read.
+//! One read at a time on an idle device: random and sequential reads of 4, 16, 64 and 256 KiB (or
+//! `--size`), 300 of each (or `--count`), for at most 5 s (or `--for`). The median of each is the
+//! healthy service time (S0) of such a read.
 //!
 //! ## Writes
 //! Nothing.
 //!
 //! ## Needs
-//! A block device (root) or a large file, on a device known to be well. It refuses one that is
-//! 5 % busy or more unless `--share` is given: what waits is no baseline.
+//! A block device (root) or a large file, on a device known to be healthy. It refuses a device that
+//! is 5 % busy or more unless `--share` is given: a latency with queueing is not a baseline.
 //!
 //! ## Read it like this
-//! Compare a suspect with its healthy twin: run it on both. A device that is sick already measures
-//! its sickness. The quickest read shows what a cache gives; the median is what counts, and the
-//! p90 how far it strays.
+//! Run it on the suspect disk and on a healthy control disk, and compare. A faulty device yields a
+//! faulty baseline. The fastest read shows the effect of a cache; the median is the result, and the
+//! p90 shows the spread.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::{Purpose, human};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "calibrate",
-    summary: "What this device needs for one I/O when nothing waits",
+    summary: "Service time of one I/O at a time: the baseline of a device",
     manual: iowhy_model::manual!("calibrate.rs"),
     loads: true,
     purpose: |_| Purpose::Read,

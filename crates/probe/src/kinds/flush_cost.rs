@@ -1,23 +1,24 @@
-//! What it costs to be sure: the same write with and without a flush behind it.
+//! Cost of fsync and flush: the same write with and without a flush.
 //!
 //! ## Measures
-//! 4 KiB writes (or `--size`) in sequence, one at a time, in three ways alternately: plain, followed
-//! by `fdatasync`, and with `RWF_DSYNC`. Twenty rounds of ten writes of each way (`--count` writes
-//! per way instead of 200), so that a change of the machine hits all three alike.
+//! Sequential 4 KiB writes (or `--size`), one at a time, alternating between three variants: plain,
+//! followed by `fdatasync`, and with `RWF_DSYNC`. Twenty rounds of ten writes per variant
+//! (`--count` writes per variant instead of 200), so that a change on the machine affects all three
+//! alike.
 //!
 //! ## Writes
-//! To a new file without a name in the directory given, filled with data first and gone at the
-//! end; or to a block device with nothing on it whose serial number is typed with `--serial`.
+//! To a new unnamed file in the given directory, filled with data first, which disappears at the
+//! end; or to an empty block device whose serial number is given with `--serial`.
 //!
 //! ## Needs
 //! A directory, or an empty device and root.
 //!
 //! ## Read it like this
-//! The difference of the medians is the price of a flush. On a spinning disk it is several
-//! milliseconds; on flash with power-loss protection next to nothing, because the drive may
-//! answer from its protected cache. Where the kernel believes a cache is write-through it sends
-//! no flush at all, and the difference is the file system's own work. A large price shared by
-//! many writers is paid once: commit in groups.
+//! The difference of the medians is the cost of a flush. On a spinning disk it is several
+//! milliseconds; on flash with power-loss protection almost nothing, because the drive can complete
+//! from its protected cache. If the kernel treats the cache as write-through it sends no flush at
+//! all, and the difference is the file system's own work. Group commit shares the cost among many
+//! writers.
 
 use iowhy_model::{Op, Unit};
 
@@ -31,7 +32,7 @@ use crate::{Latencies, Purpose};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "flush-cost",
-    summary: "What it costs to be sure: the same write with and without a flush behind it",
+    summary: "Cost of fsync and flush: the same write with and without a flush",
     manual: iowhy_model::manual!("flush_cost.rs"),
     loads: false,
     purpose,
@@ -119,7 +120,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         answer.push(format!("`RWF_DSYNC` costs {}", time((forced - plain).max(0.0))));
     }
     if let Some(cache) = session.target.setting("queue/write_cache") {
-        answer.push(format!("the kernel takes the device's cache for \"{cache}\""));
+        answer.push(format!("the kernel treats the device's cache as \"{cache}\""));
     }
     Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }

@@ -1,21 +1,21 @@
-//! What the first read after a pause costs: sleeping disks, links and processors.
+//! Latency of the first read after a pause: sleep states of disks, links and CPUs.
 //!
 //! ## Measures
 //! Single random 4 KiB reads (or `--size`) after pauses of 0, 10 ms, 100 ms, 1 s and 5 s, twenty,
-//! twenty, ten, five and three of them (about 21 s in all; `--count`: at most so many after each). `--for`
-//! adds one pause of that length, done twice.
+//! twenty, ten, five and three of them (about 21 s in total; `--count` limits the number after
+//! each). `--for` adds one pause of that length, measured twice.
 //!
 //! ## Writes
 //! Nothing.
 //!
 //! ## Needs
-//! A block device (root) or a large file that nobody else reads meanwhile: a read of somebody
-//! else keeps the device awake.
+//! A block device (root) or a large file that no other program reads meanwhile: other reads keep
+//! the device awake.
 //!
 //! ## Read it like this
-//! A read after a pause that takes seconds is a platter spinning up; a few to a hundred
-//! milliseconds is a drive or link leaving a power-saving state; below a millisecond it is mostly
-//! the processor waking up. Such a cost is paid by whoever comes seldom, and is no sickness.
+//! A first read that takes seconds is a platter spinning up; a few to a hundred milliseconds is a
+//! drive or link leaving a power-saving state; below a millisecond it is mostly the CPU waking up.
+//! This delay affects infrequent I/O and is not a fault.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::{Latencies, Purpose};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "idle-wake",
-    summary: "What the first read after a pause costs",
+    summary: "Latency of the first read after a pause",
     manual: iowhy_model::manual!("idle_wake.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
@@ -101,8 +101,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
             // Even the quickest read after the pause is slower than the slowest without one.
             Some(awake) if least_ms.is_some_and(|least| least > awake * WAKES) => {
                 answer.push(format!(
-                    "after a pause of {} a read takes {} at least, without a pause {} at most: \
-                     something falls asleep",
+                    "after a pause of {} a read takes at least {}, without a pause at most {}: \
+                     something enters a sleep state",
                     time(pause.as_secs_f64() * 1e3),
                     time(least_ms.unwrap_or(0.0)),
                     time(awake)
@@ -112,7 +112,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         }
     }
     if answer.is_empty() {
-        answer.push("no pause made the next read clearly slower".to_string());
+        answer.push("no pause made the next read significantly slower".to_string());
     }
     Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }

@@ -1,28 +1,28 @@
-//! What reads and writes suffer from each other, each with its own latencies.
+//! Read/write interference: latencies of reads and writes, alone and mixed.
 //!
 //! ## Measures
 //! First reads alone, then reads and writes together: 70 % reads (or `--reads`) of 4 KiB (or
-//! `--size`, several times), at random places (or `--order`), four in flight (or `--depth`), 2000
-//! I/Os (or `--count`) and 30 s at most (or `--for`). Each I/O is drawn, and the number of writes
-//! is exact. With `--rate` they are due so many times per second whatever the device does
-//! (`--arrivals`), and latency counts from the moment an I/O was due. `--durable fdatasync`, `dsync`
-//! or `rwf-dsync` make each write wait until it is safe; without, a write waits for its request
-//! only.
+//! `--size`, several times), at random offsets (or `--order`), four in flight (or `--depth`),
+//! 2000 I/Os (or `--count`) and at most 30 s (or `--for`). The order is random, and the number of
+//! writes is exact. With `--rate` I/Os are due at that rate, however fast the device completes them
+//! (`--arrivals`), and latency counts from the time an I/O was due. With `--durable fdatasync`,
+//! `dsync` or `rwf-dsync` each write waits until it is durable; by default, a write waits only for
+//! its request.
 //!
 //! ## Writes
-//! To a new file without a name in the directory given, filled with data first and gone at the
-//! end (64 MiB unless `--span` says otherwise); or to a block device with nothing on it whose
-//! serial number is typed with `--serial`. The reads go to the same place.
+//! To a new unnamed file in the given directory, filled with data first (64 MiB, or `--span`),
+//! which disappears at the end; or to an empty block device whose serial number is given with
+//! `--serial`. The reads use the same area.
 //!
 //! ## Needs
 //! A directory, or an empty device and root. It refuses a device that is 5 % busy or more unless
 //! `--share` is given.
 //!
 //! ## Read it like this
-//! Compare the reads of a mix with the reads alone. On flash a read that meets a write or an erase
-//! on its chip waits for it: a p99 many times the median only in the mix. On a spinning disk both
-//! share one arm, and writes that wait for a flush hold up everybody. An engine that drains a
-//! write cache shows reads that stall for as long as a flush takes.
+//! Compare the reads of the mix with the reads alone. On flash a read waits for a write or erase on
+//! its chip: a p99 many times the median, only in the mix. On a spinning disk both share one arm,
+//! and writes that wait for a flush delay all other I/O. A device that drains its write cache
+//! stalls reads for as long as a flush takes.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use crate::{Latencies, Purpose, Run, human};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "mixed",
-    summary: "What reads and writes suffer from each other, each with its own latencies",
+    summary: "Read/write interference: latencies of reads and writes, alone and mixed",
     manual: iowhy_model::manual!("mixed.rs"),
     loads: true,
     purpose,
@@ -123,8 +123,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         if run.unserved.0 > 0 {
             let (count, longest_ns) = run.unserved;
             answer.push(format!(
-                "{size}: it fell behind the rate asked; {count} I/Os that were due had not \
-                 started, the first of them {} late",
+                "{size}: the device could not keep up with the rate; {count} I/Os that were due \
+                 had not started, the first of them {} late",
                 time(longest_ns as f64 / 1e6)
             ));
         }
@@ -139,11 +139,13 @@ fn compare(alone: &Latencies, mixed: &Latencies, size: &str) -> Vec<String> {
         let (times, a, b) = (b / a.max(1.0), time(a / 1e6), time(b / 1e6));
         Some(if times >= SUFFERS {
             format!(
-                "beside writes a read of {size} takes {b} instead of {a} ({name}): {times:.1} times as long"
+                "with concurrent writes a read of {size} takes {b} instead of {a} ({name}): \
+                 {times:.1} times as long"
             )
         } else {
             format!(
-                "beside writes a read of {size} takes {b}, alone {a} ({name}): writes hardly hurt it"
+                "with concurrent writes a read of {size} takes {b}, alone {a} ({name}): writes \
+                 hardly slow it down"
             )
         })
     };

@@ -1,26 +1,26 @@
-//! How much it gives as more I/Os are kept in flight: whether 100 % busy is full.
+//! Throughput against queue depth: is the device saturated at 100 % busy?
 //!
 //! ## Measures
 //! Random 4 KiB reads (or `--size`, `--order`) with 1, 2, 4 ... in flight, 2 s each (or `--for`),
-//! repeated up to three times until the rate of eight windows is known to 5 %. It ends at
-//! `--depth` (256), or when two doublings in a row brought less than 5 %. Shows where more in
-//! flight only waits (the knee, highest rate over latency), fits the universal scalability law,
-//! and holds each step against Little's law.
+//! repeated up to three times until the rate of eight windows is known to 5 %. It ends at `--depth`
+//! (256), or when two doublings in a row brought less than 5 %. Finds the knee, beyond which more
+//! I/Os in flight only wait (highest rate over latency), fits the universal scalability law, and
+//! checks each step against Little's law.
 //!
 //! ## Writes
 //! Nothing.
 //!
 //! ## Needs
-//! A block device (root) or a large file. It asks for all the device gives, so it refuses one
+//! A block device (root) or a large file. It loads the device to its maximum, so it refuses one
 //! that is 5 % busy or more unless `--share` is given.
 //!
 //! ## Read it like this
-//! `%util` says only that something was in flight. A device that still gives more with more in
-//! flight was not full at 100 %. A rate that stands still and hardly varies is a limit somebody
-//! set, or a device with one fixed pace; one that stands still and wobbles is a full device; one
-//! that falls is overrun. `X R / N` is 1 when rate, latency and the number in flight agree; below
-//! 1 the engine had no CPU to keep the device supplied. Reads of a file that fits into a cache
-//! behind `O_DIRECT` measure that cache.
+//! `%util` shows only that something was in flight. A device whose throughput still grows with more
+//! in flight was not saturated at 100 %. A constant rate with little variation is a configured
+//! limit, or a device with a fixed rate; a constant rate that fluctuates is a saturated device; a
+//! falling rate is an overloaded one. `X R / N` is 1 when rate, latency and the number in flight
+//! agree; below 1 the engine was CPU-starved and could not keep the device supplied. Reads of a
+//! file that fits into a cache below `O_DIRECT` measure that cache.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use crate::{Purpose, Run};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "ramp",
-    summary: "How much it gives as more I/Os are kept in flight: whether 100 % busy is full",
+    summary: "Throughput against queue depth: is the device saturated at 100 % busy?",
     manual: iowhy_model::manual!("ramp.rs"),
     loads: true,
     purpose: |_| Purpose::Read,
@@ -140,8 +140,9 @@ fn answer(steps: &[Step], limits: &[Limit]) -> Vec<String> {
     let share = first.per_s / most.per_s;
     answer.push(if share < 0.9 {
         format!(
-            "100 % busy is not full: one I/O at a time keeps it busy at {} per second, and it \
-             gives {} per second with {} in flight; `%util` of 100 may be {} % of what it can do",
+            "100 % busy is not saturation: one I/O at a time keeps it busy at {} per second, and \
+             it reaches {} per second with {} in flight; a `%util` of 100 may be {} % of its \
+             capacity",
             digits(first.per_s),
             digits(most.per_s),
             most.depth,
@@ -149,25 +150,28 @@ fn answer(steps: &[Step], limits: &[Limit]) -> Vec<String> {
         )
     } else {
         format!(
-            "100 % busy is full: more in flight than one brings nothing beyond {} per second",
+            "100 % busy is saturation: more than one in flight does not exceed {} per second",
             digits(most.per_s)
         )
     });
     let held = match shape(steps) {
         Some(Shape::Rising) => "the rate still grows at the last step: not saturated",
         Some(Shape::Cap) => {
-            "the rate stands still and hardly varies: a limit holds it, or a device of one pace"
+            "the rate is constant with little variation: a limit, or a device with a fixed rate"
         }
-        Some(Shape::Saturated) => "the rate stands still and varies: the device is full",
-        Some(Shape::Thrash) => "the rate falls with more in flight: it is overrun",
-        None => "too few steps to say what holds the rate",
+        Some(Shape::Saturated) => {
+            "the rate is constant on average but varies: the device is saturated"
+        }
+        Some(Shape::Thrash) => "the rate falls with more in flight: the device is overloaded",
+        None => "too few steps to tell what limits the rate",
     };
     answer.push(held.to_string());
     answer.extend(limits.iter().map(|limit| format!("a control group limits it: {limit}")));
     let ended = shape(steps).is_some_and(|shape| shape != Shape::Rising);
     if let Some(knee) = knee(steps).filter(|_| ended) {
         answer.push(format!(
-            "the knee is at {} in flight: {} per second at {} each; beyond, I/Os mostly wait",
+            "the knee is at {} in flight: {} per second at {} each; beyond it, I/Os mostly wait in \
+             the queue",
             knee.depth,
             digits(knee.per_s),
             time(knee.mean_s * 1e3)
@@ -184,14 +188,14 @@ fn answer(steps: &[Step], limits: &[Limit]) -> Vec<String> {
     }
     if let Some((law, peak)) = Usl::fit(steps).and_then(|law| Some((law, law.peak()?))) {
         let most = digits(law.at(peak));
-        answer.push(format!("by that law it gives most, {most} per second, at {peak} in flight"));
+        answer.push(format!("by that law its maximum is {most} per second, at {peak} in flight"));
     }
     let off = steps.iter().filter(|step| step.little() < 0.95).count();
     if off > 0 {
         let plural = if off == 1 { "" } else { "s" };
         answer.push(format!(
-            "in {off} step{plural} rate times latency is more than 5 % below the number in flight: the \
-             engine was short of CPU there, and the device may give more"
+            "in {off} step{plural} rate times latency is more than 5 % below the number in flight: \
+             the engine was CPU-starved there, and the device may be faster"
         ));
     }
     answer

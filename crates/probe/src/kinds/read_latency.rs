@@ -1,12 +1,11 @@
-//! How long one read takes, by size and place, and again from the same places.
+//! Read latency by size and offset, and of a second pass over the same offsets.
 //!
 //! ## Measures
-//! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`; `--up-to 1m`: all
-//! sizes from the logical block up), in sequence and at random over the
-//! whole target, 500 of each (or `--count`), for at most 5 s each (or `--for`). Then the same
-//! places once more: what is quicker the second time was answered by a cache. With `--rate` the
-//! reads are due so many times per second whatever the device does, and latency counts from the
-//! moment a read was due; `service` counts from its submission.
+//! Reads one at a time: 4 KiB, 64 KiB and 1 MiB (or `--size`; `--up-to 1m`: all sizes from the
+//! logical block up), sequential and random over the whole target, 500 of each (or `--count`), for
+//! at most 5 s each (or `--for`). Then the same offsets again: if the second pass is faster, it was
+//! served from a cache. With `--rate` reads are due at that rate, however fast the device completes
+//! them, and latency counts from the time a read was due; `service` counts from its submission.
 //!
 //! ## Writes
 //! Nothing.
@@ -15,11 +14,10 @@
 //! A block device (root) or a large file that can be read.
 //!
 //! ## Read it like this
-//! A healthy spinning disk needs 4 to 13 ms for a small random read, most of it moving the head
-//! and waiting for the platter; flash needs 0.05 to 0.3 ms. A largest value that is one, two or
-//! three revolutions above the rest is a read that had to be tried again. Reads pass the page cache by
-//! (`O_DIRECT`) unless `--buffered` is given; a cache in the device or behind it still shows as a
-//! second pass that is quicker.
+//! A healthy spinning disk needs 4 to 13 ms for a small random read, mostly seek and rotational
+//! latency; flash needs 0.05 to 0.3 ms. A maximum that is one, two or three revolutions above the
+//! rest is a read that was retried. Reads bypass the page cache (`O_DIRECT`) unless `--buffered` is
+//! given; a cache in or below the device still shows as a faster second pass.
 
 use std::time::Duration;
 
@@ -35,7 +33,7 @@ use crate::{Purpose, Run, human};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "read-latency",
-    summary: "How long one read takes, by size and place, and again from the same places",
+    summary: "Read latency by size and offset, and of a second pass over the same offsets",
     manual: iowhy_model::manual!("read_latency.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
@@ -105,7 +103,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
                     && again < quickest
                 {
                     answer.push(format!(
-                        "a cache answered the second pass of {what}: median {} instead of {}",
+                        "the second pass of {what} was served from a cache: median {} instead of \
+                         {}",
                         time(again as f64 / 1e6),
                         time(first as f64 / 1e6)
                     ));
@@ -114,7 +113,7 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         }
     }
     if !answer.iter().any(|sentence| sentence.starts_with("a cache")) && !session.over() {
-        answer.push("no cache answered a second pass".to_string());
+        answer.push("no second pass was served from a cache".to_string());
     }
     Ok(Outcome { answer, tables: vec![table], ..Outcome::default() })
 }
@@ -124,8 +123,8 @@ fn behind(run: &Run, what: &str) -> Option<String> {
     let (count, longest_ns) = run.unserved;
     (count > 0).then(|| {
         format!(
-            "{what}: it fell behind the rate asked; at the end {count} reads that were due had \
-             not started, the first of them {} late",
+            "{what}: the device could not keep up with the rate; at the end {count} reads that \
+             were due had not started, the first of them {} late",
             time(longest_ns as f64 / 1e6)
         )
     })

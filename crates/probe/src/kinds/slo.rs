@@ -1,12 +1,13 @@
-//! The highest rate at which a latency goal still holds, confirmed by a run of its own.
+//! The highest rate that meets a latency goal, confirmed by a second run.
 //!
 //! ## Measures
-//! Random 4 KiB reads (or `--size`) that are due at random moments whatever the device does
-//! (`--arrivals constant`: at equal distances). Latency counts from the moment a read was due, so a
-//! device that falls behind cannot flatter itself. A short closed loop finds the ceiling, halving
-//! finds the highest rate whose p99 (or `--percentile`) is within `--goal` (10 ms), each try 2 s
-//! (or `--for`) and long enough for that percentile. The rate found must then hold in a run three
-//! times as long with other random moments; if it does not, less is tried, in growing steps.
+//! Random 4 KiB reads (or `--size`) with random arrivals (`--arrivals constant`: at equal
+//! intervals), however fast the device completes them. Latency counts from the time a read was due,
+//! so queueing in the engine is included. A short closed loop finds the maximum rate, bisection
+//! finds the highest rate whose p99 (or `--percentile`) is within `--goal` (10 ms), each attempt
+//! 2 s (or `--for`) and long enough for that percentile. That rate must then meet the goal in a run
+//! three times as long with other random arrivals; if it does not, lower rates are tried, in
+//! growing steps.
 //!
 //! ## Writes
 //! Nothing.
@@ -16,9 +17,9 @@
 //! `--share` is given.
 //!
 //! ## Read it like this
-//! Only a confirmed rate is an answer; `service` is the latency from submission, as most testers
-//! print it. Where p99 is missing, reads that were due had not even started at the end of the
-//! try.
+//! Only a confirmed rate is a result; `service` is the latency from submission, as most benchmarks
+//! print it. If p99 is missing, some reads that were due had not even started at the end of the
+//! attempt.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ use crate::{Purpose, Run};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "slo",
-    summary: "The highest rate at which a latency goal still holds, confirmed",
+    summary: "The highest rate that meets a latency goal, confirmed by a second run",
     manual: iowhy_model::manual!("slo.rs"),
     loads: true,
     purpose: |_| Purpose::Read,
@@ -110,12 +111,12 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let goal = format!("p{percent} within {}", time(goal_ns as f64 / 1e6));
     let answer = match confirmed {
         Some(rate) => format!(
-            "{} per second hold {goal}, confirmed by a run of its own; {} per second is the \
-             ceiling of a closed loop",
+            "{} per second meet {goal}, confirmed by a separate run; the closed-loop maximum is {} \
+             per second",
             digits(rate),
             digits(ceiling)
         ),
-        None => format!("no rate was confirmed to hold {goal}"),
+        None => format!("no rate was confirmed to meet {goal}"),
     };
     Ok(Outcome { answer: vec![answer], tables: vec![table], ..Outcome::default() })
 }
@@ -132,7 +133,7 @@ fn ceiling(ask: &Ask, session: &mut Session<'_>) -> Result<Option<f64>, Error> {
         way: ask.way,
         ..Job::reads(ask.size(SIZE), depth, span)
     };
-    Ok(session.measure(&job, "finding the ceiling")?.per_s())
+    Ok(session.measure(&job, "finding the maximum rate")?.per_s())
 }
 
 fn open(

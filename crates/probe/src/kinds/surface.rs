@@ -1,23 +1,23 @@
-//! Reads the whole surface and tells where it is slow: weak zones, reads that had to be retried.
+//! Reads the whole surface and reports where it is slow: weak zones, reads that were retried.
 //!
 //! ## Measures
 //! Every block of the target is read in order, 1 MiB at a time (or `--size`), one read after
 //! another, in up to 1000 extents of equal length; with `--for`, only the beginning of each extent,
-//! so that the scan ends by then. Shows the 20 extents with the slowest reads and every place that
-//! could not be read. After 16 of those it stops.
+//! so that the scan ends in time. Prints the 20 extents with the slowest reads and all unreadable
+//! places. After 16 of those it stops.
 //!
 //! ## Writes
 //! Nothing.
 //!
 //! ## Needs
 //! A block device (root) or a large file. A disk of several TB takes hours without `--for`. Other
-//! users slow it down and make places look slow that are not.
+//! I/O slows it down and makes good places look slow.
 //!
 //! ## Read it like this
-//! Reading in order, a disk gets slower from its outer to its inner tracks, by half at most and
-//! smoothly. Single reads that take one, two or three revolutions longer (8.3 ms each at 7200 rpm) were
-//! tried again. A place that is slow in two scans with different `--seed` is weak; one that is
-//! slow only once met somebody else's I/O. A place that cannot be read has lost its data.
+//! Sequential reads get slower from the outer to the inner tracks, gradually and by at most half.
+//! Single reads that take one, two or three revolutions longer (8.3 ms each at 7200 rpm) were
+//! retried. A place that is slow in two scans with different `--seed` is weak; one that is slow
+//! only once was delayed by other I/O. The data at an unreadable place is lost.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use crate::{Purpose, human};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "surface",
-    summary: "Reads the whole surface and tells where it is slow",
+    summary: "Reads the whole surface and reports where it is slow",
     manual: iowhy_model::manual!("surface.rs"),
     loads: false,
     purpose: |_| Purpose::Read,
@@ -145,7 +145,7 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
     found.sort_by_key(|extent| std::cmp::Reverse(extent.slowest_ns));
     if let (Some(middle), Some(worst)) = (means.get(means.len() / 2), found.first()) {
         answer.push(format!(
-            "{} of {extents} extents, {reads} reads: an extent's mean is {} in the middle, the \
+            "{} of {extents} extents, {reads} reads: the median of the extents' means is {}, the \
              slowest single read took {} at byte {}",
             found.len().min(extents as usize),
             time(middle / 1e6),
@@ -163,10 +163,10 @@ fn outcome(mut found: Vec<Extent>, unreadable: &[String], extents: u64) -> Outco
         ]);
     }
     if unreadable.is_empty() {
-        answer.push("every place that was tried could be read".to_string());
+        answer.push("all reads succeeded".to_string());
     } else {
         answer.push(format!(
-            "{} places could not be read: {}",
+            "{} places were unreadable: {}",
             count(unreadable.len()),
             unreadable.join("; ")
         ));

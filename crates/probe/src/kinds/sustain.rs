@@ -1,23 +1,23 @@
-//! Whether it keeps its pace: caches that fill up, burst credit that runs out, heat.
+//! Sustained rate: full caches, used-up burst credit, thermal throttling.
 //!
 //! ## Measures
 //! Random 4 KiB reads (or `--size`, `--order`) with 32 in flight (or `--depth`) for 60 s (or
-//! `--for`), second by second. `--op write` writes instead, which is what fills the fast cells of
-//! a flash drive.
+//! `--for`), second by second. `--op write` writes instead, which fills the SLC cache of a flash
+//! drive.
 //!
 //! ## Writes
-//! Nothing; with `--op write`, to a new file without a name in the directory given, or to a block
-//! device with nothing on it whose serial number is typed. Then it ends when the bytes that were
-//! announced are written (four times the file unless `--count` says otherwise).
+//! Nothing; with `--op write`, to a new unnamed file in the given directory, or to an empty block
+//! device whose serial number is given. It then ends when the announced number of bytes is written
+//! (four times the file, or `--count`).
 //!
 //! ## Needs
-//! A block device (root) or a large file; a directory for writing. It refuses a device that is
-//! 5 % busy or more unless `--share` is given. It ends when the drive says that it is too hot.
+//! A block device (root) or a large file; a directory for writing. It refuses a device that is 5 %
+//! busy or more unless `--share` is given. It ends when the drive reports that it is too hot.
 //!
 //! ## Read it like this
-//! A rate that falls once and stays low is a cache that filled up or a credit that ran out; the
-//! second at which it fell times the rate before it is how large that was. One that falls and
-//! recovers again and again is heat or cleaning up inside the drive.
+//! A rate that falls once and stays low means a full cache or used-up credit; its size is the
+//! second at which the rate fell times the rate before. A rate that falls and recovers repeatedly
+//! means thermal throttling or garbage collection in the drive.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use crate::session::Session;
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "sustain",
-    summary: "Whether it keeps its pace: caches that fill up, credit that runs out, heat",
+    summary: "Sustained rate: full caches, used-up burst credit, thermal throttling",
     manual: iowhy_model::manual!("sustain.rs"),
     loads: true,
     purpose,
@@ -99,8 +99,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
 fn verdict(rates: &[f64]) -> String {
     match fall(rates) {
         Some((second, before, after)) => format!(
-            "the rate fell after {second} s from {} to {} and stayed there: after {} \
-             I/Os something was used up",
+            "the rate fell after {second} s from {} to {} and stayed there: after {} I/Os a cache \
+             or credit was used up",
             numbers::iops(before),
             numbers::iops(after),
             digits(before * second as f64)
@@ -110,13 +110,13 @@ fn verdict(rates: &[f64]) -> String {
             let square = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>();
             let cv = (square / rates.len() as f64).sqrt() / mean.max(1e-9);
             format!(
-                "it kept its pace for {} s: {}, give or take {}",
+                "the rate was sustained for {} s: {}, plus or minus {}",
                 rates.len(),
                 numbers::iops(mean),
                 numbers::share(cv)
             )
         }
-        None => "too short to say whether it keeps its pace".to_string(),
+        None => "too short to tell whether the rate is sustained".to_string(),
     }
 }
 
@@ -145,6 +145,6 @@ mod tests {
         assert!((before - 3001.0).abs() < 1.0 && (after - 300.5).abs() < 0.1);
         assert_eq!(fall(&[100.0, 60.0, 110.0, 70.0, 100.0, 65.0, 90.0]), None);
         assert_eq!(fall(&[]), None);
-        assert!(verdict(&[100.0; 8]).contains("kept its pace"));
+        assert!(verdict(&[100.0; 8]).contains("the rate was sustained"));
     }
 }

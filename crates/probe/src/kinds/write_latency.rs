@@ -1,38 +1,38 @@
-//! How long one write takes until it is safe, write after write.
+//! Latency of durable writes, one at a time.
 //!
 //! ## Measures
-//! N writes of each size, one after another, behind one that is not counted, each timed from call
-//! to return: mean, smallest,
-//! largest, and how many took 0, 1, 2 ... ms; how many took 1, 2, 3 ... revolutions of the platter,
-//! if they stand on the revolutions of a disk. Default: 2000 writes of 4 KiB in sequence with `O_DIRECT` and
-//! `O_DSYNC`, by plain system calls as a database's log writer makes them. `--durable fdatasync`,
-//! `rwf-dsync` or `plain` change what a write waits for; `--order random` or `same` change where it
-//! goes; `--count` and `--size` say how many and how large, `--up-to 64k` takes all sizes from the
-//! device's logical block up to that.
+//! N writes of each size, one after another, after a first one that is not counted, each timed from
+//! call to return: mean, minimum, maximum, and how many took 0, 1, 2 ... ms; how many took 1, 2, 3
+//! ... revolutions of the platter, if latencies are multiples of a revolution. Default: 2000
+//! sequential writes of 4 KiB with `O_DIRECT` and `O_DSYNC`, with plain system calls like a
+//! database's log writer. `--durable fdatasync`, `rwf-dsync` or `plain` change what a write waits
+//! for; `--order random` or `same` change its offset; `--count` and `--size` set number and size,
+//! `--up-to 64k` uses all sizes from the device's logical block up to that.
 //!
-//! With `--depth 32` writes are enqueued without waiting for the ones before, up to that many in
-//! flight (`--rate`: so many per second, whatever the device does). Nothing but the request itself
-//! is then waited for, unless `--durable` says so. A picture shows one place per write across and
-//! time down: a cross where it was enqueued, a circle where its completion was seen. `--json` has
-//! both moments of every write.
+//! With `--depth 32` writes are enqueued without waiting for earlier ones, up to that many in
+//! flight (`--rate`: at that rate, however fast the device completes them). A write then waits only
+//! for its request, unless `--durable` is given. A picture shows one column per write and time
+//! downwards: a cross where it was enqueued, a circle where its completion was seen. `--json` has
+//! both times of every write.
 //!
 //! ## Writes
-//! To a new file without a name in the directory given, filled with data first and gone at the
-//! end (64 MiB unless `--span` says otherwise); or to a block device with nothing on it whose
-//! serial number is typed with `--serial`.
+//! To a new unnamed file in the given directory, filled with data first (64 MiB, or `--span`),
+//! which disappears at the end; or to an empty block device whose serial number is given with
+//! `--serial`.
 //!
 //! ## Needs
-//! A directory, or an empty device and root. On tmpfs nothing is ever written to a disk.
+//! A directory, or an empty device and root. On tmpfs nothing is written to a disk.
 //!
 //! ## Read it like this
-//! The text is that of the write tester known from the kernel mailing list, and iowhy reads it
-//! back. `thput` are megabits per second, cut to a whole number; `seekc` counts writes that did not
-//! go where the one before ended. 8.33 ms each is a whole revolution at 7200 rpm: the write came just too
-//! late for its sector. Far less than half a revolution on a spinning disk means that a cache answered.
-//! In the picture, circles that come in steps while there are crosses missed their sector once per
-//! step; what is left in the queue when the crosses end then comes at one stroke, or a few of it in
-//! the revolution before, because the disk need not wait for the program any more. 0.02 to 0.3 ms is flash
-//! that is safe against power cuts, or a cache that lies.
+//! The output has the format of the write tester known from the kernel mailing list, and iowhy
+//! reads it back. `thput` is in megabits per second, truncated to a whole number; `seekc` counts
+//! writes that did not start where the previous one ended. 8.33 ms each is a whole revolution at
+//! 7200 rpm: the write came just too late for its sector. Far less than half a revolution on a
+//! spinning disk means that a cache completed the write. In the picture, circles in steps while
+//! there are crosses are writes that missed their sector once per step; the writes left in the
+//! queue when the crosses end then complete all at once, or a few of them one revolution earlier,
+//! because the disk no longer waits for the program. 0.02 to 0.3 ms is flash with power-loss
+//! protection, or a cache that acknowledges writes that are not durable.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ use crate::{Purpose, Run};
 /// Entry in the list of kinds.
 pub const KIND: Kind = Kind {
     name: "write-latency",
-    summary: "How long one write takes until it is safe, write after write",
+    summary: "Latency of durable writes, one at a time",
     manual: iowhy_model::manual!("write_latency.rs"),
     loads: false,
     purpose,
@@ -146,8 +146,8 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
         if let Some(found) = revolutions(&latencies).filter(|_| depth(ask) == 1) {
             outcome.rpm = Some(found.rpm);
             outcome.answer.push(format!(
-                "{} of the writes of {bytes} bytes take whole revolutions of {:.3} ms, those of a \
-                 disk of {:.0} rpm",
+                "{} of the writes of {bytes} bytes take whole revolutions of {:.3} ms, as of a \
+                 disk at {:.0} rpm",
                 numbers::share(found.share),
                 found.revolution_ms,
                 found.rpm
