@@ -48,8 +48,8 @@ pub fn text(comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::
     }
     canvas.blank()?;
     let how = format!(
-        "{} quantities tested; `p` is corrected for that (Holm); 95 % intervals are from a seeded block \
-         bootstrap; `B > A` is how often one of B exceeds one of A",
+        "{} quantities tested; `p` is Holm-corrected; 95 % intervals are from a seeded block \
+         bootstrap; `B > A` is how often a value of B exceeds one of A",
         comparison.tests
     );
     canvas.paragraph(&Line::new().with("  ", Tone::Faint), &how, Tone::Faint)
@@ -71,13 +71,13 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
             })
         }
         Explanation::Same(verdict) => {
-            format!("both sides get the same verdict, {verdict}: the difference is one of degree")
+            format!("both sides have the same verdict, {verdict}: they differ only in degree")
         }
         Explanation::Nothing if comparison.tests == 0 => {
-            "nothing could be tested: the two sides have no quantity in common".to_string()
+            "nothing to test: the two sides have no quantity in common".to_string()
         }
         Explanation::Nothing => "no significant difference".to_string(),
-        Explanation::Unknown => "the two sides differ, and no verdict explains why".to_string(),
+        Explanation::Unknown => "the two sides differ, but no verdict explains why".to_string(),
     }
 }
 

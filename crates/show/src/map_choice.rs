@@ -55,8 +55,8 @@ impl MapChoice {
         let left = self.left;
         (left > 0).then(|| {
             format!(
-                "{left} more maps were left out: those of most time waited are drawn; `--device` \
-                 chooses others"
+                "{left} more maps were left out: the maps with the most time waited are drawn; \
+                 `--device` selects others"
             )
         })
     }

@@ -4,7 +4,9 @@ use iowhy_model::{DeviceId, Edges, Listing, Recording, Report, Series, Stage, se
 
 use crate::colour_scale::Scale;
 use crate::map_choice::{FIGURES, MapChoice};
-use crate::paint::{Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, latency_label, ticks, wrap};
+use crate::paint::{
+    Anchor, Figure, Grid, LETTER, Mark, Ramp, Rgb, TimeAxis, latency_label, ticks, wrap,
+};
 use crate::picture::{AXES, Measure, Picture};
 use crate::scale::wanted;
 use crate::words::{duration, short};
@@ -109,10 +111,10 @@ fn both(
     picture: &Picture,
     style: &Style,
 ) {
-    title(figure, &report.recording, listing, one, picture);
-    let start = picture.axis(listing);
-    map(figure, picture, start, Measure::Frequency, style);
-    map(figure, picture, start, Measure::Intensity, style);
+    title(figure, &report.recording, listing, one, picture, style);
+    let axis = picture.axis(listing, &style.zone);
+    map(figure, picture, &axis, Measure::Frequency, style);
+    map(figure, picture, &axis, Measure::Intensity, style);
 }
 
 fn title(
@@ -121,8 +123,9 @@ fn title(
     listing: &Listing,
     one: &Series,
     picture: &Picture,
+    style: &Style,
 ) {
-    let (name, text) = map_title::title(recording, listing, one, picture);
+    let (name, text) = map_title::title(recording, listing, one, picture, &style.zone);
     let y = figure.height + LINE;
     figure.text((MARGINS.1, y), Anchor::Start, &name, STRONG);
     let gap = if name.is_empty() { 0 } else { 2 };
@@ -140,13 +143,7 @@ fn title(
 }
 
 /// One map: heading, cells with latencies, time, legend.
-fn map(
-    figure: &mut Figure,
-    picture: &Picture,
-    start: (f64, bool),
-    measure: Measure,
-    style: &Style,
-) {
+fn map(figure: &mut Figure, picture: &Picture, axis: &TimeAxis, measure: Measure, style: &Style) {
     let ramp = match measure {
         Measure::Frequency => style.palette.frequency(),
         Measure::Intensity => style.palette.intensity(),
@@ -169,7 +166,7 @@ fn map(
     cells(figure, &grid, picture.columns, &ramp, row);
     latencies(figure, picture.edges(), row);
     figure.height += down;
-    times(figure, picture, start);
+    times(figure, axis);
     legend(figure, &scale, &ramp, measure, picture);
     figure.height += LINE;
 }
@@ -237,8 +234,8 @@ fn latencies(figure: &mut Figure, edges: &Edges, row: u32) {
     }
 }
 
-fn times(figure: &mut Figure, picture: &Picture, (start, of_day): (f64, bool)) {
-    for (share, label) in ticks(start, picture.seconds, ACROSS as f64 / 100.0, of_day) {
+fn times(figure: &mut Figure, axis: &TimeAxis) {
+    for (share, label) in ticks(axis, ACROSS as f64 / 100.0) {
         let x = MARGINS.0 + (share * f64::from(ACROSS)) as u32;
         figure.rect((x, figure.height + 1), (1, 5), FRAME);
         if x + label.chars().count() as u32 * LETTER.0 < MARGINS.0 + ACROSS {
@@ -272,7 +269,7 @@ fn legend(figure: &mut Figure, scale: &Scale, ramp: &Ramp, measure: Measure, pic
     if measure == Measure::Frequency && picture.is_marked(Mark::Median) {
         text += "   line: median";
         if picture.is_marked(Mark::Tail) {
-            text += ", broken line: 99th percentile";
+            text += ", dashed line: 99th percentile";
         }
     }
     figure.text((x, y), Anchor::Start, &text, FAINT);

@@ -1,8 +1,10 @@
 //! What a heat map is of, in a line: the same words in the terminal and in pictures.
 
 use iowhy_model::{Layer, Listing, Recording, Series};
+use jiff::tz::TimeZone;
 
 use crate::clock::Clock;
+use crate::device_label;
 use crate::picture::Picture;
 use crate::scale::stage_words;
 use crate::words::{duration, several};
@@ -13,9 +15,9 @@ pub fn title(
     listing: &Listing,
     one: &Series,
     picture: &Picture,
+    zone: &TimeZone,
 ) -> (String, String) {
-    let device = recording.devices().get(one.device.index());
-    let mut name = device.map_or(String::new(), |device| device.name.clone());
+    let mut name = device_label::of(recording, one.device);
     let (what, unit) = measured(listing, one);
     let mut text = what.to_string();
     match label(recording, listing, one) {
@@ -38,9 +40,9 @@ pub fn title(
         }
     }
     if let Some(clock) = Clock::of(listing) {
-        text += &format!(", from {}", clock.words((picture.start * 1e9) as i64));
+        text += &format!(", from {}", clock.words((picture.start * 1e9) as i64, zone));
     } else if picture.origin() != 0.0 {
-        text += &format!(", 0 is at {:.3} s of its clock", picture.origin());
+        text += &format!(", 0 is at {:.3} s on its clock", picture.origin());
     }
     (name, text)
 }

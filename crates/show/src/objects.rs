@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Bound, DeviceId, Entry, Evidence, Finding, Forecast, Impact, Listing, Nanos, Note, Observation,
-    Recording, Report, Requester, Severity, Step,
+    Bound, DeviceId, Entry, Evidence, Finding, Forecast, Impact, Listing, NameTable, Nanos, Note,
+    Observation, Owner, OwnerNames, Recording, Report, Requester, Severity, Step,
 };
 use serde_json::{Map, Value, json};
 
-use crate::Style;
+use crate::{Style, clock, device_label};
 
 /// An object whose keys stay in the order they are given.
 pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -32,6 +32,20 @@ pub fn device(recording: &Recording, id: Option<DeviceId>) -> Value {
     device.map_or(Value::Null, |device| Value::String(device.name.clone()))
 }
 
+/// Adds `names` to an object about a device, where others than the kernel's are known.
+pub fn add_names(
+    object: &mut Value,
+    names: &NameTable,
+    recording: &Recording,
+    device: Option<DeviceId>,
+) {
+    let device = device.and_then(|id| recording.devices().get(id.index()));
+    let known = device.and_then(|device| device_label::object(names, &device.name));
+    if let (Some(known), Value::Object(fields)) = (known, object) {
+        fields.insert("names".to_string(), known);
+    }
+}
+
 /// `{"above": x}`, `{"below": x}`, `{"between": [a, b]}` or null.
 pub fn bound(bound: Option<Bound>) -> Value {
     match bound {
@@ -49,6 +63,8 @@ pub fn bound(bound: Option<Bound>) -> Value {
 pub struct Field<T: 'static> {
     key: &'static str,
     means: &'static str,
+    /// Whether it is left out where nothing is known.
+    optional: bool,
     value: fn(&Recording, &T) -> Value,
 }
 
@@ -58,13 +74,23 @@ pub const fn field<T>(
     means: &'static str,
     value: fn(&Recording, &T) -> Value,
 ) -> Field<T> {
-    Field { key, means, value }
+    Field { key, means, optional: false, value }
+}
+
+/// A field that is left out where nothing is known.
+pub const fn optional<T>(
+    key: &'static str,
+    means: &'static str,
+    value: fn(&Recording, &T) -> Value,
+) -> Field<T> {
+    Field { key, means, optional: true, value }
 }
 
 /// The object that a list of fields makes of something.
 pub fn walk<T>(fields: &[Field<T>], recording: &Recording, of: &T) -> Value {
-    let pairs = fields.iter().map(|one| (one.key.to_string(), (one.value)(recording, of)));
-    Value::Object(pairs.collect())
+    let pairs = fields.iter().map(|one| (one, (one.value)(recording, of)));
+    let known = pairs.filter(|(one, value)| !one.optional || !value.is_null());
+    Value::Object(known.map(|(one, value)| (one.key.to_string(), value)).collect())
 }
 
 /// The rows of a table of `docs/JSON.md`.
@@ -86,30 +112,34 @@ pub const SOURCE: &[Field<Listing>] = &[
     }),
     field(
         "level",
-        "how rich it is: `A` averages, `B` histograms, `C` one record per I/O, `D` request trace, `E` \
-         system evidence",
+        "level of detail: `A` averages, `B` histograms, `C` one record per I/O, `D` request trace, \
+         `E` system evidence",
         |_, of| of.source.level.letter().to_string().into(),
     ),
-    field("level_words", "the same in words", |_, of| of.source.level.words().into()),
+    field("level_words", "the level in words", |_, of| of.source.level.words().into()),
     field(
         "sampling",
-        "`traced` (every I/O was seen), `sampled` (counters read at intervals), `reported` (printed by \
-         another tool), `thinned` (every I/O was seen: the slow ones and a sample of the others are events, the \
-         others are counted in its histograms)",
+        "`traced` (every I/O was seen), `sampled` (counters read at intervals), `reported` \
+         (printed by another tool), `thinned` (every I/O was seen: slow I/Os and a sample of the \
+         others are events, the rest is counted in its histograms)",
         |_, of| of.source.sampling.word().into(),
     ),
-    field(
-        "sees_queue",
-        "whether time in the host's queue is part of what was measured",
-        |_, of| of.source.sees_queue.into(),
-    ),
-    field("resolution_ns", "the step of its clock or of its printed latencies", |_, of| {
+    field("sees_queue", "whether its latencies include the time in the host's queue", |_, of| {
+        of.source.sees_queue.into()
+    }),
+    field("resolution_ns", "resolution of its clock or of its printed latencies", |_, of| {
         of.source.resolution.map(|step| step.ns()).into()
     }),
-    field("watched_ns", "how long it watched", |_, of| {
+    field(
+        "zero_ns",
+        "the zero of its clock in nanoseconds since 1970, to be added to its times; `null` if \
+         unknown",
+        |_, of| clock::zero(of).into(),
+    ),
+    field("watched_ns", "duration that it covers", |_, of| {
         of.source.watched.map(|length| length.ns()).into()
     }),
-    field("host", "host, kernel or tool version, as the listing gives it", |_, of| {
+    field("host", "host, kernel or tool version, as printed in the listing", |_, of| {
         of.source.host.clone().into()
     }),
     field("records", "events, averages, histograms and facts read", |_, of| {
@@ -117,14 +147,14 @@ pub const SOURCE: &[Field<Listing>] = &[
     }),
     field(
         "folded",
-        "events of these that were only kept as histograms, because there were too many",
+        "events of these that were kept only as histograms, because there were too many",
         |_, of| of.folded.into(),
     ),
-    field("skipped", "lines that looked like its own but could not be used", |_, of| {
+    field("skipped", "lines that looked like its format but could not be used", |_, of| {
         of.source.skipped.into()
     }),
-    field("lost", "I/Os that are missing, the sum of `losses`", |_, of| of.source.lost().into()),
-    field("losses", "each with `what` was lost and its `count`", |_, of| {
+    field("lost", "missing I/Os, the sum of `losses`", |_, of| of.source.lost().into()),
+    field("losses", "what was lost (`what`) and its `count`", |_, of| {
         let losses = of.source.losses.iter();
         losses
             .map(|loss| object([("what", loss.what.clone().into()), ("count", loss.count.into())]))
@@ -132,7 +162,8 @@ pub const SOURCE: &[Field<Listing>] = &[
     }),
     field(
         "notes",
-        "the first three complaints, each with `line` (`null` if about all), `text` and `reason`",
+        "the first three notes, each with `line` (`null` if about the whole input), `text` and \
+         `reason`",
         |_, of| {
             let note = |note: &Note| {
                 let line = if note.line > 0 { note.line.into() } else { Value::Null };
@@ -206,40 +237,43 @@ pub fn findings(report: &Report, style: &Style) -> Value {
 
 /// A verdict and all that stands behind it.
 pub const FINDING: &[Field<Finding>] = &[
-    field("verdict", "its name; `iowhy explain NAME` tells the rule", |_, of| {
+    field("verdict", "its name; `iowhy explain NAME` prints the rule", |_, of| {
         of.verdict.name().into()
     }),
     field(
         "blame",
-        "`disk`, `path` (cable, link, port or adapter), `workload`, `limit`, `configuration`, `above` \
-         (software above the block layer), `report`, `healthy` or `insufficient`",
+        "`disk`, `path` (cable, link, port or adapter), `workload`, `limit`, `configuration`, \
+         `above` (software above the block layer), `report`, `healthy` or `insufficient`",
         |_, of| of.verdict.blames().name().into(),
     ),
-    field(
-        "device",
-        "the device, or `null` if it is about the input as a whole",
-        |recording, of| device(recording, of.subject.device),
-    ),
+    field("device", "the device, or `null` if it is about the whole input", |recording, of| {
+        device(recording, of.subject.device)
+    }),
+    optional("names", "other names of the device, see above", |recording, of| {
+        let device = of.subject.device.and_then(|id| recording.devices().get(id.index()));
+        let names = NameTable::of(recording);
+        device.and_then(|device| device_label::object(&names, &device.name)).into()
+    }),
     field("group", "the part of the load it is about, or `null`", |_, of| {
         of.subject.group.clone().into()
     }),
-    field("inputs", "places in `inputs` that it rests on, from 0", |_, of| {
+    field("inputs", "indexes in `inputs` of its sources, from 0", |_, of| {
         of.subject.listings.iter().copied().collect()
     }),
     field(
         "severity",
-        "how much it matters, from `impact`: `none`, `minor`, `notable`, `severe`; `null` if no latency \
-         of the device is known",
+        "severity, from `impact`: `none`, `minor`, `notable`, `severe`; `null` if no latency of \
+         the device is known",
         |_, of| of.severity().map(Severity::word).into(),
     ),
     field(
         "confidence",
-        "probability that the verdict is right; `null` for `insufficient`, which is no probability",
+        "probability that the verdict is right; `null` for `insufficient`",
         |_, of| if of.is_probability() { number(of.confidence()) } else { Value::Null },
     ),
     field(
         "ledger",
-        "the steps that lead to the confidence, in order: each is recomputed from the one before",
+        "the steps that lead to the confidence, in order, each computed from the previous one",
         |recording, of| {
             let steps = of.belief().entries().iter().enumerate();
             steps
@@ -256,16 +290,16 @@ pub const FINDING: &[Field<Finding>] = &[
     field("sentence", "the verdict in a sentence", |_, of| of.sentence.clone().into()),
     field(
         "impact",
-        "what the trouble costs where the device was measured, else `null`",
+        "cost of the problem if the device was measured, else `null`",
         |recording, of| {
             of.impact.as_ref().map_or(Value::Null, |known| walk(IMPACT, recording, known))
         },
     ),
-    field("evidence", "each number it rests on", |recording, of| {
+    field("evidence", "the numbers that support it", |recording, of| {
         of.evidence.iter().map(|one| walk(EVIDENCE, recording, one)).collect()
     }),
     field("refuted_by", "observations that would refute it", |_, of| of.refuted_by.clone().into()),
-    field("next_step", "what to do, best first; commands stand in backticks", |_, of| {
+    field("next_step", "what to do, best first; commands are in backticks", |_, of| {
         of.next_step.clone().into()
     }),
     field("forecast", "latency after the fix, or `null`", |recording, of| {
@@ -276,12 +310,14 @@ pub const FINDING: &[Field<Finding>] = &[
         "the more specific verdict that explains this one, or `null`",
         |_, of| of.explained_by.map(|by| by.name()).into(),
     ),
-    field("seen", "where nothing can be concluded, what was seen", |recording, of| {
+    field("seen", "what was observed, if there is no conclusion", |recording, of| {
         of.seen.iter().map(|one| walk(SEEN, recording, one)).collect()
     }),
-    field("requesters", "who waited for the device, most first, at most five", |recording, of| {
-        of.requesters.iter().map(|one| walk(REQUESTER, recording, one)).collect()
-    }),
+    field(
+        "requesters",
+        "processes that waited for the device, most first, at most five",
+        |recording, of| of.requesters.iter().map(|one| walk(REQUESTER, recording, one)).collect(),
+    ),
 ];
 
 /// A step of a ledger, and where it leads.
@@ -296,16 +332,18 @@ pub struct LedgerStep {
 pub const LEDGER: &[Field<LedgerStep>] = &[
     field(
         "step",
-        "`prior` and `calibration` set the probability, `clause` adds nats to the log odds, `doubt` and \
-         `limit` keep it at most at a number, `floor` at least, `factor` multiplies it",
+        "`prior` and `calibration` set the probability, `clause` adds nats to the log odds, \
+         `doubt` and `limit` cap it, `floor` is a lower bound, `factor` multiplies it",
         |_, of| of.entry.step.name().into(),
     ),
     field("why", "the reason", |_, of| of.entry.why.as_ref().into()),
-    field("weight", "the number of the step: nats of a clause, else a probability or a factor", {
+    field("weight", "the value of the step: nats of a clause, else a probability or a factor", {
         |_, of| number(of.entry.step.weight())
     }),
-    field("value", "what a clause compared, or `null`", |_, of| maybe(compared(of).map(|of| of.0))),
-    field("bound", "with which threshold, or `null`", |_, of| bound(compared(of).map(|of| of.1))),
+    field("value", "the value that a clause compared, or `null`", |_, of| {
+        maybe(compared(of).map(|of| of.0))
+    }),
+    field("bound", "its threshold, or `null`", |_, of| bound(compared(of).map(|of| of.1))),
     field("after", "the probability after this step", |_, of| number(of.after)),
 ];
 
@@ -321,17 +359,43 @@ pub const SEEN: &[Field<Observation>] = &[
     field("evidence", "the number, as above", |recording, of| {
         walk(EVIDENCE, recording, &of.evidence)
     }),
-    field("would_mean", "what it would mean, a clause", |_, of| of.would_mean.clone().into()),
-    field("verdict", "the verdict that it would speak for, or `null`", |_, of| {
+    field("would_mean", "what it would mean", |_, of| of.would_mean.clone().into()),
+    field("verdict", "the verdict that it would support, or `null`", |_, of| {
         of.verdict.map(|verdict| verdict.name()).into()
     }),
 ];
+
+/// Whose a control group is.
+fn owner(of: &Requester) -> Owner {
+    Owner::of_cgroup(of.cgroup.as_deref().unwrap_or_default())
+}
 
 /// Who waited, and for how much of the time.
 pub const REQUESTER: &[Field<Requester>] = &[
     field("program", "its name, or `null`", |_, of| of.program.clone().into()),
     field("pid", "its process id, or `null`", |_, of| of.pid.into()),
     field("cgroup", "its control group, or `null`", |_, of| of.cgroup.clone().into()),
+    optional("unit", "systemd unit named in the path of the control group", |_, of| {
+        owner(of).unit.into()
+    }),
+    optional("container", "container ID in that path", |_, of| owner(of).container.into()),
+    optional(
+        "container_name",
+        "name of the container, if the host has its log",
+        |recording, of| {
+            let names = OwnerNames::of(recording);
+            owner(of).container.and_then(|id| names.container(&id).map(str::to_string)).into()
+        },
+    ),
+    optional("pod", "pod UID in that path", |_, of| owner(of).pod.into()),
+    optional(
+        "pod_name",
+        "`namespace/name` of the pod, if the host has its logs",
+        |recording, of| {
+            let names = OwnerNames::of(recording);
+            owner(of).pod.and_then(|uid| names.pod(&uid).map(str::to_string)).into()
+        },
+    ),
     field("file", "the file it waited for most, or `null`", |_, of| of.file.clone().into()),
     field("share", "its share of all time waited", |_, of| number(of.share)),
 ];
@@ -340,31 +404,33 @@ pub const REQUESTER: &[Field<Requester>] = &[
 pub const IMPACT: &[Field<Impact>] = &[
     field(
         "waited_s_per_s",
-        "time that all requests together waited, per second watched: the mean number in flight",
+        "time waited by all requests together, per second watched: the mean number in flight",
         |_, of| maybe(of.waited_per_s),
     ),
     field(
         "worst_waited_s_per_s",
-        "the same in the interval in which most was waited, where several were seen",
+        "the same in the interval with the most time waited, if there are several",
         |_, of| maybe(of.worst_per_s),
     ),
     field("mean_ms", "mean latency", |_, of| milliseconds(of.mean)),
-    field("median_ms", "median latency, where single I/Os were seen", |_, of| {
+    field("median_ms", "median latency, if individual I/Os are known", |_, of| {
         milliseconds(of.median)
     }),
-    field("p99_ms", "99th percentile, where enough I/Os or a histogram tell", |_, of| {
+    field("p99_ms", "99th percentile, if there are enough I/Os or a histogram", |_, of| {
         milliseconds(of.p99)
     }),
-    field("longest_ms", "longest latency seen", |_, of| milliseconds(of.longest)),
-    field("slow_over_ms", "from this latency on a request counts as slow here", |_, of| {
+    field("longest_ms", "longest latency", |_, of| milliseconds(of.longest)),
+    field("slow_over_ms", "latency from which a request counts as slow here", |_, of| {
         milliseconds(Some(of.felt()))
     }),
-    field("slow_share", "share of the requests that surely took at least that long", |_, of| {
-        maybe(of.slow_share)
-    }),
+    field(
+        "slow_share",
+        "share of the requests that took at least that long, lower bound",
+        |_, of| maybe(of.slow_share),
+    ),
     field(
         "slow_share_most",
-        "share that may have, where counts by latency do not tell it exactly",
+        "the same, upper bound, if histogram buckets do not give it exactly",
         |_, of| maybe(of.slow_most),
     ),
 ];
@@ -384,7 +450,7 @@ pub const EVIDENCE: &[Field<Evidence>] = &[
         "the threshold: `{\"above\": 3.1}`, `{\"below\": 4}`, `{\"between\": [1, 2]}` or `null`",
         |_, of| bound(of.bound),
     ),
-    field("n", "I/Os or intervals behind it", |_, of| of.n.into()),
+    field("n", "number of I/Os or intervals", |_, of| of.n.into()),
     field("how", "`traced`, `sampled`, `reported`, `computed` or `estimated`", |_, of| {
         of.how.word().into()
     }),
@@ -397,16 +463,16 @@ pub const FORECAST: &[Field<Forecast>] = &[
     field("mean_ms", "mean latency after the fix", |_, of| number(of.mean.ms())),
     field(
         "mean_from_ms",
-        "from where on that mean may lie; `null` if no range is known",
+        "lower end of the range of that mean; `null` if no range is known",
         |_, of| of.range.map_or(Value::Null, |(from, _)| number(from.ms())),
     ),
-    field("mean_to_ms", "up to where", |_, of| {
+    field("mean_to_ms", "upper end of that range", |_, of| {
         of.range.map_or(Value::Null, |(_, to)| number(to.ms()))
     }),
-    field("p99_ms", "99th percentile after the fix; `null` if the sample carries none", |_, of| {
+    field("p99_ms", "99th percentile after the fix; `null` if the sample is too small", |_, of| {
         milliseconds(of.p99)
     }),
-    field("assuming", "what the forecast assumes", |_, of| of.assuming.clone().into()),
+    field("assuming", "assumption of the forecast", |_, of| of.assuming.clone().into()),
 ];
 
 fn milliseconds(length: Option<Nanos>) -> Value {

@@ -12,7 +12,7 @@ mod png;
 mod svg;
 
 pub use ansi::{Line, Rgb, TextStyle, Tone, clean, nearest_16, nearest_256};
-pub use axis::{latency_label, ticks, time_axis};
+pub use axis::{TimeAxis, latency_label, ticks, time_axis};
 pub use bar::{bar, gauge};
 pub use canvas::{Canvas, wrap};
 pub use columns::{Align, Cell, Columns};

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use iowhy_model::{DeviceId, Edges, Filter, Histogram, Listing, Series};
+use jiff::tz::TimeZone;
 
 use crate::Style;
 use crate::clock::Clock;
 use crate::colour_scale::Scale;
-use crate::paint::{Grid, Mark, latency_label};
+use crate::paint::{Grid, Mark, TimeAxis, latency_label};
 use crate::scale;
 use crate::words::{duration, short};
 
@@ -39,7 +40,7 @@ impl Measure {
 }
 
 /// What the axes of a map are, behind the heading of the first.
-pub const AXES: &str = "  up: latency, right: time, colour: rate";
+pub const AXES: &str = "  y: latency, x: time, colour: rate";
 
 /// One column of canvas.
 #[derive(Clone, Default)]
@@ -132,11 +133,17 @@ impl Picture {
         if self.start.abs() > FAR * self.seconds { self.start } else { 0.0 }
     }
 
-    /// Where the time axis begins, in seconds, and whether these are seconds of the day.
-    pub fn axis(&self, listing: &Listing) -> (f64, bool) {
-        match Clock::of(listing) {
-            Some(clock) => (clock.second((self.start * 1e9) as i64), true),
-            None => (self.start - self.origin(), false),
+    /// The times along it: those of the day if the listing knows them.
+    pub fn axis(&self, listing: &Listing, zone: &TimeZone) -> TimeAxis {
+        let start_ns = (self.start * 1e9) as i64;
+        let clock = Clock::of(listing);
+        TimeAxis {
+            start: match clock {
+                Some(clock) => clock.second(start_ns, zone),
+                None => self.start - self.origin(),
+            },
+            seconds: self.seconds,
+            clock: clock.map(|clock| (clock, start_ns, zone.clone())),
         }
     }
 

@@ -15,7 +15,7 @@ const LISTED: usize = 20;
 pub fn inputs(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
     let recording = &report.recording;
     if recording.listings.is_empty() {
-        canvas.item("  ", "No listing of a known format was read.")?;
+        canvas.item("  ", "No known format was found in the input.")?;
     } else {
         table(canvas, recording)?;
     }
@@ -178,7 +178,7 @@ pub fn left_out(recording: &Recording, filter: &Filter) -> u64 {
 /// The same in words.
 pub fn left_out_words(histograms: u64) -> String {
     let histograms = several(histograms, "histogram");
-    format!("{histograms} left out: size, process and least latency of its I/Os are not known")
+    format!("{histograms} left out: size, process and minimum latency of its I/Os are not known")
 }
 
 fn place(source: &Source) -> String {

@@ -13,7 +13,7 @@ use ratatui::style::{Color, Modifier, Style as Pen};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use iowhy_model::{Histogram, Report};
+use iowhy_model::{Histogram, NameTable, Report};
 
 use crate::paint::{Rgb, Tone, clean, nearest_16, nearest_256};
 use crate::words::{self, blame_headline, count, duration, share};
@@ -65,6 +65,8 @@ pub struct Screen<'a> {
     pub missing: &'a [String],
     /// The selected device.
     pub device: &'a str,
+    /// The other names of devices.
+    pub names: &'a NameTable,
     /// Which devices, processes, control groups and files are shown; all if empty.
     pub filter: &'a str,
     /// Whether the filter is being typed.
@@ -240,9 +242,12 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
     let mut second =
         vec![Span::styled(format!(" {}", clean(screen.mode)), screen.pen(Tone::Accent))];
     if let Some(tick) = tick {
-        let at = tick.start_ns as f64 / 1e9;
+        let at = match tick.clock {
+            Some(clock) => clock.words(tick.start_ns, &screen.style.zone),
+            None => format!("{:.1} s", tick.start_ns as f64 / 1e9),
+        };
         let each = duration(tick.length_ns as f64);
-        second.push(Span::raw(format!("  at {at:.1} s, {each} a column")));
+        second.push(Span::raw(format!("  at {at}, {each} a column")));
     }
     let tone = if lost > 0 { Tone::Bad } else { Tone::Faint };
     let lost = format!("  lost {}", count(lost));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_model::{DeviceId, Filter, Report, Stage};
+use jiff::tz::TimeZone;
 
 use crate::Palette;
 
@@ -61,6 +62,8 @@ pub struct Style {
     pub unicode: bool,
     /// The colours of heat maps.
     pub palette: Palette,
+    /// The zone in which times are told: that of the reader, not of the capture.
+    pub zone: TimeZone,
     /// How they follow values; the palette's own way if `None`.
     pub growth: Option<Growth>,
     /// Whether column headings are drawn (a live view leaves them out most of the time).
@@ -79,7 +82,7 @@ pub struct Style {
     /// Whether single I/Os are marked as sequential or random: if so, the sector behind the last I/O
     /// of each device before this report.
     pub pattern: Option<HashMap<DeviceId, u64>>,
-    /// Nanoseconds since 1970 (UTC) at the zero of the events' clock, for lines with the time of day.
+    /// Nanoseconds since 1970 at the zero of the events' clock, for lines with the time of day.
     pub time_of_day: Option<i64>,
     /// Whether times of a listing that knows the time of day at its clock's zero are told as that.
     pub clock_of_day: bool,
@@ -99,6 +102,7 @@ impl Style {
             colour: Colour::None,
             unicode: false,
             palette: Palette::default(),
+            zone: TimeZone::UTC,
             growth: None,
             heading: true,
             verbose: false,

@@ -10,9 +10,12 @@ use crate::paint::Tone;
 /// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted on.
 pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.verdict.blames();
+    // A log alone does not tell the two apart.
+    let or_its_path = finding.verdict == Verdict::DeviceStall && finding.rests_on_the_kernels_log();
     // As the percentage beside it is rounded.
     if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
         match blames {
+            Blame::Disk if or_its_path => return "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
             Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
             Blame::Path => return "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
             Blame::Workload => return "THE WORKLOAD IS SUSPECTED, NOT PROVEN",
@@ -25,6 +28,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
         }
     }
     match finding.verdict {
+        Verdict::DeviceStall if or_its_path => "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DevicePeriodicDelay => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
         Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
@@ -55,7 +59,7 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
     let about_a_device = finding.subject.device.is_some();
     match (finding.verdict.blames(), finding.severity()) {
         (Blame::Nobody | Blame::Unknown, _) => None,
-        (Blame::Report, _) => Some("the reported figure"),
+        (Blame::Report, _) => Some("the reported value"),
         (_, Some(Severity::None)) => None,
         (_, None) if about_a_device && finding.impact.is_none() => None,
         _ => Some("the excess latency"),
@@ -104,7 +108,7 @@ pub fn sureness(confidence: f64) -> &'static str {
         c if c >= 0.6 => "likely",
         c if c >= 0.4 => "possible",
         c if c >= 0.0 => "a guess",
-        _ => "not stated",
+        _ => "not reported",
     }
 }
 

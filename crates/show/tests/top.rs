@@ -5,8 +5,10 @@
 mod accepted;
 mod reports;
 
+use std::sync::OnceLock;
+
 use accepted::check;
-use iowhy_model::{Nanos, Report, Time};
+use iowhy_model::{NameTable, Nanos, Report, Time};
 use iowhy_show::top::{DeviceTick, Key, Panel, Places, Popup, Screen, Tick, Waiter, draw, ordered};
 use iowhy_show::{Colour, Style};
 use ratatui::Terminal;
@@ -21,6 +23,8 @@ fn ticks(report: &Report) -> Vec<Tick> {
         .collect()
 }
 
+static NO_NAMES: OnceLock<NameTable> = OnceLock::new();
+
 fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen<'a> {
     Screen {
         ticks,
@@ -30,6 +34,7 @@ fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen
         mode: "live",
         missing: &[],
         device: "sdb",
+        names: NO_NAMES.get_or_init(NameTable::default),
         filter: "",
         typing: false,
         sort: Key::Waited,

@@ -1,7 +1,9 @@
 //! Axes: rows of latency, columns of time.
 
+use jiff::tz::TimeZone;
+
 use super::{Line, Tone};
-use crate::clock;
+use crate::clock::Clock;
 use crate::words::duration;
 
 /// The label of a latency row: its lower edge, or that it holds all below its upper one.
@@ -12,9 +14,19 @@ pub fn latency_label(low_ns: u64) -> String {
 /// Fewest columns between two ticks of time.
 const TICK: usize = 10;
 
-/// A line of ticks over `columns` columns that cover `seconds` from `start` on, each with its
-/// time behind it; as times of day if `start` is a second of the day.
-pub fn time_axis(start: f64, seconds: f64, columns: usize, of_day: bool, unicode: bool) -> Line {
+/// The times along a picture: `seconds` of them from `start` on.
+pub struct TimeAxis {
+    /// Its first moment, s: the second of the day if there is a clock.
+    pub start: f64,
+    /// How much time it covers, s.
+    pub seconds: f64,
+    /// Which moment of which clock the start is, ns, and the zone it is labelled in: for the time of day.
+    pub clock: Option<(Clock, i64, TimeZone)>,
+}
+
+/// A line of ticks over so many columns, each with its time behind it.
+pub fn time_axis(axis: &TimeAxis, columns: usize, unicode: bool) -> Line {
+    let (start, seconds) = (axis.start, axis.seconds);
     let mut line = Line::new();
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() || columns == 0 {
         return line;
@@ -25,7 +37,7 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, of_day: bool, unicode
     for k in 0..columns {
         let at = (first + k as f64) * step;
         let column = ((at - start) / seconds * columns as f64).round() as usize;
-        let label = time_label(at, step, start + seconds, of_day);
+        let label = axis.label(at, step);
         if column + 1 + label.chars().count() > columns {
             break;
         }
@@ -40,7 +52,8 @@ pub fn time_axis(start: f64, seconds: f64, columns: usize, of_day: bool, unicode
 }
 
 /// Ticks of a time axis, `most` at the most: where along it each stands, 0 to 1, and its time.
-pub fn ticks(start: f64, seconds: f64, most: f64, of_day: bool) -> Vec<(f64, String)> {
+pub fn ticks(axis: &TimeAxis, most: f64) -> Vec<(f64, String)> {
+    let (start, seconds) = (axis.start, axis.seconds);
     if !seconds.is_finite() || seconds <= 0.0 || !start.is_finite() {
         return Vec::new();
     }
@@ -49,9 +62,7 @@ pub fn ticks(start: f64, seconds: f64, most: f64, of_day: bool) -> Vec<(f64, Str
     (0..most as u32 + 2)
         .map(|k| (first + f64::from(k)) * step)
         .take_while(|at| *at <= start + seconds)
-        .map(|at| {
-            (((at - start) / seconds).max(0.0), time_label(at, step, start + seconds, of_day))
-        })
+        .map(|at| (((at - start) / seconds).max(0.0), axis.label(at, step)))
         .collect()
 }
 
@@ -71,23 +82,26 @@ fn nice_step(least: f64) -> f64 {
         .min(60.0)
 }
 
-/// A time in the unit and with the decimals that its step asks for.
-fn time_label(at: f64, step: f64, end: f64, of_day: bool) -> String {
-    if of_day {
-        let decimals = (-step.log10() - 1e-6).ceil().clamp(0.0, 6.0) as usize;
-        return clock::of_day(at, decimals);
+impl TimeAxis {
+    /// A time in the unit and with the decimals that its step asks for.
+    fn label(&self, at: f64, step: f64) -> String {
+        if let Some((clock, start_ns, zone)) = &self.clock {
+            let decimals = (-step.log10() - 1e-6).ceil().clamp(0.0, 6.0) as usize;
+            let since_ns = ((at - self.start) * 1e9).round() as i64;
+            return clock.of_day(start_ns.saturating_add(since_ns), decimals, zone);
+        }
+        let (scale, unit) = match step {
+            s if s >= 3600.0 => (3600.0, "h"),
+            s if s >= 60.0 => (60.0, "min"),
+            _ if (self.start + self.seconds).abs() < 1.0 => (1e-3, "ms"),
+            _ => (1.0, "s"),
+        };
+        if at.abs() < step / 1e3 {
+            return "0".to_string();
+        }
+        let decimals = (-(step / scale).log10() - 1e-6).ceil().clamp(0.0, 9.0) as usize;
+        format!("{:.decimals$} {unit}", at / scale)
     }
-    let (scale, unit) = match step {
-        s if s >= 3600.0 => (3600.0, "h"),
-        s if s >= 60.0 => (60.0, "min"),
-        _ if end.abs() < 1.0 => (1e-3, "ms"),
-        _ => (1.0, "s"),
-    };
-    if at.abs() < step / 1e3 {
-        return "0".to_string();
-    }
-    let decimals = (-(step / scale).log10() - 1e-6).ceil().clamp(0.0, 9.0) as usize;
-    format!("{:.decimals$} {unit}", at / scale)
 }
 
 #[cfg(test)]
@@ -96,10 +110,12 @@ mod tests {
     use crate::Colour;
 
     fn drawn(start: f64, seconds: f64, columns: usize) -> String {
+        of(&TimeAxis { start, seconds, clock: None }, columns)
+    }
+
+    fn of(axis: &TimeAxis, columns: usize) -> String {
         let mut out = Vec::new();
-        time_axis(start, seconds, columns, false, false)
-            .write(200, Colour::None, &mut out)
-            .unwrap();
+        time_axis(axis, columns, false).write(200, Colour::None, &mut out).unwrap();
         String::from_utf8(out).unwrap().trim_end().to_string()
     }
 
@@ -113,9 +129,21 @@ mod tests {
         assert_eq!(drawn(2.64, 0.15, 30), "  '2.65 s   '2.70 s   '2.75 s");
         assert_eq!(drawn(0.0, 0.0, 30), "");
         assert_eq!(drawn(f64::NAN, 1.0, 30), "");
-        let mut out = Vec::new();
-        time_axis(41_767.0, 60.0, 40, true, false).write(200, Colour::None, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert_eq!(text.trim_end(), "         '11:36:20    '11:36:40");
+    }
+
+    #[test]
+    fn times_of_day_jump_where_the_clocks_do() {
+        let zone = TimeZone::posix("NST3:30NDT,M3.2.0,M11.1.0").unwrap();
+        let axis = |since_1970_s: i64| {
+            let clock = Clock { zero: since_1970_s * 1_000_000_000, utc: true };
+            TimeAxis {
+                start: clock.second(0, &zone),
+                seconds: 60.0,
+                clock: Some((clock, 0, zone.clone())),
+            }
+        };
+        assert_eq!(of(&axis(1_795_260_967), 40), "         '08:06:20    '08:06:40");
+        // Two o'clock on 8 March 2026 is three.
+        assert_eq!(of(&axis(1_772_947_775), 40), "   '01:59:40     '03:00:00    '03:00:20");
     }
 }

@@ -61,7 +61,7 @@ struct Batch {
 
 impl Batch {
     /// Whether a rectangle goes on in the same rows or columns, behind all the others.
-    fn goes_on(&self, (x, y, _, height): Cell) -> Option<(bool, bool)> {
+    fn borders(&self, (x, y, _, height): Cell) -> Option<(bool, bool)> {
         let Some(((left, top, width, high), down, right)) = self.last else {
             return Some((true, true));
         };
@@ -71,11 +71,11 @@ impl Batch {
     }
 
     fn takes(&self, cell: Cell) -> bool {
-        self.goes_on(cell).is_some()
+        self.borders(cell).is_some()
     }
 
     fn add(&mut self, cell: Cell, Rgb(r, g, b): Rgb) {
-        let (down, right) = self.goes_on(cell).unwrap_or((true, true));
+        let (down, right) = self.borders(cell).unwrap_or((true, true));
         self.last = Some((cell, down, right));
         self.cells.entry((r, g, b)).or_default().push(cell);
     }

@@ -30,12 +30,12 @@ fn event_columns() -> Vec<ColumnOf> {
         _ => Kind::Text,
     };
     let fields = EVENT_FIELDS.iter().map(|field| (field.name, kind(field), field.unit));
-    std::iter::once(("source", Kind::U32, "place in iowhy.sources")).chain(fields).collect()
+    std::iter::once(("source", Kind::U32, "index in iowhy.sources")).chain(fields).collect()
 }
 
 /// The columns of histograms: one row per bucket that is not empty.
 const BUCKET_COLUMNS: [ColumnOf; 13] = [
-    ("source", Kind::U32, "place in iowhy.sources"),
+    ("source", Kind::U32, "index in iowhy.sources"),
     ("histogram", Kind::U64, "its number in this file"),
     ("device", Kind::Text, ""),
     ("op", Kind::Text, ""),
@@ -150,12 +150,12 @@ impl<W: Write> ParquetSink<W> {
     }
 
     fn reasons(&self) -> Vec<String> {
-        let what = ["single I/Os", "histograms", "averages"];
+        let what = ["individual I/Os", "histograms", "averages"];
         let kept = if self.rows == Rows::Events { what[0] } else { what[1] };
         let some = self.left_out.iter().zip(what).filter(|(count, _)| **count > 0);
         some.map(|(count, what)| match self.written {
-            0 => format!("it holds {what}, not single I/Os or histograms"),
-            _ => format!("{count} {what}: a Parquet file holds rows of one kind, here {kept}"),
+            0 => format!("it contains {what}, not individual I/Os or histograms"),
+            _ => format!("{count} {what}: a Parquet file contains rows of one kind, here {kept}"),
         })
         .collect()
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use iowhy_model::{Edges, Recording, Source};
+use jiff::tz::TimeZone;
 
 use super::schema::{TABLE_KEY, Table, VERSION, VERSION_KEY};
 use crate::clock;
@@ -170,7 +171,7 @@ pub fn day_of(at_ns: i64) -> i64 {
 }
 
 fn date(day: i64) -> String {
-    let text = clock::date_and_time(day.saturating_mul(DAY_NS));
+    let text = clock::date_and_time(day.saturating_mul(DAY_NS), &TimeZone::UTC);
     text.split(' ').next().unwrap_or_default().to_string()
 }
 

@@ -90,9 +90,9 @@ pub const SCHEMA: &[TableColumn] = {
     use Kind::{I32, I64, Micros, Real, Text};
     use Table::{Buckets, Cells, Events, Facts};
     &[
-        column(Cells, "time", Micros, "", "begin of the cell, to the second"),
+        column(Cells, "time", Micros, "", "start of the cell, to the second"),
         column(Cells, "span", I32, "s", "length of the cell"),
-        column(Cells, "device", Text, "", "name of the device; null if the input gives none"),
+        column(Cells, "device", Text, "", "name of the device; null if the input has none"),
         column(
             Cells,
             "op",
@@ -104,18 +104,18 @@ pub const SCHEMA: &[TableColumn] = {
         column(Cells, "bucket", I32, "", "index of the latency in the table `buckets`"),
         column(Cells, "count", I64, "I/Os", "I/Os of this latency"),
         column(Cells, "sum", I64, "ns", "sum of their latencies"),
-        column(Cells, "bytes", I64, "B", "bytes of these I/Os; null if not known of each"),
+        column(Cells, "bytes", I64, "B", "bytes of these I/Os; null if unknown for any of them"),
         column(
             Cells,
             "origin",
             Text,
             "",
-            "`traced`, `sampled` or `reported` (by another tool): how they were counted; \
-             `estimated`: the sum or the bucket follows from the middle of a bucket",
+            "how they were counted: `traced`, `sampled` or `reported` (by another tool); \
+             `estimated`: sum or bucket derived from the middle of a bucket",
         ),
         column(Events, "time", Micros, "", "completion"),
         column(Events, "second", Micros, "", "the same, to the second"),
-        column(Events, "device", Text, "", "name of the device; null if the input gives none"),
+        column(Events, "device", Text, "", "name of the device; null if the input has none"),
         column(Events, "op", Text, "", "`read`, `write`, `discard`, `flush`, `other`"),
         column(Events, "flags", Text, "", "the kernel's rwbs letters"),
         column(Events, "sector", I64, "512 B", "first sector"),
@@ -138,7 +138,7 @@ pub const SCHEMA: &[TableColumn] = {
             "requests",
             "requests in flight at issue, this one included",
         ),
-        column(Events, "error", I32, "errno", "why it failed; null if it did not"),
+        column(Events, "error", I32, "errno", "error; null if it succeeded"),
         column(Events, "process", Text, "", "name of the process that started it"),
         column(Events, "pid", I32, "", "its number"),
         column(Events, "cgroup", Text, "", "control group that it is charged to"),
@@ -148,31 +148,31 @@ pub const SCHEMA: &[TableColumn] = {
             "weight",
             Real,
             "I/Os",
-            "I/Os that the row stands for; 1 where each was kept",
+            "number of I/Os that the row represents; 1 unless sampled",
         ),
         column(
             Facts,
             "time",
             Micros,
             "",
-            "when it was so; null: all the time of the input, and the row stands in each of its dates",
+            "time of the fact; null: the whole time of the input, with a row for each date",
         ),
-        column(Facts, "device", Text, "", "name of the device; null: of the host"),
+        column(Facts, "device", Text, "", "name of the device; null for the host"),
         column(Facts, "kind", Text, "", "`fact`, `finding` or `label`"),
         column(
             Facts,
             "key",
             Text,
             "",
-            "of a fact its name, of a finding the verdict, of a label what `--label` says",
+            "name of the fact, verdict of the finding, or key of the `--label`",
         ),
-        column(Facts, "value", Text, "", "as printed; of a finding its sentence"),
+        column(Facts, "value", Text, "", "as printed; for a finding its sentence"),
         column(
             Facts,
             "number",
             Real,
-            "as `unit` says",
-            "the same as a number; of a finding its confidence, 0 to 1",
+            "in `unit`",
+            "the same as a number; for a finding its confidence, 0 to 1",
         ),
         column(
             Facts,
@@ -182,13 +182,13 @@ pub const SCHEMA: &[TableColumn] = {
             "unit of `number`: `s`, `B`, `B/s` ...; null if it has none",
         ),
         column(Buckets, "bucket", I32, "", "index"),
-        column(Buckets, "low_ns", I64, "ns", "from this latency on, inclusive"),
+        column(Buckets, "low_ns", I64, "ns", "lower edge, inclusive"),
         column(
             Buckets,
             "high_ns",
             I64,
             "ns",
-            "up to this one, exclusive; the largest INT64 where the bucket is open",
+            "upper edge, exclusive; the largest INT64 if the bucket is open",
         ),
     ]
 };

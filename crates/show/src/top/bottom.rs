@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::{Panel, Screen, SlowIo, Waiter};
-use crate::clock;
 use crate::paint::{Tone, clean};
 use crate::sources::shortened;
 use crate::words::{bytes, duration, share, short};
@@ -59,8 +58,8 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     }
     if sums.is_empty() {
         let text = match screen.filter {
-            "" => " not known without a trace",
-            _ => " nothing passes the filter",
+            "" => " not available without tracing",
+            _ => " nothing matches the filter",
         };
         lines.push(Line::from(Span::styled(text, screen.pen(Tone::Faint))));
     }
@@ -84,8 +83,8 @@ fn slowest(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
         let latency = duration(one.latency_ns as f64);
         let size = one.bytes.map_or(String::new(), |size| bytes(f64::from(size)));
         let comm = one.comm.as_deref().unwrap_or("");
-        let at = match one.of_day_ns {
-            Some(at) => format!(" at {}", clock::of_day(clock::second_of_day(at), 2)),
+        let at = match one.clock {
+            Some(clock) => format!(" at {}", clock.of_day(one.at_ns, 2, &screen.style.zone)),
             None => format!(" at {:.2} s", one.at_ns as f64 / 1e9),
         };
         lines.push(Line::from(vec![

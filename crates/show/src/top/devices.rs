@@ -256,7 +256,7 @@ pub fn draw(
     }
     if rows.is_empty() {
         let text =
-            if screen.filter.is_empty() { " no I/O yet" } else { " nothing passes the filter" };
+            if screen.filter.is_empty() { " no I/O yet" } else { " nothing matches the filter" };
         lines.push(Line::from(Span::styled(text, screen.pen(Tone::Faint))));
     }
     frame.render_widget(Paragraph::new(lines), area);

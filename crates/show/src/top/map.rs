@@ -8,7 +8,8 @@ use ratatui::widgets::Paragraph;
 
 use super::{Panel, Screen, Tick};
 use crate::Colour;
-use crate::paint::{Tone, density, latency_label};
+use crate::device_label;
+use crate::paint::{Tone, clean, density, latency_label};
 use crate::picture::middle;
 use crate::words::{duration, short};
 
@@ -48,7 +49,9 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect 
     let first = end.saturating_sub(columns);
     let ticks = screen.ticks.get(first..end).unwrap_or_default();
     let title = if intensity { "time waited per second" } else { "I/Os per second" };
-    let mut head = vec![screen.heading(Panel::Map, &format!(" {}: {title} ", screen.device))];
+    let room = usize::from(area.width).saturating_sub(title.len() + 24);
+    let device = device_label::fitted(screen.names, screen.device, room);
+    let mut head = vec![screen.heading(Panel::Map, &format!(" {}: {title} ", clean(&device)))];
     let Some((low, high)) = range(screen, ticks) else {
         head.push(Span::styled("  no latencies", screen.pen(Tone::Faint)));
         frame.render_widget(Paragraph::new(Line::from(head)), area);
@@ -180,7 +183,10 @@ fn axis(screen: &Screen, ticks: &[Tick], columns: usize) -> Line<'static> {
     let decimals = (-(each * 12.0).log10()).ceil().clamp(0.0, 6.0) as usize;
     for (place, tick) in ticks.iter().enumerate().take(columns) {
         if place >= next {
-            let label = format!("{:.decimals$} s", tick.start_ns as f64 / 1e9);
+            let label = match tick.clock {
+                Some(clock) => clock.of_day(tick.start_ns, decimals, &screen.style.zone),
+                None => format!("{:.decimals$} s", tick.start_ns as f64 / 1e9),
+            };
             next = place + 12.max(label.len() + 2);
             let behind = usize::from(LEFT) + place;
             text += &" ".repeat(behind.saturating_sub(text.len()));

@@ -18,15 +18,15 @@ const KEYS: [(&str, &str); 17] = [
     ("s, S, click", "sort the devices by the next or the last column"),
     ("r", "sort in the opposite order"),
     ("/", "filter by device, process, cgroup or file"),
-    ("i", "map: I/Os or time waited per second (both where high)"),
+    ("i", "map: I/Os or time waited per second (both if tall)"),
     ("p, Space", "pause; arrows then move through the last minutes"),
     ("Left, Right", "one tick back or forth; with Shift ten"),
-    ("Home, End", "the first tick, the last one"),
-    ("[ ]", "numbers of fewer or of more ticks"),
+    ("Home, End", "first tick, last tick"),
+    ("[ ]", "numbers over fewer or more ticks"),
     ("n", "next anomaly: much more time waited than usual"),
     ("+ -", "live: longer or shorter ticks"),
     ("+ -", "replay: zoom in or out around the cursor"),
-    ("Esc", "close, clear the filter, go on after a pause"),
+    ("Esc", "close, clear the filter, resume after a pause"),
 ];
 
 /// Draws a popup in the middle of the screen.
@@ -76,7 +76,7 @@ fn help(screen: &Screen) -> Vec<Line<'static>> {
 /// The same words as `iowhy why -v`.
 fn verdict(screen: &Screen, width: u16) -> Vec<Line<'static>> {
     let Some(report) = screen.verdict else {
-        return vec![Line::from("no verdict yet: it needs some seconds of I/O")];
+        return vec![Line::from("no verdict yet: it needs a few seconds of I/O")];
     };
     let style = Style {
         width: usize::from(width.saturating_sub(6).min(98)),

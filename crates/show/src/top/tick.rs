@@ -7,7 +7,7 @@ use iowhy_model::{
     Stage, Time,
 };
 
-use crate::clock;
+use crate::clock::Clock;
 
 /// Single I/Os kept of a tick, the slowest first.
 const SLOWEST: usize = 12;
@@ -19,6 +19,8 @@ const WAITERS: usize = 24;
 pub struct Tick {
     /// When it began, ns on the clock of the input.
     pub start_ns: i64,
+    /// That clock, if it tells the time of day.
+    pub clock: Option<Clock>,
     /// How long it was, ns.
     pub length_ns: i64,
     /// The devices that did something, or that are known to have done nothing.
@@ -80,8 +82,8 @@ pub struct Waiter {
 pub struct SlowIo {
     /// When it completed, ns.
     pub at_ns: i64,
-    /// The same since 1970, if the capture knows it.
-    pub of_day_ns: Option<i64>,
+    /// The clock that tells the time of day of it, if the capture knows it.
+    pub clock: Option<Clock>,
     /// Its latency, ns.
     pub latency_ns: i64,
     /// The device.
@@ -115,9 +117,12 @@ impl Tick {
         let mut sums: HashMap<DeviceId, Sum> = HashMap::new();
         let mut waiters: HashMap<(DeviceId, &'static str, Name), (u64, f64)> = HashMap::new();
         let edges = Edges::standard();
-        let mut slowest: Vec<(i64, &Event, Option<i64>)> = Vec::new();
-        for listing in &recording.listings {
-            let zero = clock::zero(listing);
+        let mut slowest: Vec<(i64, &Event, Option<Clock>)> = Vec::new();
+        for (listing, clock) in recording.listings.iter().zip(Clock::of_each(recording)) {
+            let has_times = !listing.events.is_empty()
+                || !listing.intervals.is_empty()
+                || !listing.distributions.is_empty();
+            tick.clock = tick.clock.or(clock.filter(|_| has_times));
             // Events stand in order of completion; those without a time stand anywhere.
             let first = listing.events.partition_point(|e| e.completed.is_none_or(|at| at < from));
             let these = listing.events.iter().skip(first);
@@ -134,7 +139,7 @@ impl Tick {
                         *waited = (waited.0 + 1, waited.1 + latency.ns() as f64);
                     }
                 }
-                slowest.push((latency.ns(), event, zero));
+                slowest.push((latency.ns(), event, clock));
                 if slowest.len() > 64 * SLOWEST {
                     keep_slowest(&mut slowest);
                 }
@@ -157,9 +162,9 @@ impl Tick {
         };
         tick.slowest = slowest
             .into_iter()
-            .map(|(latency_ns, event, zero)| SlowIo {
+            .map(|(latency_ns, event, clock)| SlowIo {
                 at_ns: event.completed.map_or(0, Time::ns),
-                of_day_ns: zero.zip(event.completed).map(|(zero, at)| zero.saturating_add(at.ns())),
+                clock,
                 latency_ns,
                 device: name(event.device),
                 op: event.op,
@@ -291,7 +296,7 @@ impl Sum {
     }
 }
 
-fn keep_slowest(slowest: &mut Vec<(i64, &Event, Option<i64>)>) {
+fn keep_slowest(slowest: &mut Vec<(i64, &Event, Option<Clock>)>) {
     slowest.sort_by_key(|(latency, event, _)| {
         (std::cmp::Reverse(*latency), event.completed.map(Time::ns))
     });

@@ -1,17 +1,17 @@
-//! Lines as bcc's biosnoop prints them, for tools that read those.
+//! Lines in the format of bcc's biosnoop, for tools that read it.
 //!
 //! ## Shows
 //! The heading of biosnoop, then a line per request that was timed from issue to completion, in
-//! order of completion. With queue times, the column `QUE(ms)` of `biosnoop -Q` stands before
-//! the latency.
+//! order of completion. With queue times, the column `QUE(ms)` of `biosnoop -Q` precedes the
+//! latency.
 //!
 //! ## Units
 //! `TIME(s)` in seconds from the first completion of its input, to the nanosecond; `SECTOR` in
 //! units of 512 bytes; times in milliseconds.
 //!
 //! ## Read it like this
-//! What is not known is `?` as a process, 0 as its number, and `-` as sector or size. Blanks in
-//! names become `_`. Events that were not timed at a device are left out.
+//! Unknown values are `?` for a process, 0 for its ID, and `-` for sector or size. Spaces in names
+//! become `_`. Events that were not timed at a device are left out.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ use crate::{Style, View};
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "biosnoop-text",
-    summary: "lines as bcc's biosnoop prints them",
+    summary: "lines in the format of bcc's biosnoop",
     manual: iowhy_model::manual!("biosnoop_text.rs"),
     write,
 };

@@ -1,46 +1,51 @@
 //! One line per I/O, in the columns of biosnoop.
 //!
 //! ## Shows
-//! Each request as it completed: when, which process started it, device, operation with its
-//! flags, place, length, time in the queue and time on the device. Requests above the threshold
-//! of `--over` (without one, above 500 ms) have their latency in red, those above 100 ms in
-//! yellow. On a terminal that is too narrow, or with `--width`, columns are left out, SECTOR first, then PID,
-//! BYTES, QUE and COMM, and a line says which. What is saved is whole, so that it can be read again: `iowhy`
-//! reads it as `biosnoop`, queue time and losses included.
+//! Each request as it completed: time, submitting process, device, operation with its flags,
+//! sector, size, time in the queue and time on the device. Latencies above the threshold of
+//! `--over` (by default 500 ms) are red, those above 100 ms yellow. On a narrow terminal, or with
+//! `--width`, columns are hidden, SECTOR first, then PID, BYTES, QUE and COMM; a line names them.
+//! Output to a file has all columns and can be read again: `iowhy` reads it as `biosnoop`,
+//! including queue time and losses.
 //!
 //! ## Units
-//! TIME in seconds on the clock of the trace (TIMESTAMP, if asked for, and of a capture that knows
-//! it: the time of day, UTC),
-//! SECTOR in units of 512 bytes, BYTES in bytes, QUE (queue to issue, Q2D) and LAT (issue to
-//! completion, D2C) in milliseconds. The QUE column is left out where the source never saw the
-//! queue. P, if asked for, is `S` for an I/O that began where the one before it on its device
-//! ended, `R` for one that began elsewhere, `-` for the first. FILE, if files were traced, is the file
-//! the I/O is of. A line above an I/O names the error it ended with. `-` means that it was not seen for this
-//! request; if the issue was not seen, LAT is all from queue to completion and QUE is `-`. A
-//! process that was not seen is `?` with PID 0, as bcc prints it.
+//! TIME in seconds on the clock of the trace (TIMESTAMP, on request, and for a capture with the
+//! time of day: local time unless `--utc` is given; the line below the heading has the date and the
+//! offset from UTC), SECTOR in units of 512 bytes, BYTES in bytes, QUE (queue to issue, Q2D) and
+//! LAT (issue to completion, D2C) in milliseconds. The QUE column is omitted if the source has no
+//! queue times. P, on request, is `S` for an I/O that starts where the previous one on its device
+//! ended, `R` for any other, `-` for the first. FILE, if files were traced, is the file that the
+//! I/O reads or writes. A line above an I/O names its error. `-` means that the value is unknown
+//! for this request; if the issue was not seen, LAT is the whole time from queue to completion and
+//! QUE is `-`. An unknown process is `?` with PID 0, as in bcc.
 //!
 //! ## Read it like this
-//! Latencies that climb from line to line (10, 20, 30 ms) with even steps in TIME are a queue
-//! being worked off: the workload. High latencies at even steps with nothing between them are the
-//! disk itself. TIME minus LAT is the issue: if it falls right behind the completion before it,
-//! the device had one request at a time.
+//! Latencies that climb from line to line (10, 20, 30 ms) with even steps in TIME are a queue that
+//! drains: the workload. High latencies in even steps with nothing between them are caused by the
+//! disk. TIME minus LAT is the issue time: if it directly follows the previous completion, the
+//! device had one request at a time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
-use iowhy_model::{DeviceId, Event, Level, Listing, Nanos, Recording, Report, Stage, Time};
+use iowhy_model::{
+    DeviceId, Event, Level, Listing, NameTable, Nanos, Recording, Report, Sampling, Stage, Time,
+};
 
+use crate::clock::{self, Clock};
 use crate::paint::{Line, TextStyle, Tone, clean};
-use crate::{Colour, Style, View, clock};
+use crate::{Colour, Style, View, device_label};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "events",
-    summary: "one line per I/O, as biosnoop prints it",
+    summary: "one line per I/O, in the columns of biosnoop",
     manual: iowhy_model::manual!("events.rs"),
     write,
 };
 
+/// What tells who reads the rows again that they are all there were.
+const UNFILTERED: &str = "# unfiltered: every I/O is listed";
 /// Slow enough to be red without a threshold of the user's: the default of the outlier script of
 /// LucaCanali/Linux_tracing_scripts.
 const OUTLIER: Nanos = Nanos(500_000_000);
@@ -58,7 +63,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         let columns = Columns {
             queue: sees_queue(listing),
             file: style.files || listing.events.iter().any(|event| event.file.is_some()),
-            of_day: of_day(listing, style),
+            clock: of_day(listing, style),
             hidden: &[],
         };
         let columns = columns.fitted(style);
@@ -69,6 +74,17 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             }
             headed = true;
             head(columns, style, out)?;
+            if live && style.filter.is_open() && listing.source.sampling == Sampling::Traced {
+                writeln!(out, "{UNFILTERED}")?;
+            }
+            if let Some(legend) = legend(recording, listing, style) {
+                writeln!(out, "# {}", clean(&legend))?;
+            }
+            if let Some(clock) = columns.clock {
+                let first = listing.events.iter().find_map(|event| event.completed);
+                let first = clock.words(first.map_or(0, Time::ns), &style.zone);
+                writeln!(out, "# from {first}")?;
+            }
         }
         let mut unfinished = 0;
         for event in listing.events.iter().filter(|event| style.filter.event(event)) {
@@ -86,11 +102,24 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             writeln!(out, "# {unfinished} more without a completion time or a latency")?;
         }
         if listing.folded > 0 {
-            writeln!(out, "# {} more were kept as histograms only", listing.folded)?;
+            writeln!(out, "# {} more were kept only as histograms", listing.folded)?;
         }
         losses(listing, style, out)?;
     }
     Ok(())
+}
+
+/// The other names of the devices that were asked for, and of those that did an I/O.
+fn legend(recording: &Recording, listing: &Listing, style: &Style) -> Option<String> {
+    let table = NameTable::of(recording);
+    if table.is_empty() {
+        return None;
+    }
+    let events = listing.events.iter().filter(|event| style.filter.event(event));
+    let seen: BTreeSet<DeviceId> = events.map(|event| event.device).collect();
+    let asked = style.filter.devices.iter().copied().chain(seen);
+    let names = asked.filter_map(|id| recording.devices().get(id.index()));
+    device_label::legend(&table, names.map(|device| device.name.as_str()))
 }
 
 /// The columns that not every listing has.
@@ -98,8 +127,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
 struct Columns {
     queue: bool,
     file: bool,
-    /// Nanoseconds since 1970 at the zero of the clock, where the time of day is told.
-    of_day: Option<i64>,
+    /// The clock, where the time of day is told.
+    clock: Option<Clock>,
     /// What is left out.
     hidden: &'static [(&'static str, usize)],
 }
@@ -115,7 +144,7 @@ impl Columns {
             if *name == "QUE(ms)" && !self.queue { 0 } else { *width }
         };
         // Time, device, operation and latency are always told.
-        let time = if self.of_day.is_some() { 16 } else { 11 };
+        let time = if self.clock.is_some() { 16 } else { 11 };
         let pattern = if style.pattern.is_some() { 2 } else { 0 };
         let mut whole = time + 8 + 3 + 7 + pattern + DROPPED.iter().map(width).sum::<usize>();
         let mut hidden = 0;
@@ -158,8 +187,9 @@ impl Columns {
 }
 
 /// The time of day is told if it was asked for, and of a capture wherever that knows it.
-fn of_day(listing: &Listing, style: &Style) -> Option<i64> {
-    style.time_of_day.or_else(|| clock::zero(listing).filter(|_| style.clock_of_day))
+fn of_day(listing: &Listing, style: &Style) -> Option<Clock> {
+    let zero = style.time_of_day.or_else(|| clock::zero(listing).filter(|_| style.clock_of_day));
+    zero.map(|zero| Clock { zero, utc: true })
 }
 
 fn sees_queue(listing: &Listing) -> bool {
@@ -187,9 +217,9 @@ fn pattern(event: &Event, ends: &mut HashMap<DeviceId, u64>) -> &'static str {
 fn error_words(errno: u16) -> &'static str {
     match errno {
         5 => "EIO, I/O error",
-        11 => "EAGAIN, it would have had to wait",
-        12 => "ENOMEM, a lack of kernel memory",
-        16 => "EBUSY, a lack of the device's resources",
+        11 => "EAGAIN, it would have to wait",
+        12 => "ENOMEM, out of kernel memory",
+        16 => "EBUSY, out of device resources",
         28 => "ENOSPC, no space left",
         52 => "EBADE, a reservation conflict",
         61 => "ENODATA, a medium error",
@@ -198,12 +228,12 @@ fn error_words(errno: u16) -> &'static str {
         95 => "EOPNOTSUPP, not supported",
         110 => "ETIMEDOUT, the driver gave up waiting",
         121 => "EREMOTEIO, a critical error of the target",
-        _ => "an error of the driver's",
+        _ => "a driver error",
     }
 }
 
 fn head(columns: Columns, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let time = if columns.of_day.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
+    let time = if columns.clock.is_some() { "TIMESTAMP      " } else { "TIME(s)" };
     let pattern = if style.pattern.is_some() { "P " } else { "" };
     let file = if columns.file { "  FILE" } else { "" };
     let heads = [time, "COMM", "PID", "DISK", "T", "SECTOR", "BYTES"];
@@ -232,7 +262,7 @@ fn row(
     let comm = event.comm.map(|name| recording.text(name)).filter(|name| !name.is_empty());
     let number = |value: Option<u64>| value.map_or("-".to_string(), |value| value.to_string());
     let cells = [
-        &when(completed, columns.of_day),
+        &when(completed, columns.clock, style),
         // Line feeds in a name would make two lines of one.
         &clean(comm.unwrap_or("?")),
         &event.pid.unwrap_or(0).to_string(),
@@ -262,13 +292,12 @@ fn row(
     line.with(&file, Tone::Plain).write(usize::MAX, style.colour, out)
 }
 
-/// The time on the trace's clock, or the time of day (UTC).
-fn when(completed: Time, of_day: Option<i64>) -> String {
-    let Some(zero) = of_day else { return format!("{:.6}", completed.seconds()) };
-    let us = zero.saturating_add(completed.ns()).div_euclid(1000);
-    let (second, us) = (us.div_euclid(1_000_000).rem_euclid(86_400), us.rem_euclid(1_000_000));
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{hour:02}:{minute:02}:{second:02}.{us:06}")
+/// The time on the trace's clock, or the time of day.
+fn when(completed: Time, clock: Option<Clock>, style: &Style) -> String {
+    match clock {
+        Some(clock) => clock.of_day(completed.ns(), 6, &style.zone),
+        None => format!("{:.6}", completed.seconds()),
+    }
 }
 
 /// What was lost, in the words of bcc's own complaint, which is read again with the rest.

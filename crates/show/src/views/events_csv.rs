@@ -1,14 +1,14 @@
-//! Single I/Os as CSV, for spreadsheets and plots.
+//! Individual I/Os as CSV, for spreadsheets and plots.
 //!
 //! ## Shows
 //! A heading, then a line per request in order of completion, with the fields of `events-json`.
-//! `input` is the place of its source among the inputs, from 0.
+//! `input` is the index of its source in the inputs, from 0.
 //!
 //! ## Units
-//! Points in time in nanoseconds on the clock of the input, `sector` in units of 512 bytes.
+//! Times in nanoseconds on the clock of the input, `sector` in units of 512 bytes.
 //!
 //! ## Read it like this
-//! What was not seen is empty, never 0. Names are quoted where they hold commas or quotes.
+//! Unknown values are empty, never 0. Names that contain commas or quotes are quoted.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ use crate::{Style, View};
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "events-csv",
-    summary: "single I/Os as CSV",
+    summary: "individual I/Os as CSV",
     manual: iowhy_model::manual!("events_csv.rs"),
     write,
 };

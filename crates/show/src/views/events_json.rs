@@ -1,22 +1,20 @@
 //! One JSON line per I/O, schema `iowhy.event/1`.
 //!
 //! ## Shows
-//! What `events` draws, for programs: for each input a line of schema `iowhy.source/1`, then a
-//! line per request in order of completion. `docs/JSON.md` describes every field.
+//! The data of `events` as JSON: for each input a line of schema `iowhy.source/1`, then a line per
+//! request in order of completion. `docs/JSON.md` describes every field.
 //!
 //! ## Units
-//! `queued_ns`, `issued_ns` and `completed_ns` are points on the clock of the input, in
-//! nanoseconds; their differences are Q2D, D2C and Q2C. `arrived_ns`, there only if it was seen, is
-//! when the bio came to the block layer, and B2Q lasts from then to `queued_ns`. `cgroup`, there only
-//! if known, is the group that pays; `file` likewise the file that is read or written. `sector` counts
-//! units of 512 bytes.
-//! `depth` is the number of requests in flight at issue, this one included. `error` is a
-//! positive errno.
+//! `queued_ns`, `issued_ns` and `completed_ns` are times on the clock of the input, in nanoseconds;
+//! their differences are Q2D, D2C and Q2C. `arrived_ns`, present only if known, is the arrival of
+//! the bio in the block layer, and B2Q is the time from then to `queued_ns`. `cgroup`, present only
+//! if known, is the charged control group; likewise `file` is the file that is read or written.
+//! `sector` counts units of 512 bytes. `depth` is the number of requests in flight at issue, this
+//! one included. `error` is a positive errno.
 //!
 //! ## Read it like this
-//! What was not seen is null, never 0. A latency whose end lies before its start is a clock that
-//! jumped. The losses stand in the line of the source; `folded` there counts requests that were
-//! only kept in histograms.
+//! Unknown values are null, never 0. An end before its start means that the clock jumped. Losses
+//! are in the line of the source, where `folded` counts requests that were kept only in histograms.
 
 use std::io::{self, Write};
 

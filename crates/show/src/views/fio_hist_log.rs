@@ -1,17 +1,17 @@
 //! fio's histogram log: latencies per second and direction, in fio's own bins.
 //!
 //! ## Shows
-//! A line per stretch of time and direction: its end, 0 for reads, 1 for writes or 2 for
-//! discards, a block size, and the counts of 1856 bins, as `fio --write_hist_log` of version 3
-//! writes them without `log_hist_coarseness`. Requests are counted by the second.
+//! A line per time interval and direction: its end, 0 for reads, 1 for writes or 2 for discards, a
+//! block size, and the counts of 1856 bins, as written by `fio --write_hist_log` of version 3
+//! without `log_hist_coarseness`. Requests are counted per second.
 //!
 //! ## Units
-//! The end in milliseconds from the beginning of the input, latencies in nanoseconds, block size
-//! in bytes: that of all requests of a line, 0 if they differ.
+//! The end in milliseconds from the beginning of the input, latencies in nanoseconds, block size in
+//! bytes: that of all requests of a line, 0 if they differ.
 //!
 //! ## Read it like this
-//! Bins are exact to one part in 64; what a source counted in wider buckets stands at their lower
-//! edges. Flushes, and latencies whose direction is not known, have no place in this log.
+//! Bins are exact to one part in 64; counts from wider source buckets are at their lower edges.
+//! Flushes and latencies of unknown direction cannot be written to this log.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,28 +1,28 @@
-//! Frequency and intensity heat maps: latency over time, as colour.
+//! Frequency and intensity heat maps: latency over time, by colour.
 //!
 //! ## Shows
-//! Two maps per device. Time runs from left to right, latency from bottom to top, a row for each
-//! power of two or a part of one, as fine as source and canvas allow. The frequency map colours
-//! how many requests completed in a cell, the intensity map how much time was waited in it. To
-//! the right stand the values of the latest column. A stretch in which nothing was watched stays
-//! empty (`/` on canvas without colour); one that was watched and had no request is dark. Three rows
-//! or more that hold nothing are told in one line. Of a thousand I/Os and more a cell is up to four
-//! columns wide, so that a stretch of time holds a hundred.
+//! Two maps per device. Time is on the x axis, latency on the y axis, with a row for each power of
+//! two or a part of one, as fine as source and canvas allow. In the frequency map, colour is the
+//! number of requests that completed in a cell; in the intensity map, the time waited. The values
+//! of the latest column are on the right. An interval that was not watched stays empty (`/` without
+//! colour); one that was watched but had no requests is dark. Three or more consecutive empty rows
+//! are collapsed into one line. With a thousand I/Os or more, a cell is up to four columns wide, so
+//! that each interval has about a hundred.
 //!
 //! ## Units
 //! Frequency in requests per second, intensity in time waited per second: 1 s/s means that one
-//! request was waiting all the time. Waited time is counted at the middle of each bucket and then
-//! fitted to the exact sum of the column where the source gave one; the map says which. Colours
-//! grow with the logarithm of the value, so that a single slow request stays visible. Time is
-//! the time of day (UTC) where the source knows it, else that of its own clock; where that clock
-//! began long before, the title says what the map's zero is.
+//! request was waiting all the time. Waited time is computed from the middle of each bucket and
+//! scaled to the exact sum of the column if the source has one; the title says which. Colours
+//! follow the logarithm of the value, so that a single slow request stays visible. Time is the time
+//! of day (UTC) if the source has it, else the time on its own clock; if that clock started long
+//! before, the title gives the zero of the map.
 //!
 //! ## Read it like this
-//! A device in order shows one or two steady bands. A band that climbs is a queue that fills; a
-//! column that stretches upward is a stall; a second band far above the first is a second way of
-//! service, such as retries. What burns in the intensity map, not in the frequency map, is where
-//! the time goes. A line marks the median, a broken line the 99th percentile, in each column that
-//! has enough requests to carry it.
+//! A healthy device shows one or two steady bands. A rising band is a queue that fills; a column
+//! that stretches upwards is a stall; a second band far above the first is a second kind of
+//! service, such as retries. Cells that are bright in the intensity map but not in the frequency
+//! map are where the time goes. A solid line marks the median, a dashed line the 99th percentile,
+//! in each column with enough requests for it.
 
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ use iowhy_model::{Edges, Listing, Report, Series, series};
 
 use crate::colour_scale::Scale;
 use crate::map_choice::{MapChoice, TEXTS};
-use crate::paint::{Canvas, Grid, Line, Mark, Ramp, TextStyle, Tone, time_axis};
+use crate::paint::{Canvas, Grid, Line, Mark, Ramp, TextStyle, TimeAxis, Tone, time_axis};
 use crate::picture::{AXES, Measure, Picture, bins};
 use crate::scale::wanted;
 use crate::{Style, View, map_title, sources};
@@ -75,10 +75,10 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
             }
             drawn += 1;
             title(&mut canvas, report, listing, one, &picture)?;
-            let start = picture.axis(listing);
-            map(&mut canvas, &picture, start, Measure::Frequency)?;
+            let axis = picture.axis(listing, &style.zone);
+            map(&mut canvas, &picture, &axis, Measure::Frequency)?;
             canvas.blank()?;
-            map(&mut canvas, &picture, start, Measure::Intensity)?;
+            map(&mut canvas, &picture, &axis, Measure::Intensity)?;
         }
     }
     if let Some(text) = choice.words() {
@@ -86,7 +86,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         canvas.item("", &text)?;
     }
     if drawn == 0 && sources::left_out(&report.recording, &style.filter) == 0 {
-        let text = "no latencies over time were measured; `iowhy hist` draws what has no time";
+        let text = "no latencies over time were measured; `iowhy hist` draws histograms without \
+                    time";
         canvas.item("", text)?;
     }
     sources::foot(&mut canvas, &report.recording)
@@ -104,7 +105,8 @@ fn title(
     one: &Series,
     picture: &Picture,
 ) -> io::Result<()> {
-    let (name, text) = map_title::title(&report.recording, listing, one, picture);
+    let (name, text) =
+        map_title::title(&report.recording, listing, one, picture, &canvas.style.zone);
     let mark = Line::new().with(&name, TextStyle::strong(Tone::Accent));
     let mark = if mark.width() * 2 > canvas.width() {
         canvas.line(&mark)?;
@@ -119,7 +121,7 @@ fn title(
 fn map(
     canvas: &mut Canvas,
     picture: &Picture,
-    (start, of_day): (f64, bool),
+    times: &TimeAxis,
     measure: Measure,
 ) -> io::Result<()> {
     let style = canvas.style;
@@ -159,7 +161,7 @@ fn map(
         line += 1;
     }
     let mut axis = Line::new().with(&" ".repeat(LEFT), Tone::Plain);
-    axis.append(time_axis(start, picture.seconds, picture.columns, of_day, style.unicode));
+    axis.append(time_axis(times, picture.columns, style.unicode));
     axis.pad(LEFT + picture.columns);
     axis.push(&format!(" {:>8}", picture.latest_sum(measure)), TextStyle::strong(Tone::Plain));
     canvas.line(&axis)?;

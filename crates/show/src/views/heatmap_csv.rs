@@ -1,9 +1,9 @@
 //! The cells of the heat maps as CSV, for spreadsheets and plots.
 //!
 //! ## Shows
-//! A heading, then a line for each cell that is not empty, per device: which stretch of time,
-//! which latencies, how many requests and how long they waited. A stretch that was watched and
-//! had no request is one line without latencies; one that was not watched has none.
+//! A heading, then a line for each non-empty cell, per device: time interval, latency range, number
+//! of requests and the time they waited. An interval that was watched but had no requests is one
+//! line without latencies; one that was not watched has no line.
 //!
 //! ## Units
 //! `start_s` and `length_s` in seconds of the source's clock, `low_ns` (inclusive) and `high_ns`
@@ -11,8 +11,8 @@
 //! waited per second.
 //!
 //! ## Read it like this
-//! Waits are counted at the middle of a row and fitted to the exact sum of the column where the
-//! source gave one: then `exact_sum` is 1. Names are quoted where they hold commas or quotes.
+//! Waits are computed from the middle of a row and scaled to the exact sum of the column if the
+//! source has one: then `exact_sum` is 1. Names that contain commas or quotes are quoted.
 
 use std::io::{self, Write};
 

@@ -1,16 +1,15 @@
 //! The cells of the heat maps as one JSON object, schema `iowhy.map/1`.
 //!
 //! ## Shows
-//! What `heatmap` draws, for programs: per device the edges of the rows, and for each stretch of
-//! time how many requests fell into each row and how long they waited. `docs/JSON.md` describes
-//! every field.
+//! The data of `heatmap` as JSON: per device the edges of the rows, and for each time interval the
+//! number of requests in each row and the time they waited. `docs/JSON.md` describes every field.
 //!
 //! ## Units
-//! Times in nanoseconds, counts as they are: divided by the length of the stretch they are rates.
+//! Times in nanoseconds; counts are absolute: divide by the length of the interval for rates.
 //!
 //! ## Read it like this
-//! `ios` and `waited_ns` have one number per row, the lowest row first. A stretch that was not
-//! watched is not in the list; one that was watched and had no request has zeros.
+//! `ios` and `waited_ns` have one number per row, the lowest row first. An interval that was not
+//! watched is not in the list; one that was watched but had no requests has zeros.
 
 use std::io::{self, Write};
 

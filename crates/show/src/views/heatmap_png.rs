@@ -1,16 +1,16 @@
 //! Frequency and intensity heat maps as a PNG picture.
 //!
 //! ## Shows
-//! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other,
-//! in its palette, in 24-bit colour and twice the size of the SVG. Text is drawn in Roboto Mono, which the
-//! program carries; what is not in Latin-1 is drawn as a question mark.
+//! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other, in
+//! its palette, in 24-bit colour and twice the size of the SVG. Text is drawn in Roboto Mono, which
+//! is built in; characters outside Latin-1 are drawn as question marks.
 //!
 //! ## Units
 //! Those of `heatmap`: requests per second, and time waited per second.
 //!
 //! ## Read it like this
-//! As `heatmap`: time to the right, latency upwards. Where nothing was watched the night shows
-//! through; where something was and no request came, a cell is dark grey.
+//! Like `heatmap`: time on the x axis, latency on the y axis. Intervals that were not watched are
+//! black; cells that were watched but had no requests are dark grey.
 
 use std::io::{self, Write};
 

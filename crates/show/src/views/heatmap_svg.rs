@@ -1,15 +1,15 @@
 //! Frequency and intensity heat maps as an SVG picture.
 //!
 //! ## Shows
-//! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other,
-//! in its palette. Nothing in the file comes from outside it, and it holds no script.
+//! The maps of the view `heatmap` on 300 columns and up to 96 rows, one device below the other, in
+//! its palette. The file is self-contained and has no script.
 //!
 //! ## Units
 //! Those of `heatmap`: requests per second, and time waited per second.
 //!
 //! ## Read it like this
-//! As `heatmap`: time to the right, latency upwards. Where nothing was watched the night shows
-//! through; where something was and no request came, a cell is dark grey.
+//! Like `heatmap`: time on the x axis, latency on the y axis. Intervals that were not watched are
+//! black; cells that were watched but had no requests are dark grey.
 
 use std::io::{self, Write};
 

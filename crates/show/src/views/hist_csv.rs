@@ -1,17 +1,16 @@
 //! Latency histograms as CSV, for spreadsheets and plots.
 //!
 //! ## Shows
-//! A heading, then a line for each bucket that is not empty, of each histogram that `hist-json` has:
-//! per device, operation and stage, over the edges of its own source. `input` is the place of its
-//! source among the inputs, from 0.
+//! A heading, then a line for each bucket that is not empty, of each histogram that `hist-json`
+//! has: per device, operation and stage, with the edges of its own source. `input` is the index of
+//! its source in the inputs, from 0.
 //!
 //! ## Units
-//! `start_ns`, `length_ns`, `low_ns` (inclusive) and `high_ns` (exclusive, empty if the bucket is open)
-//! in nanoseconds, `ios` in I/Os.
+//! `start_ns`, `length_ns`, `low_ns` (inclusive) and `high_ns` (exclusive, empty if the bucket is
+//! open) in nanoseconds, `ios` in I/Os.
 //!
 //! ## Read it like this
-//! Histograms of Q2D, D2C and Q2C count the same I/Os: do not add them. What the source does not know
-//! is empty.
+//! Histograms of Q2D, D2C and Q2C count the same I/Os: do not add them. Unknown values are empty.
 
 use std::io::{self, Write};
 

@@ -1,10 +1,10 @@
 //! Latency histograms as one JSON object, schema `iowhy.hist/1`.
 //!
 //! ## Shows
-//! What `histogram` draws, for programs: each histogram over the edges of its own source, never
-//! joined, per device, operation and stage. With `--verbose`, and where `iowhy convert` writes it,
-//! each stretch of time has its own; else those of one source are added up. `docs/JSON.md`
-//! describes every field.
+//! The data of `histogram` as JSON: each histogram with the edges of its own source, never merged,
+//! per device, operation and stage. With `--verbose`, and in output of `iowhy convert`, each time
+//! interval has its own; otherwise those of one source are added up. `docs/JSON.md` describes every
+//! field.
 //!
 //! ## Units
 //! All times in nanoseconds. Bucket `i` counts latencies from `edges_ns[i]`, inclusive, to
@@ -12,15 +12,15 @@
 //! `min_ns` and `max_ns` are exact, or null if the source did not give them.
 //!
 //! ## Read it like this
-//! There is one edge more than there are counts. `lost` belongs to the input as a whole: requests
-//! that are in none of its histograms. Histograms of Q2D, D2C and Q2C count the same requests.
+//! There is one edge more than there are counts. `lost` is for the whole input: requests that are
+//! in none of its histograms. Histograms of Q2D, D2C and Q2C count the same requests.
 
 use std::io::{self, Write};
 
-use iowhy_model::{Distribution, Edges, Listing, Recording, Report, distributions};
+use iowhy_model::{Distribution, Edges, Listing, NameTable, Recording, Report, distributions};
 use serde_json::Value;
 
-use crate::objects::{device, inputs, maybe, object};
+use crate::objects::{self, device, inputs, maybe, object};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -38,6 +38,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     write!(out, "{{\"schema\":\"iowhy.hist/1\",\"inputs\":{}", inputs(recording))?;
     let left_out = Value::from(crate::sources::left_out(recording, &style.filter));
     write!(out, ",\"left_out\":{left_out},\"histograms\":[")?;
+    let names = NameTable::of(recording);
     let mut written = false;
     for (input, listing) in recording.listings.iter().enumerate() {
         let folded = match style.verbose && listing.events.is_empty() {
@@ -52,7 +53,9 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
         };
         for known in shown.filter(|known| style.stage.is_none_or(|stage| known.stage == stage)) {
             let comma = if std::mem::replace(&mut written, true) { "," } else { "" };
-            write!(out, "{comma}{}", histogram(recording, listing, input, known))?;
+            let mut object = histogram(recording, listing, input, known);
+            objects::add_names(&mut object, &names, recording, Some(known.device));
+            write!(out, "{comma}{object}")?;
         }
     }
     writeln!(out, "]}}")

@@ -1,34 +1,36 @@
 //! Latency histograms per device and operation.
 //!
 //! ## Shows
-//! For each device and operation how many requests took how long: a row per power of two of a
-//! microsecond, as biolatency has them, with count, share and bar; with `--verbose` all buckets
-//! there are, and waiting and device time side by side where both are known. Buckets that powers
-//! of two would cut (whole milliseconds, for instance) stay as they are. Rows that are parts of a
-//! power of two are not of one width, so their bars are counts per power of two. Sources that gave only
-//! minimum, mean and maximum make a table, the largest maximum first.
+//! The latency distribution for each device and operation: a row per power of two of a microsecond,
+//! like biolatency, with count, share and bar; with `--verbose` all buckets, and queue and device
+//! time side by side if both are known. Buckets that powers of two would split (whole milliseconds,
+//! for instance) are kept. Rows that are parts of a power of two have different widths, so their
+//! bars are counts per power of two. Sources with only minimum, mean and maximum are printed as a
+//! table, the largest maximum first.
 //!
 //! ## Units
-//! Each row holds its lower edge and ends before its upper one. The mean is exact if the source
-//! gave the sum of all latencies, else estimated from the middle of each bucket, and says which.
-//! Percentiles are upper edges of buckets and appear only if enough requests carry them: 59 for
-//! p95, 299 for p99. Q2D is waiting in the queue, D2C is the device, Q2C both together.
+//! Each row includes its lower edge and excludes its upper one. The mean is exact if the source has
+//! the sum of all latencies, else estimated from the middle of each bucket; the title says which.
+//! Percentiles are upper edges of buckets and are printed only if there are enough requests: 59 for
+//! p95, 299 for p99. Q2D is time in the queue, D2C time on the device, Q2C both together.
 //!
 //! ## Read it like this
-//! Look for more than one hill: two hills are two kinds of service (a cache and a platter, reads
-//! that succeeded and reads that were retried), and the mean lies in the valley between them,
-//! where nothing happened. A few requests far to the slow end are worth `iowhy snoop --over`.
+//! Look for more than one mode: two modes are two kinds of service (a cache and a platter, reads
+//! that succeeded and reads that were retried), and the mean lies between them, where there are no
+//! requests. Use `iowhy snoop --over` to look at a few requests in the slow tail.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Distribution, Edges, Histogram, Layer, Recording, Report, Source, Stage, distributions,
+    Distribution, Edges, Histogram, Layer, NameTable, Recording, Report, Source, Stage,
+    distributions,
 };
 
 use crate::paint::{Align, Canvas, Columns, Line, TextStyle, Tone};
 use crate::scale::{self, stage_words};
 use crate::words::{count, duration, several};
-use crate::{Style, View, sources};
+use crate::{Style, View, device_label, sources};
 
 mod bars;
 
@@ -43,7 +45,7 @@ pub const VIEW: View = View {
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut canvas = Canvas::new(style, out);
     let recording = &report.recording;
-    let mut drawn = 0;
+    let (mut drawn, mut devices) = (0, BTreeSet::new());
     for listing in &recording.listings {
         let mut folded = distributions(listing, &style.filter, &Edges::standard());
         folded.retain(|known| known.histogram.count() > 0);
@@ -55,6 +57,7 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
                 canvas.blank()?;
             }
             drawn += 1;
+            devices.insert(known.device);
             heading(&mut canvas, recording, &listing.source, known)?;
             let both = style.verbose && style.stage.is_none();
             match both.then(|| halves(&folded, known)).flatten() {
@@ -72,6 +75,11 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     }
     if drawn == 0 && sources::left_out(recording, &style.filter) == 0 {
         canvas.item("", "no latencies were measured")?;
+    }
+    let names = devices.into_iter().map(|id| recording.device_of(id).name.as_str());
+    if let Some(legend) = device_label::legend(&NameTable::of(recording), names) {
+        canvas.blank()?;
+        canvas.paragraph(&Line::new(), &legend, Tone::Faint)?;
     }
     sources::foot(&mut canvas, recording)
 }

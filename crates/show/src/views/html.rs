@@ -1,19 +1,21 @@
-//! The whole report as one HTML file that can be mailed, attached or opened from an archive.
+//! The whole report as one HTML file for mail, tickets or archives.
 //!
 //! ## Shows
-//! The verdict with its confidence, forecast and next steps; the evidence; heat maps, histograms
-//! and the slowest I/Os, which can be zoomed in time; who did the I/O by time waited; the inputs
-//! with everything that was lost, skipped or left unread; and the numbers, to download. With
-//! scripts off, the still pictures and all tables are there.
+//! Host, time range and devices; the verdict with its confidence, forecast and next steps; the
+//! processes that waited; the incidents of a flight recorder over time; the other findings, by the
+//! action they need; the evidence; heat maps, histograms and the slowest I/Os, zoomable in time;
+//! the inputs with everything that was lost, skipped or not read; and the data to download. Without
+//! scripts, static pictures and all tables are shown.
 //!
 //! ## Units
-//! Those of `summary`, `heatmap` and `histogram`. Times are on the clock of each input.
+//! Those of `summary`, `heatmap` and `histogram`. Times are local if the input has the time of day,
+//! else on its own clock.
 //!
 //! ## Read it like this
-//! From top to bottom: the verdict, what it rests on, the pictures. Drag over a picture to zoom in
-//! time: everything of the same input follows. The file loads nothing from anywhere: its
+//! From top to bottom: the verdict, its evidence, the pictures. Drag over a picture to zoom in
+//! time: all pictures of the same input follow. The file loads nothing else: its
 //! Content-Security-Policy allows one script and one style sheet, by their hashes, and no network.
-//! Names that came from captures are text, never markup.
+//! Names from captures are text, never markup.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -23,12 +25,15 @@ use base64::engine::general_purpose::STANDARD;
 use iowhy_model::{Comparison, Filter, Finding, Report, SingleIos};
 use sha2::{Digest, Sha256};
 
+use crate::incidents::IncidentRow;
 use crate::{Style, View};
 
+mod about;
 mod beside;
 mod drawn;
 mod escape;
 mod sections;
+mod timeline;
 
 pub use escape::{prose, text};
 
@@ -53,16 +58,18 @@ pub struct Before<'a> {
 }
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    page(report, None, style, out)
+    page(report, None, &[], style, out)
 }
 
-/// Writes the page, with a section "Before and after" if there is something to compare with.
+/// Writes the page, with a section "Before and after" if there is something to compare with, and a timeline of the
+/// incidents in it.
 ///
 /// # Errors
 /// If the writer fails.
 pub fn page(
     report: &Report,
     before: Option<Before>,
+    incidents: &[IncidentRow],
     style: &Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -72,16 +79,20 @@ pub fn page(
         .filter(|finding| finding.subject.device.is_none_or(|id| style.filter.device(id)))
         .collect();
     head(report, &findings, out)?;
+    writeln!(out, "<main>")?;
+    about::first_line(report, style, out)?;
     sections::verdict(report, &findings, out)?;
+    let pictured = Pictured::of(report, style);
+    sections::who(&pictured, out)?;
+    timeline::section(incidents, style, out)?;
+    sections::others(report, &findings, out)?;
     if let Some(before) = &before {
         beside::section(before, report, style, out)?;
     }
     sections::evidence(report, &findings, out)?;
-    let pictured = Pictured::of(report, style);
     sections::pictures(&pictured, out)?;
     sections::histograms(&pictured, out)?;
     sections::slowest(&pictured, out)?;
-    sections::who(&pictured, out)?;
     sections::inputs(report, out)?;
     sections::reproduce(report, out)?;
     let packed = miniz_oxide::deflate::compress_to_vec(drawn::json(&pictured, style).as_bytes(), 9);

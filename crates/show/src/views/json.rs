@@ -1,18 +1,18 @@
 //! The whole report as one JSON object, schema `iowhy.report/2`.
 //!
 //! ## Shows
-//! What `summary` draws, for programs: the inputs with their losses, and the findings, best
-//! first, each with verdict, device, confidence, evidence, refutation, next step and forecast.
-//! `docs/JSON.md` describes every field.
+//! The data of `summary` as JSON: the inputs with their losses, and the findings, best first, each
+//! with verdict, device, confidence, evidence, refutation, next step and forecast. `docs/JSON.md`
+//! describes every field.
 //!
 //! ## Units
-//! A value stands beside its unit (`ms`, `share`, `1/s`); times whose key ends in `_ms` are in
+//! Each value has its unit (`ms`, `share`, `1/s`); times whose key ends in `_ms` are in
 //! milliseconds, those in `_ns` in nanoseconds. `confidence` and `explained_share` are 0 to 1.
-//! What is not known is null.
+//! Unknown values are null.
 //!
 //! ## Read it like this
-//! `findings[0].verdict` is the answer, `findings[0].blame` who is to blame. An empty list means
-//! that nothing was concluded. Keys may be added within a schema version; none is renamed or
+//! `findings[0].verdict` is the answer, `findings[0].blame` the party to blame. An empty list means
+//! that there is no conclusion. Keys may be added within a schema version; none is renamed or
 //! changes its meaning.
 
 use std::io::{self, Write};

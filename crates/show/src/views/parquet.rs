@@ -1,22 +1,21 @@
-//! Single I/Os, or else histograms, as a Parquet file.
+//! Individual I/Os, or else histograms, as a Parquet file.
 //!
 //! ## Shows
-//! For DuckDB, pandas, Spark and all others that read Parquet: one row per I/O, with every field
-//! that `events-json` has; where there are no single I/Os, one row per bucket of each histogram
-//! that is not empty. What is not known is null. The file's own key-value metadata hold
-//! `iowhy.schema`, `iowhy.sources` (who spoke, how far to trust it, what was lost), `iowhy.units`
-//! and `iowhy.facts`, each as JSON.
+//! For DuckDB, pandas, Spark and other Parquet readers: one row per I/O, with every field of
+//! `events-json`; without individual I/Os, one row per non-empty bucket of each histogram. Unknown
+//! values are null. The key-value metadata of the file contains `iowhy.schema`, `iowhy.sources`
+//! (sources, their quality and losses), `iowhy.units` and `iowhy.facts`, each as JSON.
 //!
 //! ## Units
-//! Columns that end in `_ns` are nanoseconds: points in time on the clock of the row's source, or
-//! lengths. `sector` counts units of 512 bytes, `bytes` bytes. `depth` is the number of requests in
-//! flight at issue, this one included. `error` is a positive errno. A bucket is `low_ns` to
-//! `high_ns`, the latter excluded, null if it is open.
+//! Columns that end in `_ns` are nanoseconds: times on the clock of the row's source, or durations.
+//! `sector` counts units of 512 bytes, `bytes` bytes. `depth` is the number of requests in flight
+//! at issue, this one included. `error` is a positive errno. A bucket is `low_ns` to `high_ns`, the
+//! latter excluded, null if it is open.
 //!
 //! ## Read it like this
-//! `completed_ns - issued_ns` is D2C, `issued_ns - queued_ns` Q2D. `source` is the place in
-//! `iowhy.sources`, from 0: rows of two sources do not share a clock. Look at the losses there
-//! before you count.
+//! `completed_ns - issued_ns` is D2C, `issued_ns - queued_ns` Q2D. `source` is the index in
+//! `iowhy.sources`, from 0: rows of different sources do not share a clock. Check the losses there
+//! before counting rows.
 
 use std::io::{self, Write};
 
@@ -27,7 +26,7 @@ use crate::{ParquetSink, Style, View};
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "parquet",
-    summary: "single I/Os or histograms as a Parquet file",
+    summary: "individual I/Os or histograms as a Parquet file",
     manual: iowhy_model::manual!("parquet.rs"),
     write,
 };

@@ -1,16 +1,16 @@
 //! Rates and latencies per device as CSV, for spreadsheets and plots.
 //!
 //! ## Shows
-//! A heading, then a line per device and stretch of time with the fields of `stat-json`: those of each
-//! operation begin with its name, those of inputs that do not tell operations apart with `mixed`.
-//! `input` is the place of its source among the inputs, from 0.
+//! A heading, then a line per device and time interval with the fields of `stat-json`: those of
+//! each operation begin with its name, or with `mixed` if the input does not distinguish
+//! operations. `input` is the index of its source in the inputs, from 0.
 //!
 //! ## Units
 //! Rates per second, sizes in bytes, latencies and times in nanoseconds, `busy_share` from 0 to 1.
 //!
 //! ## Read it like this
-//! What the source does not know is empty, never 0. Lines with `since_boot` are no sample of the
-//! present.
+//! Unknown values are empty, never 0. Lines with `since_boot` are averages since boot, not current
+//! values.
 
 use std::io::{self, Write};
 

@@ -1,27 +1,27 @@
 //! Rates and latencies per device as JSON lines, schema `iowhy.stat/1`.
 //!
 //! ## Shows
-//! What `table` draws, for programs: for each input a line of schema `iowhy.source/1`, then a
-//! line per device and stretch of time. `docs/JSON.md` describes every field.
+//! The data of `table` as JSON: for each input a line of schema `iowhy.source/1`, then a line per
+//! device and time interval. `docs/JSON.md` describes every field.
 //!
 //! ## Units
 //! Rates per second, sizes in bytes, latencies in nanoseconds, `busy_share` from 0 to 1 (iostat's
-//! %util divided by 100). What the source does not know is null; an operation that it does not
-//! count is missing from `ops`.
+//! %util divided by 100). Unknown values are null; an operation that the source does not count is
+//! missing from `ops`.
 //!
 //! ## Read it like this
-//! `ops.read.await_ns` is r_await, null if no read completed. `busy_share` says how much of the
-//! time something was in flight, not how full the device was. Lines with `since_boot` are no
-//! sample of the present.
+//! `ops.read.await_ns` is r_await, null if no read completed. `busy_share` is the share of time
+//! with a request in flight, not a measure of saturation. Lines with `since_boot` are averages
+//! since boot, not current values.
 
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Field, FieldValue, INTERVAL_FIELDS, Interval, RATE_FIELDS, Rates, Recording, Report,
+    Field, FieldValue, INTERVAL_FIELDS, Interval, NameTable, RATE_FIELDS, Rates, Recording, Report,
 };
 use serde_json::{Map, Value};
 
-use crate::objects::{device, line, number, source_line};
+use crate::objects::{self, device, line, number, source_line};
 use crate::{Style, View};
 
 /// Entry in the list of views.
@@ -34,10 +34,13 @@ pub const VIEW: View = View {
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
+    let names = NameTable::of(recording);
     for listing in &recording.listings {
         source_line(listing, style, out)?;
         for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
-            line(&stretch(recording, interval), out)?;
+            let mut object = stretch(recording, interval);
+            objects::add_names(&mut object, &names, recording, Some(interval.device));
+            line(&object, out)?;
         }
     }
     Ok(())

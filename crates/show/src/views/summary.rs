@@ -1,26 +1,26 @@
-//! The verdict: what is slow, who is to blame, and what that rests on.
+//! The verdict: what is slow, what is to blame, and the evidence.
 //!
 //! ## Shows
-//! One screen of at most 20 lines. From the top: who is to blame, the device, the severity and the
-//! name of the verdict; the verdict in a sentence; the impact (time waited per second, share of slow
-//! I/Os, p99 or mean); the confidence; the forecast for the fix; the numbers that decide, with their
-//! thresholds; what to do next; what would make the verdict wrong; other findings, a line each; what
-//! was not seen; the inputs and what was lost of them. With `-v` every finding in full: each number
-//! with its threshold, basis and source, everything that would refute it, all steps, all inputs; with `-vv` also how each confidence was
-//! reached, step by step. From
-//! 150 columns on the numbers and the refutations stand in a column of their own.
+//! One screen of at most 20 lines. From the top: the party to blame, the device, the severity and
+//! the name of the verdict; the verdict in a sentence; the impact (time waited per second, share of
+//! slow I/Os, p99 or mean); the confidence; the forecast for the fix; the decisive numbers, with
+//! their thresholds; the next step; what would make the verdict wrong; other findings, a line each;
+//! what was not seen; the inputs and their losses. With `-v` every finding in full: each number
+//! with its threshold, basis and source, everything that would refute it, all steps, all inputs;
+//! with `-vv` also how each confidence was computed, step by step. From 150 columns up, the numbers
+//! and the refutations have their own column.
 //!
 //! ## Units
 //! Every number has a unit and a basis: traced (every I/O was seen), sampled (counters read at
-//! intervals), reported (printed by the source), computed (exactly, from what was printed) or
-//! estimated (from histogram buckets or a fit). `n` is the number of I/Os or intervals behind it. One
-//! KiB is 1024 bytes. Severity is none, minor, notable or severe and follows from the impact, never
-//! from the confidence; the colour follows the severity.
+//! intervals), reported (printed by the source), computed (exactly, from printed values) or
+//! estimated (from histogram buckets or a fit). `n` is the number of I/Os or intervals. One KiB is
+//! 1024 bytes. Severity is none, minor, notable or severe; it depends on the impact, never on the
+//! confidence. The colour shows the severity.
 //!
 //! ## Read it like this
-//! Read the sentence, then impact and confidence: the first says how bad it is, the second how likely
-//! the verdict is right. Before acting, read `wrong if`: if that is the case, take the next finding.
-//! NO VERDICT has no percentage: it lists what was seen and the capture that decides.
+//! Read the sentence, then impact and confidence: the first is how bad it is, the second how likely
+//! the verdict is right. Before acting, read `wrong if`: if it applies, take the next finding. NO
+//! VERDICT has no percentage: it lists what was seen and the capture that decides.
 
 use std::io::{self, Write};
 
@@ -135,9 +135,9 @@ fn nothing(canvas: &mut Canvas, report: &Report) -> io::Result<()> {
     let headline = if none { "NO I/O WAS SEEN" } else { "NO FINDING" };
     canvas.line(&Line::new().with(headline, TextStyle::strong(Tone::Accent)))?;
     let text = if none {
-        "The inputs hold no request, no average and no histogram, so nothing can be judged."
+        "The inputs contain no requests, averages or histograms, so there is nothing to judge."
     } else {
-        "Nothing was concluded from what the inputs hold."
+        "The inputs do not lead to a conclusion."
     };
     canvas.item("", text)
 }

@@ -1,31 +1,31 @@
 //! Rates, latencies and queue per device, with the columns of iostat.
 //!
 //! ## Shows
-//! A row per device and stretch of time: requests and kilobytes per second, mean latency
-//! (r_await, w_await), mean size, queue and busy share, as `iostat -x` counts them; where single
-//! requests were traced or logged, also p50, p95, p99 and the maximum, and the waiting time (Q2D)
-//! and device time (D2C) apart; with `--before`, the mean time before the request (B2Q). Columns that nothing is known of are left out; on a narrow
-//! terminal the less telling ones are too. Devices that did nothing are hidden unless `--verbose` or
-//! `--device` asks for them.
+//! A row per device and time interval: requests and kilobytes per second, mean latency (r_await,
+//! w_await), mean size, queue and busy share, as counted by `iostat -x`; if individual requests
+//! were traced or logged, also p50, p95, p99 and the maximum, and queue time (Q2D) and device time
+//! (D2C) separately; with `--before`, the mean time before the request (B2Q). Columns without data
+//! are omitted, and on a narrow terminal also the less important ones. Idle devices are hidden
+//! unless `--verbose` or `--device` is given.
 //!
 //! ## Units
 //! Rates per second; kB are 1024 bytes; await and all other latencies in ms; aqu-sz in requests;
-//! %util in percent. All with two decimals, rounded as iostat rounds. `-` means that nothing
-//! completed or nothing was measured, which iostat prints as 0.00. A percentile is the upper edge
-//! of the bucket it fell into, and only given if enough requests carry it.
+//! %util in percent. All with two decimals, rounded like iostat. `-` means that nothing completed
+//! or was measured, which iostat prints as 0.00. A percentile is the upper edge of its bucket,
+//! printed only if there are enough requests for it.
 //!
 //! ## Read it like this
-//! Compare await with what the device should need, then look at aqu-sz: slow with a short queue
-//! accuses the disk, slow with a long one the workload. %util is the share of time with at least
-//! one request in flight; on a device that serves several at once, 100 is not full. Grey rows
-//! rest on fewer than 30 requests: their means may be off by a lot.
+//! Compare await with the expected service time of the device, then look at aqu-sz: high latency
+//! with a short queue points to the disk, with a long queue to the workload. %util is the share of
+//! time with at least one request in flight; on a device that serves several at once, 100 does not
+//! mean saturated. Grey rows are based on fewer than 30 requests: their means may be far off.
 
 use std::io::{self, Write};
 
-use iowhy_model::Report;
+use iowhy_model::{NameTable, Report};
 
 use crate::paint::{Canvas, Line, TextStyle, Tone};
-use crate::{Style, View, sources};
+use crate::{Style, View, device_label, sources};
 
 mod layout;
 mod rows;
@@ -36,7 +36,7 @@ use rows::{Row, Stretch};
 /// Entry in the list of views.
 pub const VIEW: View = View {
     name: "table",
-    summary: "rates, latencies and queue per device, as iostat has them",
+    summary: "rates, latencies and queue per device, like iostat",
     manual: iowhy_model::manual!("table.rs"),
     write,
 };
@@ -115,6 +115,11 @@ fn draw(
         }
     }
     if style.heading {
+        let table = NameTable::of(&report.recording);
+        let devices = rows.iter().map(|row| row.device());
+        if let Some(legend) = device_label::legend(&table, devices) {
+            canvas.paragraph(&Line::new(), &legend, Tone::Faint)?;
+        }
         footnotes(&mut canvas, &rows, &layout)?;
     }
     sources::foot(&mut canvas, &report.recording)
@@ -133,11 +138,11 @@ fn title(canvas: &mut Canvas, stretch: &Stretch) -> io::Result<()> {
 fn footnotes(canvas: &mut Canvas, rows: &[&Row], layout: &Layout) -> io::Result<()> {
     let mark = Line::new();
     if layout.draws("%util") {
-        let text = "%util: share of time with a request in flight, no measure of saturation";
+        let text = "%util: share of time with a request in flight, not a measure of saturation";
         canvas.paragraph(&mark, text, Tone::Faint)?;
     }
     if rows.iter().any(|row| row.since_boot) {
-        let text = "* averages since the machine booted, not of the present";
+        let text = "* averages since boot, not current values";
         canvas.paragraph(&mark, text, Tone::Warn)?;
     }
     if rows.iter().any(|row| row.few) {

@@ -12,7 +12,7 @@ pub fn many() -> Report {
         ("cap.volume", "nvme1n1 is pinned at 16,001.6 IOPS with requests queued"),
         ("report.inconsistent", "the run contradicts itself: it took less time than it waited"),
         ("healthy", "dm-2 responds like a healthy device"),
-        ("insufficient", "too few data about nvme0n1 and dm-0 to judge"),
+        ("insufficient", "too little data about nvme0n1 and dm-0 to judge"),
     ];
     let first: Finding = report.findings[0].clone();
     for (verdict, sentence) in verdicts {

@@ -140,7 +140,7 @@ fn density_note(canvas: &mut Canvas, edges: &Edges) -> io::Result<()> {
     if !scale::parts_of_octaves(edges) {
         return Ok(());
     }
-    let text = "bars: I/Os per power of two, since the rows are not of one width";
+    let text = "bars: I/Os per power of two, because rows have different widths";
     canvas.paragraph(&Line::new().with("  ", Tone::Faint), text, Tone::Faint)
 }
 

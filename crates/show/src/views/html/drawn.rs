@@ -26,13 +26,13 @@ pub fn json(pictured: &Pictured, style: &Style) -> String {
         .filter_map(|(input, event)| dot(input, event, &mut names))
         .collect();
     let names: Vec<&str> = names.order.iter().map(|name| recording.text(*name)).collect();
-    let spans: Vec<Value> = (0..recording.listings.len())
+    let spans: Vec<Option<(i64, i64)>> = (0..recording.listings.len())
         .map(|input| {
             let of_it = all.iter().filter(|(_, map)| map.input == input);
             let columns: Vec<&Column> = of_it.flat_map(|(_, map)| &map.columns).collect();
             let from = columns.iter().map(|column| column.start.ns()).min();
             let to = columns.iter().map(|c| c.start.ns().saturating_add(c.length.ns())).max();
-            from.zip(to).map_or(Value::Null, |(from, to)| json!([from, to]))
+            from.zip(to)
         })
         .collect();
     object([
@@ -40,8 +40,16 @@ pub fn json(pictured: &Pictured, style: &Style) -> String {
         ("inputs", inputs(recording)),
         ("findings", findings(report, style)),
         ("devices", recording.devices().iter().map(|device| device.name.as_str()).collect()),
-        ("spans", spans.into()),
-        ("clocks", recording.listings.iter().map(of_day).collect()),
+        ("spans", json!(spans)),
+        (
+            "clocks",
+            recording
+                .listings
+                .iter()
+                .zip(&spans)
+                .map(|(of, span)| of_day(of, *span, style))
+                .collect(),
+        ),
         ("maps", all.iter().map(|(op, map)| cells(*op, map)).collect()),
         ("names", names.into()),
         ("slow", slow.into()),
@@ -49,9 +57,10 @@ pub fn json(pictured: &Pictured, style: &Style) -> String {
     .to_string()
 }
 
-/// The time of day at the zero of an input's clock, in nanoseconds since midnight.
-fn of_day(listing: &Listing) -> Value {
-    Clock::of(listing).map_or(Value::Null, |clock| clock.zero.rem_euclid(86_400_000_000_000).into())
+/// What to add to a time of an input for nanoseconds since midnight: from when on, and how much.
+fn of_day(listing: &Listing, span: Option<(i64, i64)>, style: &Style) -> Value {
+    let midnights = |clock: Clock| json!(clock.midnights(span.unwrap_or_default(), &style.zone));
+    Clock::of(listing).map_or(Value::Null, midnights)
 }
 
 /// Every map, and beside those of several operations one for each operation.

@@ -35,7 +35,10 @@ const ramp = (share) => {
 };
 // A moment of an input: the time of day where it knows that, else seconds on its clock.
 const SECOND = 1e9, DAY = 86400 * SECOND;
-const zero = (input) => data.clocks[input];
+const zero = (input, ns) => {
+  const all = data.clocks[input];
+  return all && (all.findLast(([from]) => from <= ns) || all[0])[1];
+};
 const ofDay = (ns, step) => {
   const digits = step < SECOND ? Math.min(Math.ceil(-Math.log10(step / SECOND)), 6) : 0;
   const unit = SECOND / 10 ** digits, parts = (Math.round(ns / unit) % (DAY / unit) + DAY / unit) % (DAY / unit);
@@ -43,9 +46,9 @@ const ofDay = (ns, step) => {
   const clock = two(Math.floor(whole / 3600)) + ":" + two(Math.floor(whole / 60) % 60) + ":" + two(whole % 60);
   return digits ? clock + "." + String(parts % 10 ** digits).padStart(digits, "0") : clock;
 };
-const moment = (input, ns) => zero(input) === null
+const moment = (input, ns) => zero(input, ns) === null
   ? Number((ns / SECOND).toPrecision(9)) + " s"
-  : ofDay(zero(input) + ns, SECOND / 1000);
+  : ofDay(zero(input, ns) + ns, SECOND / 1000);
 const css = (rgb) => "rgb(" + rgb.join(",") + ")";
 const TEXT = "#a0a6b2", STRONG = "#eceef2", EMPTY = [34, 37, 45];
 const LEFT = 76, RIGHT = 12, TOP = 8, BOTTOM = 26;
@@ -85,14 +88,14 @@ const axis = (pen, width, height, [from, to], input) => {
   const wide = width - LEFT - RIGHT, rough = (to - from) / Math.max(wide / 110, 1);
   const base = 10 ** Math.floor(Math.log10(rough));
   const plain = [1, 2, 5, 10].map((k) => k * base).find((k) => k >= rough) || base;
-  const began = zero(input), round = STEPS.map((k) => k * SECOND).find((k) => k >= rough);
+  const began = zero(input, from), round = STEPS.map((k) => k * SECOND).find((k) => k >= rough);
   const step = began !== null && rough >= SECOND && round ? round : plain;
   const shift = began === null ? 0 : began;
   for (let at = Math.ceil((from + shift) / step) * step - shift; at <= to; at += step) {
     const x = LEFT + (at - from) / (to - from) * wide;
     pen.fillRect(x, height - BOTTOM, 1, 4);
     if (x > LEFT + 14 && x < width - 24)
-      pen.fillText(began === null ? Number((at / 1e9).toPrecision(7)) + " s" : ofDay(at + began, step), x, height - BOTTOM + 14);
+      pen.fillText(began === null ? Number((at / 1e9).toPrecision(7)) + " s" : ofDay(at + zero(input, at), step), x, height - BOTTOM + 14);
   }
 };
 const marks = (pen, low, high, y) => {
@@ -309,6 +312,5 @@ if (downloads) {
 }
 repaint();
 window.addEventListener("resize", repaint);
-window.addEventListener("beforeprint", () => { for (const one of document.querySelectorAll("details")) one.open = true; });
 document.documentElement.dataset.ready = "yes";
 })();

@@ -4,26 +4,30 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use iowhy_model::{
-    Blame, Edges, Finding, Forecast, Histogram, Name, Op, Quantile, Report, SingleIos, Waiters,
-    distributions,
+    Blame, Edges, Finding, Forecast, Histogram, Name, NameTable, Op, OwnerNames, Quantile, Report,
+    Requester, Severity, SingleIos, Time, Waiters, distributions,
 };
 
 use super::Pictured;
 use super::drawn::{self, slowest as slowest_events};
 use super::escape::{prose, text};
+use crate::clock::Clock;
+use crate::device_label;
 use crate::map_figure::figures;
 use crate::paint::{Tone, svg};
 use crate::scale::stage_words;
 use crate::sources::file_name;
 use crate::words::{
-    blame_headline, bound, bytes, count, duration, explains, impact, quantity, share, sureness,
-    tone,
+    blame_headline, bound, bytes, count, duration, explains, impact, quantity, several, share,
+    sureness, tone,
 };
 
 /// Findings with all their numbers; the rest is named.
 const AT_LENGTH: usize = 5;
 /// Rows of the tables of single I/Os and of processes.
 const ROWS: usize = 20;
+/// Rows of who waited that stand on the first page.
+const FIRST: usize = 5;
 /// Evidence rows of a finding: a report is read by people, the JSON has them all.
 const EVIDENCE: usize = 60;
 /// Devices with a picture; the rest has its row in the table of histograms.
@@ -32,8 +36,12 @@ const PICTURES: usize = 16;
 /// Who is to blame and for what, in a line.
 pub fn title(report: &Report, finding: &Finding) -> String {
     let headline = blame_headline(finding);
+    let table = NameTable::of(&report.recording);
     match device(report, finding) {
-        Some(device) => format!("{headline} ({device})"),
+        Some(device) => match device_label::words(&table, device) {
+            Some(words) => format!("{headline} ({device}: {words})"),
+            None => format!("{headline} ({device})"),
+        },
         None => headline.to_string(),
     }
 }
@@ -43,19 +51,19 @@ fn device<'a>(report: &'a Report, finding: &Finding) -> Option<&'a str> {
     report.recording.devices().get(id.index()).map(|device| device.name.as_str())
 }
 
-/// The first finding in full, the others in a line each.
+/// The first finding in full.
 pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
-    let Some((first, others)) = findings.split_first() else {
+    let Some(first) = findings.first() else {
         return writeln!(
             out,
-            "<main><h1>No finding</h1><p class=\"verdict\">The inputs hold nothing that can be \
-             judged.</p></main>"
+            "<h1>No finding</h1><p class=\"verdict\">The inputs contain nothing that can be \
+             judged.</p>"
         );
     };
     let tone = tone(first);
     writeln!(
         out,
-        "<main>\n<h1>{}</h1>\n<div class=\"verdict {}\">\n<p>{}</p>\n<p class=\"id\">{}</p>",
+        "<h1>{}</h1>\n<div class=\"verdict {}\">\n<p>{}</p>\n<p class=\"id\">{}</p>",
         text(&title(report, first)),
         class(tone),
         prose(&first.sentence),
@@ -67,6 +75,12 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
         let severity = severity.map_or(String::new(), |severity| format!("{}: ", severity.word()));
         term(out, "impact", &format!("{severity}{}", impact(known)))?;
     }
+    let owners = OwnerNames::of(&report.recording);
+    let waits = |one| waits(one, &owners);
+    let who: Vec<String> = first.requesters.iter().take(FIRST).filter_map(waits).collect();
+    if !who.is_empty() {
+        term(out, "who waits", &who.join(", "))?;
+    }
     term(out, "confidence", &confidence(first))?;
     if let Some(of) = explains(first) {
         term(out, "explains", &format!("{} of {of}", share(first.explained_share)))?;
@@ -77,27 +91,87 @@ pub fn verdict(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> i
     writeln!(out, "</dl>\n</div>")?;
     list(out, "What to do next", "ol", &first.next_step)?;
     list(out, "What would refute it", "ul", &first.refuted_by)?;
-    if !others.is_empty() {
+    Ok(())
+}
+
+/// Who waited for a device, with the share of the time.
+fn waits(one: &Requester, owners: &OwnerNames) -> Option<String> {
+    let name = text(one.program.as_deref().or(one.cgroup.as_deref())?);
+    let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {}", text(file)));
+    let owner = one.cgroup.as_deref().and_then(|cgroup| owners.words(cgroup));
+    let owner = owner.map_or(String::new(), |owner| format!(" ({})", text(&owner)));
+    Some(format!("{name}{owner} {}{file}", share(one.share)))
+}
+
+/// What is to be done about a finding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToDo {
+    /// It is sure, explains enough and is felt.
+    ActOn,
+    /// It accuses and is less sure, or explains little.
+    LookAt,
+    /// It accuses nobody, follows from another one, or is felt by nobody.
+    Note,
+}
+
+impl ToDo {
+    fn about(finding: &Finding) -> ToDo {
+        let unfelt = finding.severity() == Some(Severity::None);
+        if finding.explained_by.is_some() || finding.verdict.accuses_nobody() || unfelt {
+            ToDo::Note
+        } else if finding.stands() {
+            ToDo::ActOn
+        } else {
+            ToDo::LookAt
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            ToDo::ActOn => "Act on as well",
+            ToDo::LookAt => "Look at",
+            ToDo::Note => "Notes",
+        }
+    }
+}
+
+/// The other findings in a line each, in three classes; the last is folded.
+pub fn others(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+    for class in [ToDo::ActOn, ToDo::LookAt, ToDo::Note] {
+        let of_it = findings.iter().skip(1).filter(|one| ToDo::about(one) == class);
+        let of_it: Vec<&&Finding> = of_it.collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let folded = class == ToDo::Note;
+        match folded {
+            true => writeln!(
+                out,
+                "<details><summary>{} ({})</summary>",
+                class.heading(),
+                count(of_it.len() as u64)
+            )?,
+            false => writeln!(out, "<h3>{}</h3>", class.heading())?,
+        }
         writeln!(
             out,
-            "<h3>Other findings</h3><div class=\"scroll\"><table><tr><th class=\"w\">verdict\
-             <th class=\"w\">device\
-             <th class=\"n\">confidence<th>what</tr>"
+            "<div class=\"scroll\"><table><tr><th class=\"w\">verdict\
+             <th class=\"w\">device<th class=\"n\">confidence<th class=\"t\">what</tr>"
         )?;
-        for finding in others {
+        for finding in of_it {
             let what = match finding.explained_by {
                 Some(by) => format!("consequence of {}", text(by.name())),
                 None => prose(&finding.sentence),
             };
             writeln!(
                 out,
-                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td>{what}</tr>",
+                "<tr><td class=\"w\">{}<td class=\"w\">{}<td class=\"n\">{}<td class=\"t\">{what}</tr>",
                 text(finding.verdict.name()),
                 text(device(report, finding).unwrap_or("")),
                 share(finding.confidence()),
             )?;
         }
-        writeln!(out, "</table></div>")?;
+        writeln!(out, "</table></div>{}", if folded { "</details>" } else { "" })?;
     }
     Ok(())
 }
@@ -167,6 +241,7 @@ pub fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     if let Some(words) = left_out {
         writeln!(out, "<p class=\"note\">{}</p>", text(&words))?;
     }
+    let table = NameTable::of(&report.recording);
     for one in drawn.iter().take(PICTURES) {
         let name = report.recording.devices().get(one.device.index());
         let name = name.map_or("", |device| device.name.as_str());
@@ -179,16 +254,16 @@ pub fn pictures(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
             "<h3 id=\"device-{}\">{} <span class=\"faint\">{}</span></h3>\n\
              <div class=\"controls\"></div>\n<figure data-map=\"{}\">",
             one.device.index(),
-            text(name),
+            text(&device_label::label(&table, name)),
             stage_words(one.stage),
             places.join(",")
         )?;
         svg(&one.figure, out)?;
         writeln!(
             out,
-            "<figcaption>Up: latency. Right: the time of day where the input \
-             knows it, else time on its own clock. Colour: I/Os per second, or time waited per second \
-             (to four digits).</figcaption></figure>"
+            "<figcaption>y: latency; x: time of day if the input has it, else time on its own \
+             clock; colour: I/Os per second, or time waited per second (to four \
+             digits).</figcaption></figure>"
         )?;
     }
     let rest = drawn.len().saturating_sub(PICTURES);
@@ -237,8 +312,8 @@ pub fn histograms(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
     rows.iter().try_for_each(|row| writeln!(out, "{row}"))?;
     writeln!(
         out,
-        "</table></div><p class=\"note\">A percentile is the upper edge of its bucket; it is left \
-         out where the sample is too small for it (p99 needs {} I/Os, p99.9 {}).</p>",
+        "</table></div><p class=\"note\">A percentile is the upper edge of its bucket; it is \
+         omitted if the sample is too small (p99 needs {} I/Os, p99.9 {}).</p>",
         count(Quantile::events_needed(0.99)),
         count(Quantile::events_needed(0.999)),
     )
@@ -258,14 +333,20 @@ pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
          <th class=\"n\">Q2D<th>device<th>op<th class=\"n\">size<th class=\"n\">sector\
          <th>process<th class=\"n\">completed at</tr>"
     )?;
-    for (_, event) in some {
+    let clocks = Clock::of_each(&pictured.report.recording);
+    for (input, event) in some {
         let recording = &pictured.report.recording;
+        let clock = clocks.get(input).copied().flatten();
+        let at = |at: Time| match clock {
+            Some(clock) => clock.of_day(at.ns(), 6, &pictured.style.zone),
+            None => format!("{:.6} s", at.seconds()),
+        };
         let device = recording.devices().get(event.device.index());
         let said = |ns: Option<i64>| ns.map_or("-".to_string(), |ns| duration(ns as f64));
         writeln!(
             out,
             "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{}\
-             <td class=\"n\">{}<td>{}<td class=\"n\">{} s</tr>",
+             <td class=\"n\">{}<td>{}<td class=\"n\">{}</tr>",
             said(event.longest().map(|(_, latency)| latency.ns())),
             said(event.latency(iowhy_model::Stage::Queue).map(|latency| latency.ns())),
             text(device.map_or("", |device| device.name.as_str())),
@@ -273,7 +354,7 @@ pub fn slowest(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
             event.bytes.map_or("-".to_string(), |size| bytes(f64::from(size))),
             event.sector.map_or("-".to_string(), |sector| sector.to_string()),
             event.comm.map_or("-".to_string(), |name| text(recording.text(name))),
-            event.completed.map_or("-".to_string(), |at| format!("{:.6}", at.seconds())),
+            event.completed.map_or("-".to_string(), at),
         )?;
     }
     writeln!(out, "</table></div>")
@@ -316,22 +397,29 @@ pub fn who(pictured: &Pictured, out: &mut dyn Write) -> io::Result<()> {
             .map(|(name, (ios, waited))| (report.recording.text(name), ios, waited))
             .collect();
         rows.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(b.0)));
-        writeln!(
-            out,
+        let (first, rest) = rows.split_at(rows.len().min(FIRST));
+        let head = format!(
             "<div class=\"scroll\"><table><tr><th>{title}<th class=\"n\">I/Os\
              <th class=\"n\">time waited<th class=\"n\">share</tr>"
-        )?;
-        for (name, ios, waited) in rows.iter().take(ROWS) {
-            writeln!(
-                out,
-                "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>",
-                text(name),
-                count(*ios),
-                duration(*waited),
-                share(waited / f64::max(all, 1.0)),
-            )?;
+        );
+        let table = |rows: &[(&str, u64, f64)]| -> String {
+            let row = |(name, ios, waited): &(&str, u64, f64)| {
+                format!(
+                    "<tr><td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}</tr>\n",
+                    text(name),
+                    count(*ios),
+                    duration(*waited),
+                    share(waited / f64::max(all, 1.0)),
+                )
+            };
+            format!("{head}{}</table></div>", rows.iter().map(row).collect::<String>())
+        };
+        writeln!(out, "{}", table(first))?;
+        let rest = &rest[..rest.len().min(ROWS - FIRST)];
+        if !rest.is_empty() {
+            let more = several(rest.len() as u64, "more row");
+            writeln!(out, "<details><summary>{more}</summary>{}</details>", table(rest))?;
         }
-        writeln!(out, "</table></div>")?;
     }
     Ok(())
 }
@@ -457,7 +545,7 @@ fn class(tone: Tone) -> &'static str {
 /// Confidence in percent and in words; for `insufficient` it is no probability.
 fn confidence(finding: &Finding) -> String {
     match finding.verdict.blames() {
-        Blame::Unknown => "none: the evidence carries no verdict".to_string(),
+        Blame::Unknown => "none: the evidence supports no verdict".to_string(),
         _ => format!("{}, {}", share(finding.confidence()), sureness(finding.confidence())),
     }
 }
@@ -469,7 +557,7 @@ fn forecast(forecast: &Forecast) -> String {
         None => said(forecast.mean.ns()),
     };
     format!(
-        "mean latency {} now, {after} after the cure, assuming {}",
+        "mean latency {} now, {after} after the fix, assuming {}",
         said(forecast.now_mean.ns()),
         text(&forecast.assuming)
     )

@@ -14,7 +14,7 @@ pub fn write(canvas: &mut Canvas, finding: &Finding) -> io::Result<()> {
         return Ok(());
     }
     canvas.blank()?;
-    canvas.heading("How the confidence was reached")?;
+    canvas.heading("How the confidence was computed")?;
     let heads = [
         ("", Align::Left),
         ("why", Align::Left),

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::io;
 
 use iowhy_model::{
-    Evidence, Finding, Forecast, Level, Recording, Report, Requester, Severity, Unit,
+    Evidence, Finding, Forecast, Level, NameTable, OwnerNames, Recording, Report, Requester,
+    Severity, Unit,
 };
 
 use super::verdict::{about, accuses};
 use crate::Style;
+use crate::device_label;
 use crate::paint::{Canvas, Line, TextStyle, Tone, wrap};
 use crate::sources::{file_name, shortened};
 use crate::words::{
@@ -69,10 +71,11 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
     let mut blocks = [
         headline(canvas, report, first),
         sentence(canvas, first),
+        names(canvas, report, first),
         cost(canvas, first),
         confidence(canvas, first),
         forecast(canvas, first),
-        who(canvas, first),
+        who(canvas, report, first),
         decides(canvas, first),
         next(canvas, first),
         refuted(canvas, first),
@@ -83,7 +86,7 @@ fn column(canvas: &Canvas, report: &Report, first: &Finding, others: &[&Finding]
     // What is shortened first: other findings, steps, numbers, the forecast, refutation, sentence.
     let lines = |blocks: &[Block]| blocks.iter().map(|block| block.lines.len()).sum::<usize>();
     let mut over = lines(&blocks).saturating_sub(LINES);
-    for place in [9, 7, 8, 6, 4, 5, 10, 1] {
+    for place in [10, 8, 9, 7, 5, 6, 11, 1] {
         if let Some(block) = blocks.get_mut(place) {
             over -= block.shorten(over, canvas.width());
         }
@@ -114,18 +117,32 @@ impl Block {
     }
 }
 
+/// How severe it is, and the verdict's name.
+fn headline_end(finding: &Finding) -> String {
+    match severity(finding) {
+        Some(severity) => format!("{}, {}", severity.word(), finding.verdict),
+        None => finding.verdict.to_string(),
+    }
+}
+
+/// The device with as many of its names as the headline has room for; empty if there is none.
+fn headline_name(canvas: &Canvas, report: &Report, finding: &Finding, table: &NameTable) -> String {
+    let blame = bar(canvas, Tone::Plain).width() + blame_headline(finding).chars().count();
+    let room = canvas.width().saturating_sub(blame + headline_end(finding).chars().count() + 4);
+    let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
+    match device.filter(|device| !device.name.is_empty() && room > 3) {
+        Some(device) => device_label::fitted(table, &device.name, room.saturating_sub(2)),
+        None => String::new(),
+    }
+}
+
 /// Who is to blame, the device, how severe, and the verdict's name.
 fn headline(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     let tone = words::tone(finding);
     let mut line = bar(canvas, tone).with(blame_headline(finding), TextStyle::strong(tone));
-    let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
-    let right = match severity(finding) {
-        Some(severity) => format!("{}, {}", severity.word(), finding.verdict),
-        None => finding.verdict.to_string(),
-    };
-    let room = canvas.width().saturating_sub(line.width() + right.chars().count() + 4);
-    if let Some(device) = device.filter(|device| !device.name.is_empty() && room > 3) {
-        let name = shortened(&device.name, room.saturating_sub(2));
+    let right = headline_end(finding);
+    let name = headline_name(canvas, report, finding, &NameTable::of(&report.recording));
+    if !name.is_empty() {
         line.push(&format!(": {name}"), TextStyle::strong(tone));
     }
     if line.width() + 2 + right.chars().count() <= canvas.width() {
@@ -134,6 +151,18 @@ fn headline(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
         return Block::text(vec![line], 1);
     }
     Block::text(vec![line, bar(canvas, tone).with(&right, Tone::Faint)], 2)
+}
+
+/// The other names of the device, where the headline has no room for all of them.
+fn names(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
+    let device = finding.subject.device.and_then(|id| report.recording.devices().get(id.index()));
+    let Some(device) = device else { return Block::none() };
+    let table = NameTable::of(&report.recording);
+    let label = device_label::label(&table, &device.name);
+    if label == device.name || headline_name(canvas, report, finding, &table).contains(&label) {
+        return Block::none();
+    }
+    labelled(canvas, "device", &label, 1)
 }
 
 /// How severe an accusation is.
@@ -157,7 +186,7 @@ fn cost(canvas: &Canvas, finding: &Finding) -> Block {
     let text = match &finding.impact {
         Some(known) => impact(known),
         None if accuses(finding) && finding.subject.device.is_some() => {
-            "not measured: the input holds no latency of this device".to_string()
+            "not measured: the input has no latency of this device".to_string()
         }
         None => return Block::none(),
     };
@@ -196,12 +225,16 @@ pub fn after_the_cure(forecast: &Forecast, unicode: bool) -> String {
 }
 
 /// Who waited for the device, with shares of the time.
-fn who(canvas: &Canvas, finding: &Finding) -> Block {
+fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
+    let owners = OwnerNames::of(&report.recording);
     let said = |one: &Requester| {
         let name = one.program.as_deref().or(one.cgroup.as_deref())?;
-        let pid = one.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
+        let pid = one.pid.map(|pid| format!("pid {pid}"));
+        let owner = one.cgroup.as_deref().and_then(|cgroup| owners.words(cgroup));
+        let who: Vec<String> = pid.into_iter().chain(owner).collect();
+        let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let file = one.file.as_deref().map_or(String::new(), |file| format!(" on {file}"));
-        Some(format!("{name}{pid} {}{file}", share(one.share)))
+        Some(format!("{name}{who} {}{file}", share(one.share)))
     };
     let some: Vec<String> = finding.requesters.iter().filter_map(said).take(WHO).collect();
     if some.is_empty() {
@@ -357,7 +390,7 @@ fn missing(recording: &Recording) -> Vec<&'static str> {
     let queue = listings.iter().filter(measured).any(|listing| listing.source.sees_queue);
     [
         (!any, "any latency"),
-        (any && !single, "single I/Os"),
+        (any && !single, "individual I/Os"),
         (any && !queue, "time in the host's queue"),
         (!under("smart"), "drive health (SMART)"),
         (!under("kernel"), "kernel log"),

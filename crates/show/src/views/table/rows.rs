@@ -43,6 +43,11 @@ impl Row {
         format!("{}{}", self.device, if self.since_boot { "*" } else { "" })
     }
 
+    /// The device's name alone.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
     /// The value of a column, by its place in [`COLUMNS`].
     pub fn cell(&self, column: usize) -> Option<f64> {
         self.cells.get(column).copied().flatten()
@@ -126,7 +131,10 @@ fn of_intervals(
     for interval in listing.intervals.iter().filter(|known| style.filter.device(known.device)) {
         let next = seen.contains(&interval.device) || interval.start != began;
         if all.is_empty() || next {
-            all.push(Stretch { title: heading(recording, listing, interval), rows: Vec::new() });
+            all.push(Stretch {
+                title: heading(recording, listing, interval, style),
+                rows: Vec::new(),
+            });
             seen.clear();
             began = interval.start;
         }
@@ -146,11 +154,11 @@ fn of_intervals(
     all
 }
 
-fn heading(recording: &Recording, listing: &Listing, interval: &Interval) -> String {
+fn heading(recording: &Recording, listing: &Listing, interval: &Interval, style: &Style) -> String {
     let mut text = title(listing);
     if let Some(start) = interval.start {
         text += &match Clock::of_any(recording, listing) {
-            Some(clock) => format!("  from {}", clock.words(start.ns())),
+            Some(clock) => format!("  from {}", clock.words(start.ns(), &style.zone)),
             None => format!("  from {}", duration(start.ns() as f64)),
         };
     }
