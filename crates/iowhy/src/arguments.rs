@@ -1,11 +1,15 @@
 //! Arguments that several commands share, and how they are written: `10s`, `4k..128k`.
 
 use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 use iowhy_model::{Filter, Nanos, Stage};
+use iowhy_read::{Format, Formats};
 use iowhy_show::Style;
 
 use crate::messages::HintedError;
@@ -33,11 +37,11 @@ pub struct Output {
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     pub json: bool,
-    /// Everything, not only what matters most: of a verdict, the whole reasoning; twice (`-vv`), how
-    /// each confidence was reached
+    /// More detail: the full reasoning behind a verdict; twice (`-vv`), how each confidence was
+    /// computed
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Columns to draw on, instead of the terminal's
+    /// Width in columns, instead of the terminal's
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
     /// Which part of the latency, for the commands that draw one: see [`Part`].
@@ -84,30 +88,101 @@ impl Output {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Tracing")]
 pub struct TraceArgs {
-    /// Also the time before the request (B2Q): waiting for a free tag, for write-back throttling,
-    /// for io.cost
+    /// Also show the time before the request (B2Q): waiting for a free tag, write-back throttling
+    /// or io.cost
     #[arg(long)]
     pub before: bool,
-    /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
+    /// Print the tracing overhead at the end: ns per I/O in BPF, CPU
     #[arg(long)]
     pub overhead: bool,
-    /// Read the kernel's event text instead of using eBPF, as is done where eBPF is refused
+    /// Read the kernel's event text (ftrace) instead of using eBPF; the default where eBPF is
+    /// refused
     #[arg(long)]
     pub ftrace: bool,
+}
+
+/// As what captures are read.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ReadAs {
+    /// Parse every line as this format instead of detecting the format
+    #[arg(long, value_name = "NAME", add = complete::formats())]
+    pub format: Option<String>,
+    /// Also read the logs and tables described in this file (see `iowhy explain own-formats`)
+    #[arg(long, value_name = "FILE", value_parser = OwnFormats::read)]
+    pub formats: Option<OwnFormats>,
+}
+
+/// Formats of the user's own, read when the arguments are: later no file may be opened.
+#[derive(Clone, Copy)]
+pub struct OwnFormats(&'static [Format]);
+
+impl OwnFormats {
+    /// Bytes that a file of formats may have.
+    const LONGEST: u64 = 1 << 20;
+
+    fn read(file: &str) -> Result<OwnFormats, String> {
+        let opened = File::open(file).map_err(|cause| cause.to_string())?;
+        let mut text = String::new();
+        let read = opened.take(Self::LONGEST + 1).read_to_string(&mut text);
+        if read.map_err(|cause| cause.to_string())? as u64 > Self::LONGEST {
+            return Err("it is larger than 1 MiB".to_string());
+        }
+        iowhy_read::formats_of(&text).map(OwnFormats).map_err(|wrong| wrong.to_string())
+    }
+}
+
+impl fmt::Debug for OwnFormats {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.0.iter().map(|format| format.name)).finish()
+    }
+}
+
+impl ReadAs {
+    /// Nothing is read.
+    ///
+    /// # Errors
+    /// If it was said how.
+    fn without_captures(&self) -> anyhow::Result<()> {
+        let option = match (&self.format, &self.formats) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "--format",
+            (None, Some(_)) => "--formats",
+        };
+        Err(HintedError::error(
+            format!("`{option}` applies to captures, and none is given"),
+            format!("name a capture, or omit `{option}` to watch this machine"),
+        ))
+    }
+
+    /// The formats that are looked for.
+    ///
+    /// # Errors
+    /// If there is none of the name that was given.
+    pub fn known(&self) -> anyhow::Result<Formats> {
+        let own = self.formats.map_or(&[][..], |formats| formats.0);
+        let known = Formats { own, only: None };
+        let Some(name) = &self.format else { return Ok(known) };
+        let only = known.find(name).ok_or_else(|| {
+            HintedError::error(
+                format!("unknown format `{name}`"),
+                "`iowhy explain formats` lists them",
+            )
+        })?;
+        Ok(Formats { only: Some(only), ..known })
+    }
 }
 
 /// Captures to read instead of this machine.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Files {
-    /// Captured output of other tools, or documents that quote it; `-` is standard input
+    /// Captured output of other tools, or documents that contain it; `-` is standard input
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Read every line as this format instead of recognising it
-    #[arg(long, value_name = "NAME", add = complete::formats())]
-    pub format: Option<String>,
+    #[command(flatten)]
+    pub read_as: ReadAs,
     #[command(flatten)]
     pub past: StoreInput,
-    /// Of a recorder's store, only histograms and averages
+    /// From a recorder's store, read only histograms and averages
     #[arg(skip)]
     pub cells: bool,
 }
@@ -118,9 +193,8 @@ pub struct Words {
     /// Captures to read (`-` is standard input), or the seconds between reports and their number
     #[arg(value_name = "FILE... | INTERVAL [COUNT]")]
     words: Vec<String>,
-    /// Read every line as this format instead of recognising it
-    #[arg(long, value_name = "NAME", add = complete::formats())]
-    format: Option<String>,
+    #[command(flatten)]
+    read_as: ReadAs,
     #[command(flatten)]
     past: StoreInput,
 }
@@ -152,13 +226,7 @@ impl Words {
         let task = self.read()?;
         match &task {
             Task::Read(_) => only_live(matches)?,
-            Task::Watch(_) if self.format.is_some() => {
-                return Err(HintedError::error(
-                    "`--format` is for captures, and none is given",
-                    "name the capture, or leave `--format` out to watch this machine",
-                ));
-            }
-            Task::Watch(_) => {}
+            Task::Watch(_) => self.read_as.without_captures()?,
         }
         Ok(task)
     }
@@ -166,7 +234,7 @@ impl Words {
     fn read(&self) -> anyhow::Result<Task> {
         let mut files = Files {
             files: self.words.iter().map(PathBuf::from).collect(),
-            format: self.format.clone(),
+            read_as: self.read_as.clone(),
             past: self.past.clone(),
             cells: false,
         };
@@ -183,14 +251,14 @@ impl Words {
                 Task::Watch(Repeat::default())
             });
         }
-        let usage = "write an interval in seconds and how many reports: `1 10`";
+        let usage = "write an interval in seconds and a number of reports: `1 10`";
         let interval = seconds(&self.words[0]).map_err(|why| HintedError::error(why, usage))?;
         let count = match self.words.get(1..).unwrap_or_default() {
             [] => None,
             [count] => Some(count.parse().ok().filter(|count| *count > 0).ok_or_else(|| {
                 HintedError::error(format!("`{count}` is not a number of reports"), usage)
             })?),
-            _ => return Err(HintedError::error("too many words after the interval", usage)),
+            _ => return Err(HintedError::error("too many arguments after the interval", usage)),
         };
         Ok(Task::Watch(Repeat { interval: Some(interval), count }))
     }
@@ -218,8 +286,8 @@ pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
     match LIVE.iter().find(|(id, _)| typed(id)) {
         None => Ok(()),
         Some((_, option)) => Err(HintedError::error(
-            format!("`{option}` works only live, and captures are read here"),
-            format!("leave `{option}` out, or name no capture to watch this machine"),
+            format!("`{option}` works only live, and a capture was given"),
+            format!("omit `{option}`, or omit the capture to watch this machine"),
         )),
     }
 }
@@ -240,14 +308,14 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
         Ok(value) if value >= 0.0 && value * scale < 9e18 => {
             Ok(Nanos((value * scale).round() as i64))
         }
-        _ => Err(format!("`{digits}` is not a length of time")),
+        _ => Err(format!("`{digits}` is not a duration")),
     }
 }
 
 /// How long to watch: a duration in which something can be seen.
 pub fn watch_time(text: &str) -> Result<Nanos, String> {
     seconds(text).map_err(|_| match duration(text) {
-        Ok(_) => "the shortest time to watch is 10ms".to_string(),
+        Ok(_) => "the shortest duration is 10ms".to_string(),
         Err(why) => why,
     })
 }

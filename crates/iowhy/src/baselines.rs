@@ -16,11 +16,12 @@ use crate::outputs;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Baseline")]
 pub struct Baselines {
-    /// What is healthy: `class` (a table), `own` (the device's best stretch), `peers`, or a FILE
-    /// that `--learn` or `iowhy probe calibrate --json` wrote [default: class]
+    /// Baseline of a healthy device: `class` (typical for its class), `own` (its best interval),
+    /// `peers`, or a FILE written by `--learn` or `iowhy probe calibrate --json` [default: class]
     #[arg(long, value_name = "WHAT")]
     baseline: Option<String>,
-    /// Add what each disk that stands unaccused takes now to this file, for a later `--baseline`
+    /// Add the service times of each disk that no verdict accuses to this file, for a later
+    /// `--baseline`
     #[arg(long, value_name = "FILE")]
     learn: Option<String>,
 }
@@ -46,7 +47,7 @@ impl Baselines {
         let Some(file) = self.learn.as_deref() else { return Ok(()) };
         let wrong = |why: std::io::Error| {
             let hint = "name a new file, or one that `--learn` wrote";
-            HintedError::error(format!("cannot learn into `{file}`: {why}"), hint)
+            HintedError::error(format!("cannot save a baseline in `{file}`: {why}"), hint)
         };
         let there = outputs::open_to_rewrite(Path::new(file)).map_err(wrong)?;
         let mut baseline = match &there {
@@ -62,10 +63,11 @@ impl Baselines {
         }
         let but = match accused.as_slice() {
             [] => String::new(),
-            names => format!("; nothing of {}, accused here", names.join(", ")),
+            names => format!("; nothing for {}, accused in this capture", names.join(", ")),
         };
-        let text = format!("`{file}` learned {kinds} kinds of requests{but}");
-        let few = "a kind needs 20 I/Os with their latencies; averages teach nothing";
+        let added = iowhy_model::numbers::several(kinds as u64, "kind");
+        let text = format!("`{file}`: {added} of requests added{but}");
+        let few = "a kind needs 20 I/Os with individual latencies; averages are not enough";
         messages::warn(&text, (kinds == 0 && accused.is_empty()).then_some(few));
         Ok(())
     }
@@ -76,7 +78,7 @@ fn learned(name: &str, mut file: &File) -> anyhow::Result<Baseline> {
     let mut text = String::new();
     let wrong = |why: String| {
         let hint = "name a new file, or one that `--learn` wrote";
-        HintedError::error(format!("cannot learn into `{name}`: {why}"), hint)
+        HintedError::error(format!("cannot save a baseline in `{name}`: {why}"), hint)
     };
     file.read_to_string(&mut text).map_err(|why| wrong(why.to_string()))?;
     Baseline::parse(&text).map_err(wrong)
@@ -90,7 +92,7 @@ fn stored(file: &str) -> anyhow::Result<Baseline> {
     let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
     if text.trim_start().starts_with('{') {
         return calibrated(file, &text)
-            .ok_or_else(|| wrong("it holds no table of `iowhy probe calibrate`".to_string()));
+            .ok_or_else(|| wrong("it contains no table of `iowhy probe calibrate`".to_string()));
     }
     Baseline::parse(&text).map_err(wrong)
 }
@@ -118,7 +120,7 @@ fn calibrated(file: &str, text: &str) -> Option<Baseline> {
             median_ms,
             sigma,
             n: number(n)? as u64,
-            from: format!("a calibration, {file}"),
+            from: format!("calibration {file}"),
         })
     };
     let lines: Vec<BaselineEntry> = table["rows"].as_array()?.iter().filter_map(known).collect();
@@ -136,7 +138,7 @@ mod tests {
             "rows":[[4096.0,"random",300.0,0.05,0.06,0.12],[4096.0,"random",300.0,0.05,null,0.1]]}]}"#;
         let baseline = calibrated("probe.json", text).unwrap();
         assert_eq!(baseline.len(), 1);
-        assert!(baseline.text().contains("* read 4096 random 0.060000 0.542 300 a calibration"));
+        assert!(baseline.text().contains("* read 4096 random 0.060000 0.542 300 calibration"));
         assert_eq!(calibrated("x", "{}"), None);
     }
 }

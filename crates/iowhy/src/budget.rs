@@ -62,15 +62,15 @@ impl Budget {
     pub fn check(&self) -> io::Result<()> {
         let (outside, unpacked) = (self.outside.load(Relaxed), self.unpacked.load(Relaxed));
         if unpacked > BYTES {
-            return Err(exceeded("all that is unpacked is more than 4 GiB".to_string()));
+            return Err(exceeded("the unpacked data exceeds 4 GiB".to_string()));
         }
         if unpacked > FREE && unpacked / RATIO > outside {
-            return Err(exceeded("it unpacks to more than 500 times its size".to_string()));
+            return Err(exceeded("it expands to more than 500 times its size".to_string()));
         }
         let time = self.time + TIME_PER_MIB.saturating_mul((outside >> 20) as u32);
         if cpu_time() > time {
             let seconds = time.as_secs_f64();
-            return Err(exceeded(format!("reading takes more than {seconds:.0} s of CPU time")));
+            return Err(exceeded(format!("reading it takes more than {seconds:.0} s of CPU time")));
         }
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Budget {
 
 /// An error that says which bound was reached.
 fn exceeded(why: String) -> io::Error {
-    let text = format!("{why}; unpack it yourself and name the captures one by one");
+    let text = format!("{why}; unpack it and name the captures individually");
     io::Error::new(ErrorKind::InvalidData, text)
 }
 

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
-use iowhy_model::{Note, Sink};
+use iowhy_model::{Fact, Note, Sink, typed};
 
+use crate::device_lookup::NamingFacts;
 use crate::messages::{self, HintedError};
 use crate::plan::Plan;
+use crate::when;
 
 /// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
 /// events per second, half of it left for a wake-up that comes late.
@@ -82,6 +84,10 @@ impl LiveCollectors {
             paced.push(PacedCollector::new(Box::new(stats), pace));
         }
         paced.extend(tracer);
+        if plan.root.is_none() && !paced.is_empty() {
+            state_host(sink);
+            NamingFacts::of(&known).state(&plan.devices, sink);
+        }
         if let Some(pace) = plan.host_facts {
             for mut collector in iowhy_live::beside() {
                 collector.begin(sink)?;
@@ -193,6 +199,20 @@ pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
 }
 
 /// The kernel's numbers of the devices asked for.
+/// States whose machine it is, into the listing of a collector that goes on: a report of it says so.
+pub fn state_host(sink: &mut dyn Sink) {
+    let system = rustix::system::uname();
+    let (name, kernel) = (system.nodename().to_string_lossy(), system.release().to_string_lossy());
+    for (key, value, read_from) in [
+        (typed::HOST_NAME, name.into_owned(), "uname"),
+        (typed::HOST_KERNEL, kernel.into_owned(), "uname"),
+        (typed::HOST_ZONE, when::zone_of_machine(), "TZ"),
+        (typed::HOST_IOWHY, env!("CARGO_PKG_VERSION").to_string(), "iowhy"),
+    ] {
+        sink.fact(Fact::of(None, key, value, read_from));
+    }
+}
+
 fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>> {
     if plan.root.is_some() {
         return Ok(Vec::new());
@@ -202,7 +222,7 @@ fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>
         None => {
             let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
             Err(HintedError::error(
-                format!("there is no block device `{name}`"),
+                format!("no block device `{name}`"),
                 format!("this machine has {}", names.join(", ")),
             ))
         }
@@ -234,8 +254,10 @@ fn tracer(
         match trace.begin(sink) {
             Ok(()) => {
                 if let Some(words) = &plan.filtered {
-                    let reason =
-                        format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
+                    let reason = format!(
+                        "only I/Os {words}: all others were filtered out in the kernel and not \
+                         counted"
+                    );
                     sink.note(Note { line: 0, text: String::new(), reason });
                 }
                 // Histograms wait in the kernel.
@@ -261,9 +283,9 @@ fn event_text(
     match (text.begin(sink), refused) {
         (Ok(()), None) => Ok(Some(text)),
         (Ok(()), Some(error)) => {
-            let costs = "reading the kernel's event text (ftrace) instead: it costs some \
-                         microseconds per I/O, and depth, payer and time before the request stay \
-                         unknown";
+            let costs = "reading the kernel's event text (ftrace) instead: it costs several \
+                         microseconds per I/O, and queue depth, charged cgroup and time before the \
+                         request are not available";
             messages::warn(&format!("{error}; {costs}"), Some(error.hint()));
             Ok(Some(text))
         }
@@ -278,8 +300,8 @@ fn event_text(
 fn fall_back(error: &iowhy_live::Error) {
     messages::warn(
         &format!(
-            "{error}; sampling /proc/diskstats instead: single I/Os, their queue and device \
-             time, percentiles, retries and stalls stay unknown"
+            "{error}; sampling /proc/diskstats instead: individual I/Os, queue and device time, \
+             percentiles, retries and stalls are not available"
         ),
         Some(error.hint()),
     );

@@ -9,6 +9,7 @@ mod hist;
 mod incidents;
 mod map;
 mod mark;
+mod mcp;
 mod probe;
 mod record;
 mod report;
@@ -20,7 +21,12 @@ mod uprobe;
 mod watch;
 mod why;
 
+use clap::{Arg, ArgAction};
+
 use crate::command::Command;
+
+/// The option of all commands that tells times in UTC.
+pub const UTC: &str = "utc";
 
 /// All commands, sorted by name.
 pub const COMMANDS: &[Command] = &[
@@ -33,6 +39,7 @@ pub const COMMANDS: &[Command] = &[
     incidents::COMMAND,
     map::COMMAND,
     mark::COMMAND,
+    mcp::COMMAND,
     probe::COMMAND,
     record::COMMAND,
     report::COMMAND,
@@ -62,7 +69,18 @@ pub fn line() -> clap::Command {
         )
         .override_usage("iowhy [COMMAND] [OPTIONS] [FILE...]")
         .subcommand_required(true)
-        .max_term_width(100);
+        .max_term_width(100)
+        .arg(
+            Arg::new(UTC)
+                .long(UTC)
+                .global(true)
+                .action(ArgAction::SetTrue)
+                .help_heading("Output")
+                .help(
+                    "Print times in UTC instead of local time (the zone of `TZ`, or of this \
+                     machine)",
+                ),
+        );
     COMMANDS.iter().fold(line, |line, command| {
         // The summary is set last: shared groups of arguments bring comments of their own.
         let sub = (command.arguments)(clap::Command::new(command.name));
@@ -76,6 +94,7 @@ mod tests {
 
     /// Options of one name that do not say the same everywhere, and why that is no other meaning.
     const DIFFER: &[(&str, &str)] = &[
+        ("by", "hist counts by more than names, and stat has rows of devices otherwise"),
         ("device", "what of it: I/Os, incidents, sides of a comparison"),
         ("for", "what happens if it is not given, and what is done for so long"),
         ("op", "a probe does the I/O that the others look at"),

@@ -4,21 +4,27 @@
 //! `source <(COMPLETE=bash iowhy)`, `COMPLETE=zsh`, `COMPLETE=fish`: prints the lines that make a
 //! shell ask. Packages install them.
 
+use std::collections::BTreeSet;
+
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
-use crate::{commands, manual};
+use crate::device_lookup::NamingFacts;
+use crate::{collectors, commands, manual};
 
 /// If a shell asks (by the variable `COMPLETE`), answers and ends the program.
 pub fn answer_the_shell() {
     clap_complete::CompleteEnv::with_factory(commands::line).complete();
 }
 
-/// Block devices of this machine, by their names in `/sys/class/block`.
+/// Block devices of this machine, by their names in `/sys/class/block`, volumes and mount points.
 pub fn devices() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let Ok(folder) = std::fs::read_dir("/sys/class/block") else { return Vec::new() };
-        let names = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.map(|name| CompletionCandidate::new(name.replace('!', "/"))).collect()
+        let folder = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten();
+        let names = folder.map(|entry| entry.file_name().to_string_lossy().replace('!', "/"));
+        let mut names: BTreeSet<String> = names.collect();
+        let known = collectors::known_devices().unwrap_or_default();
+        names.extend(NamingFacts::of(&known).table().spoken().map(str::to_string));
+        names.into_iter().map(CompletionCandidate::new).collect()
     })
 }
 
@@ -35,7 +41,7 @@ pub fn kinds() -> ArgValueCandidates {
 /// All that can be explained, and the lists themselves.
 pub fn names() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        let lists = ["commands", "formats", "verdicts", "kinds", "views", "collectors"];
+        let lists = ["commands", "formats", "verdicts", "kinds", "views", "collectors", "words"];
         let mut all = of(&lists);
         all.extend(lists.map(CompletionCandidate::new));
         all

@@ -166,8 +166,8 @@ fn numbers(traced: Sum, counted: Sum, lost: f64) -> Option<String> {
     let missing = (counted.count - traced.count).abs() - lost - edges;
     (missing > 0.0).then(|| {
         format!(
-            "/proc/diskstats counts {:.0}, {:.0} were traced and {lost:.0} lost, and the edges \
-             of the time watched explain at most {edges:.0}",
+            "/proc/diskstats counts {:.0}; {:.0} were traced and {lost:.0} lost, and I/Os in \
+             flight at the start and end explain at most {edges:.0}",
             counted.count, traced.count
         )
     })
@@ -186,13 +186,13 @@ fn means(traced: Sum, counted: Sum, plug_clock: bool) -> Option<String> {
         return None;
     }
     let why = if plug_clock && theirs > ours {
-        "this kernel (6.9 or later) reads the clock once for a batch, so that its await holds time \
-         before the request existed; the trace reads it for each"
+        "this kernel (6.9 or later) reads the clock once per batch, so its await includes time \
+         before the request existed; the tracer reads the clock for each request"
     } else {
-        "no reason is known; the trace reads the clock itself"
+        "reason unknown; the tracer reads the clock itself"
     };
     Some(format!(
-        "/proc/diskstats (and iostat) says await {}, the trace {}, {:+.0} %: {why}",
+        "await is {} in /proc/diskstats (and iostat) and {} in the trace, {:+.0} %: {why}",
         numbers::duration(theirs),
         numbers::duration(ours),
         (theirs / ours - 1.0) * 100.0
@@ -254,10 +254,15 @@ mod tests {
     fn each_disagreement_is_said_once_with_its_reason() {
         let notes = said(recording(10_000, 200, 10_000.0, 250.0));
         assert_eq!(notes.len(), 1);
-        assert!(notes[0].contains("await 250 µs, the trace 200 µs, +25 %"), "{notes:?}");
-        assert!(notes[0].contains("once for a batch"), "{notes:?}");
+        assert!(
+            notes[0].contains(
+                "await is 250 µs in /proc/diskstats (and iostat) and 200 µs in the trace, +25 %"
+            ),
+            "{notes:?}"
+        );
+        assert!(notes[0].contains("once per batch"), "{notes:?}");
         let notes = said(recording(5_000, 200, 10_000.0, 200.0));
-        assert!(notes[0].contains("counts 10000, 5000 were traced"), "{notes:?}");
+        assert!(notes[0].contains("counts 10000; 5000 were traced"), "{notes:?}");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::command::Status;
 /// When to exit with status 3.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FailOn {
-    /// Exit with status 3 if this is found: a verdict or a family (device, load, cap, ...), from 60 %
-    /// confidence on or from the one given: `device`, `load.flush:0.9` (may be given several times)
+    /// Exit with status 3 if this verdict or family (device, load, cap, ...) is found with at least
+    /// 60 % confidence, or the one given: `device`, `load.flush:0.9` (may be given several times)
     #[arg(long = "fail-on", value_name = "VERDICT|FAMILY[:CONFIDENCE]", value_parser = alarm)]
     alarms: Vec<Alarm>,
 }
@@ -49,8 +49,7 @@ fn alarm(text: &str) -> Result<Alarm, String> {
     };
     let verdicts: Vec<Verdict> = Verdict::ALL.iter().filter(named).copied().collect();
     if verdicts.is_empty() {
-        return Err("no verdict and no family has this name; `iowhy explain verdicts` lists them"
-            .to_string());
+        return Err("no such verdict or family; `iowhy explain verdicts` lists them".to_string());
     }
     // That too little is known has no confidence.
     let always = verdicts.iter().all(|verdict| verdict.family() == Family::Insufficient);

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{Fact, FactKey, Level, Sink, Source, key, numbers};
-use iowhy_read::{Format, blktrace};
+use iowhy_read::{Formats, blktrace};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::budget::Budget;
@@ -31,7 +31,7 @@ const NESTED: usize = 3;
 /// A file whose first bytes hold a zero is no text (blktrace's own files are known by their name).
 const LOOKED_AT: usize = 4096;
 
-/// Files that could not be read and are named.
+/// Files that could not be read, or in which nothing was recognised, and that are named.
 const NAMED: usize = 3;
 
 /// What became of the files of a folder.
@@ -41,6 +41,8 @@ pub struct Outcome {
     pub read: usize,
     /// Files in which nothing was recognised.
     pub passed: usize,
+    /// The first of these that are text.
+    passed_first: Vec<String>,
     /// Files and links left out: too large, too many, too deep, no regular files, or leading out of
     /// the folder.
     pub left_out: usize,
@@ -62,24 +64,20 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If the folder cannot be read, or nothing in it was recognised.
-pub fn pour(
-    folder: &Path,
-    only: Option<&'static Format>,
-    sink: &mut dyn Sink,
-) -> anyhow::Result<Outcome> {
+pub fn pour(folder: &Path, known: Formats, sink: &mut dyn Sink) -> anyhow::Result<Outcome> {
     let root = Root::of(folder)?;
     let mut outcome = Outcome::default();
     let mut files = Vec::new();
     collect(folder, &root, 0, &mut files, &mut outcome);
     files.sort();
-    read_files(&files, &root, only, sink, &mut outcome);
+    read_files(&files, &root, known, sink, &mut outcome);
     for sys in system_folders(&files, folder) {
         outcome.facts += state_block(&sys, &root.path, sink);
     }
     if outcome.read == 0 && outcome.facts == 0 {
         return Err(HintedError::error(
-            format!("nothing in the folder was recognised: {}", words(folder, &outcome)),
-            "name the capture itself; `iowhy explain formats` lists what is read",
+            format!("no known format in the folder: {}", words(folder, &outcome)),
+            "name the capture itself; `iowhy explain formats` lists the known formats",
         ));
     }
     messages::warn(&words(folder, &outcome), None);
@@ -95,6 +93,14 @@ impl Outcome {
         }
     }
 
+    /// Counts a file of text in which nothing was recognised.
+    fn pass(&mut self, name: &str) {
+        self.passed += 1;
+        if self.passed_first.len() < NAMED {
+            self.passed_first.push(name.to_string());
+        }
+    }
+
     /// Whether everything was looked at.
     pub fn is_whole(&self) -> bool {
         self.left_out + self.unreadable + self.forgotten + self.beyond == 0
@@ -103,22 +109,31 @@ impl Outcome {
 
 fn words(folder: &Path, outcome: &Outcome) -> String {
     let Outcome { read, passed, left_out, unreadable, forgotten, beyond, facts, .. } = outcome;
-    let mut text = format!(
-        "`{}`: {} read, in {passed} nothing was recognised",
-        folder.display(),
-        numbers::several(*read as u64, "file")
-    );
+    let known = numbers::several(*read as u64, "file");
+    let mut text = format!("`{}`: {known} read", folder.display());
+    if *passed > 0 {
+        text.push_str(&format!(", {passed} in no known format"));
+        // Of a handful they are named; a folder of thousands is no list of captures.
+        let inside = |name: &String| {
+            let inside = name.strip_prefix(&folder.display().to_string()).unwrap_or(name);
+            format!("`{}`", inside.trim_start_matches(['/', ':']))
+        };
+        let named: Vec<String> = outcome.passed_first.iter().map(inside).collect();
+        if *passed == named.len() {
+            text.push_str(&format!(" ({})", named.join(", ")));
+        }
+    }
     let more = if *unreadable > NAMED { ", and others" } else { "" };
     let named = outcome.unreadable_first.join(", ") + more;
     let why = [
         (*unreadable, format!("could not be read ({named})")),
         (
             *left_out,
-            "were left out (too large, too deep, no regular files, or leading out of the folder)"
+            "were skipped (too large, too deep, not a regular file, or a link out of the folder)"
                 .to_string(),
         ),
-        (*forgotten, format!("were not looked at: they are beyond the first {FILES} names")),
-        (*beyond, "were not looked at: the bound of bytes or CPU time was reached".to_string()),
+        (*forgotten, format!("were skipped: only the first {FILES} names are read")),
+        (*beyond, "were skipped: the limit of bytes or CPU time was reached".to_string()),
     ];
     for (count, why) in why.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {count} {why}"));
@@ -150,7 +165,7 @@ impl Root {
         let kind = rustix::fs::fstatfs(&opened).map_err(|cause| cannot(cause.into()))?.f_type;
         if LIVE.contains(&(kind as i64)) || path == Path::new("/") {
             return Err(HintedError::error(
-                format!("`{shown}` is this machine itself, not a folder of captures"),
+                format!("`{shown}` describes this machine and is not a folder of captures"),
                 "to watch it: `iowhy why --for 30s`",
             ));
         }
@@ -227,7 +242,7 @@ fn foreign_to_sys(copy: &Path) -> usize {
 fn read_files(
     files: &[PathBuf],
     root: &Root,
-    only: Option<&'static Format>,
+    known: Formats,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
@@ -269,7 +284,7 @@ fn read_files(
         let told =
             ProgressReader::new(opened.take(LARGEST), file.display().to_string(), Some(size));
         let reader = BufReader::with_capacity(1 << 18, budget.metered(told));
-        read_one(Box::new(reader), &name, 0, only, sink, outcome);
+        read_one(Box::new(reader), &name, 0, known, sink, outcome);
     }
     for (trace, parts) in traces {
         let count = parts.len();
@@ -301,14 +316,14 @@ fn read_one(
     reader: Box<dyn BufRead + '_>,
     name: &str,
     inside: usize,
-    only: Option<&'static Format>,
+    known: Formats,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
     match unpacked(reader, Budget::of_this_run()) {
         Ok(InputBody::Archive(_)) if inside >= NESTED => outcome.left_out += 1,
         Ok(InputBody::Archive(mut archive)) => {
-            pour_archive(&mut *archive, name, inside, only, sink, outcome);
+            pour_archive(&mut *archive, name, inside, known, sink, outcome);
         }
         Ok(InputBody::Capture(mut reader)) => {
             let head = match reader.fill_buf() {
@@ -320,13 +335,13 @@ fn read_one(
                 outcome.passed += 1;
                 return;
             }
-            match iowhy_read::scan(name, &mut reader, only, sink) {
+            match iowhy_read::scan(name, &mut reader, known, sink) {
                 Ok(scan) => {
                     outcome.read += 1;
                     outcome.prose.push((name.to_string(), scan.prose));
                 }
                 Err(error @ iowhy_read::Error::Broken { .. }) => outcome.cannot_read(name, &error),
-                Err(_) => outcome.passed += 1,
+                Err(_) => outcome.pass(name),
             }
         }
         Err(error) => outcome.cannot_read(name, &error),
@@ -350,7 +365,7 @@ fn pour_archive(
     archive: &mut dyn BufRead,
     name: &str,
     nested: usize,
-    only: Option<&'static Format>,
+    known: Formats,
     sink: &mut dyn Sink,
     outcome: &mut Outcome,
 ) {
@@ -371,7 +386,7 @@ fn pour_archive(
                     true => outcome.left_out += 1,
                     false => {
                         let name = format!("{name}:{member}");
-                        read_one(Box::new(head), &name, nested + 1, only, sink, outcome);
+                        read_one(Box::new(head), &name, nested + 1, known, sink, outcome);
                     }
                 }
             }
@@ -394,16 +409,17 @@ fn pour_archive(
 pub fn pour_named_archive(
     archive: &mut dyn BufRead,
     name: &str,
-    only: Option<&'static Format>,
+    known: Formats,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::default();
-    pour_archive(archive, name, 0, only, sink, &mut outcome);
+    pour_archive(archive, name, 0, known, sink, &mut outcome);
     let said = words(Path::new(name), &outcome);
     if outcome.read == 0 {
         return Err(HintedError::error(
-            format!("nothing in the archive was recognised: {said}"),
-            "unpack it and name the capture itself; `iowhy explain formats` lists what is read",
+            format!("no known format in the archive: {said}"),
+            "unpack it and name the capture itself; `iowhy explain formats` lists the known \
+             formats",
         ));
     }
     messages::warn(&said, None);
@@ -425,7 +441,9 @@ fn system_folders(files: &[PathBuf], folder: &Path) -> Vec<PathBuf> {
 fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     let inside = |path: &str| fs::canonicalize(path).is_ok_and(|real| real.starts_with(root));
     let mut facts: Vec<(String, FactKey, String, String)> = Vec::new();
-    for device in iowhy_live::devices(sys).unwrap_or_default() {
+    let devices = iowhy_live::devices(sys).unwrap_or_default();
+    let named = sys.parent().map(|root| iowhy_live::naming_facts(root, &devices));
+    for device in devices {
         let block = sys.join("block").join(&device.name).display().to_string();
         if !inside(&block) {
             continue;
@@ -446,13 +464,19 @@ fn state_block(sys: &Path, root: &Path, sink: &mut dyn Sink) -> usize {
     }
     let more = iowhy_live::facts_of_sys(sys).into_iter().filter(|fact| inside(&fact.path));
     facts.extend(more.map(|fact| (fact.disk, fact.key, fact.value, fact.path)));
+    for fact in named.unwrap_or_default().into_iter().filter(|fact| inside(&fact.path)) {
+        let one = (fact.disk, fact.key, fact.value, fact.path);
+        if !facts.contains(&one) {
+            facts.push(one);
+        }
+    }
     if facts.is_empty() {
         return 0;
     }
     sink.begin(Source::new("host-facts", &sys.display().to_string(), Level::E));
     let count = facts.len();
     for (disk, key, value, read_from) in facts {
-        let device = Some(sink.device(&disk));
+        let device = (!disk.is_empty()).then(|| sink.device(&disk));
         sink.fact(Fact::read(device, key, &value, read_from));
     }
     sink.end();
@@ -489,6 +513,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_nothing_but_durations_is_no_passed_one() {
+        let archive = Archive::new("folder-durations");
+        archive
+            .write("iostat.txt", "Device r/s w/s rkB/s wkB/s r_await w_await\nsda 1 2 3 4 5 6\n");
+        archive.write("notes.txt", "it is slow since Monday\n");
+        archive.write("writer.txt", "step took 2411.220145ms\nstep took 1988.145510ms\n");
+        let mut recording = Recording::new();
+        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
+        let unread: Vec<_> = recording.unread.iter().map(|one| &one.input[..]).collect();
+        assert_eq!(unread, [archive.0.join("writer.txt").display().to_string()]);
+        let said = words(&archive.0, &outcome);
+        assert!(
+            said.ends_with("1 file read, 2 in no known format (`notes.txt`, `writer.txt`)"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn an_archive_is_read_and_nothing_outside_of_it() {
         let secret = Archive::new("folder-secret");
         secret.write(
@@ -513,7 +555,7 @@ mod tests {
         link(archive.0.clone(), archive.0.join("host/loop")).unwrap();
 
         let mut recording = Recording::new();
-        let outcome = pour(&archive.0, None, &mut recording).unwrap();
+        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
         assert_eq!((outcome.read, outcome.passed, outcome.left_out), (2, 2, 3), "{outcome:?}");
         let facts: Vec<_> = recording.listings.iter().flat_map(|known| &known.facts).collect();
         assert!(facts.iter().any(
@@ -533,8 +575,10 @@ mod tests {
         let empty = Archive::new("folder-empty");
         // What was left out is said also where nothing is recognised.
         std::os::unix::fs::symlink("/etc/hostname", empty.0.join("out")).unwrap();
-        let error = pour(&empty.0, None, &mut Recording::new()).err().map(|why| why.to_string());
-        assert!(error.as_ref().is_some_and(|why| why.contains("1 were left out")), "{error:?}");
+        let error = pour(&empty.0, Formats::default(), &mut Recording::new())
+            .err()
+            .map(|why| why.to_string());
+        assert!(error.as_ref().is_some_and(|why| why.contains("1 were skipped")), "{error:?}");
     }
 
     #[test]
@@ -564,11 +608,11 @@ mod tests {
         large.set_len(1300 << 20).unwrap();
 
         let mut recording = Recording::new();
-        let outcome = pour(&archive.0, None, &mut recording).unwrap();
+        let outcome = pour(&archive.0, Formats::default(), &mut recording).unwrap();
         // The two beside the tree, and in it a FIFO, a link to a device and a setting of 1300 MB.
         assert_eq!((outcome.read, outcome.passed, outcome.left_out), (3, 1, 5), "{outcome:?}");
         assert!(!outcome.is_whole());
-        assert!(pour(Path::new("/proc"), None, &mut recording).is_err());
-        assert!(pour(Path::new("/"), None, &mut recording).is_err());
+        assert!(pour(Path::new("/proc"), Formats::default(), &mut recording).is_err());
+        assert!(pour(Path::new("/"), Formats::default(), &mut recording).is_err());
     }
 }

@@ -8,6 +8,8 @@ use iowhy_model::{
     Recording, Sink, Stage, Tally, Time, numbers,
 };
 
+use crate::event_names::{EventNames, NameKey};
+
 /// What latencies are counted apart by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
@@ -25,6 +27,8 @@ pub enum Key {
     Process,
     /// The control group that pays.
     Cgroup,
+    /// A name: of a mount point, a volume, a unit, a container, a pod.
+    Named(NameKey),
 }
 
 /// The keys by name.
@@ -40,9 +44,11 @@ const KEYS: [(&str, Key); 7] = [
 
 /// The key of a name.
 pub fn key(text: &str) -> Result<Key, String> {
-    let names = KEYS.map(|(name, _)| name).join(", ");
-    let found = KEYS.into_iter().find(|(name, _)| *name == text);
-    found.map(|(_, key)| key).ok_or_else(|| format!("use {names}"))
+    let named = NameKey::ALL.map(|(name, key)| (name, Key::Named(key)));
+    let all = || KEYS.into_iter().chain(named);
+    let names = || all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let found = all().find(|(name, _)| *name == text);
+    found.map(|(_, key)| key).ok_or_else(|| format!("use {}", names()))
 }
 
 impl Key {
@@ -51,8 +57,18 @@ impl Key {
         match self {
             Key::Process => event.comm.is_some(),
             Key::Cgroup => event.cgroup.is_some(),
+            Key::Named(key) => event.cgroup.is_some() || !key.is_of_cgroup(),
             Key::Size => event.bytes.is_some(),
             Key::None | Key::Device | Key::Op | Key::Flags => true,
+        }
+    }
+
+    /// Whether the control group tells it.
+    pub fn needs_cgroup(self) -> bool {
+        match self {
+            Key::Cgroup => true,
+            Key::Named(key) => key.is_of_cgroup(),
+            _ => false,
         }
     }
 
@@ -72,6 +88,8 @@ struct Group {
     size: Option<u32>,
     process: Option<Name>,
     cgroup: Option<Name>,
+    /// The texts of all names together, as a place in `named`.
+    named: Option<usize>,
     layer: Layer,
     stage: Stage,
 }
@@ -82,6 +100,9 @@ pub struct Groups {
     keys: Vec<Key>,
     counted: BTreeMap<Group, Histogram>,
     texts: Vec<(Op, Flags)>,
+    /// The names, once one was asked for, and the texts of those that were met.
+    names: Option<EventNames>,
+    named: Vec<Vec<usize>>,
     losses: Vec<Loss>,
     /// From when to when each device was seen.
     stretches: BTreeMap<DeviceId, (Option<Time>, Option<Time>)>,
@@ -94,7 +115,16 @@ impl Groups {
     pub fn new(keys: &[Key]) -> Groups {
         let keys = if keys.is_empty() { vec![Key::Device, Key::Op] } else { keys.to_vec() };
         let (counted, stretches) = (BTreeMap::new(), BTreeMap::new());
-        Groups { keys, counted, texts: Vec::new(), losses: Vec::new(), stretches, watched: None }
+        Groups {
+            keys,
+            counted,
+            texts: Vec::new(),
+            names: None,
+            named: Vec::new(),
+            losses: Vec::new(),
+            stretches,
+            watched: None,
+        }
     }
 
     /// Forgets what was counted.
@@ -109,6 +139,12 @@ impl Groups {
 
     /// Counts what a recording holds, and takes it out.
     pub fn take(&mut self, part: &mut Recording) {
+        for place in 0..part.listings.len() {
+            let listing = part.listings.get_mut(place);
+            for event in listing.map(|one| std::mem::take(&mut one.events)).unwrap_or_default() {
+                self.count(&event, part);
+            }
+        }
         for listing in &mut part.listings {
             let rest = std::mem::take(&mut listing.rest);
             for known in std::mem::take(&mut listing.distributions).into_iter().chain(rest) {
@@ -117,9 +153,6 @@ impl Groups {
                 let group = self.group(known.device, known.op, known.layer, known.stage);
                 let empty = || Histogram::empty(known.histogram.edges().clone());
                 self.counted.entry(group).or_insert_with(empty).merge(&known.histogram);
-            }
-            for event in std::mem::take(&mut listing.events) {
-                self.count(&event);
             }
             for loss in std::mem::take(&mut listing.source.losses) {
                 match self.losses.iter_mut().find(|known| known.what == loss.what) {
@@ -204,16 +237,22 @@ impl Groups {
             size: None,
             process: None,
             cgroup: None,
+            named: None,
             layer,
             stage,
         }
     }
 
-    /// Counts a single I/O.
-    pub fn count(&mut self, event: &Event) {
+    /// Counts a single I/O of a recording.
+    pub fn count(&mut self, event: &Event, of: &Recording) {
         let mut group = self.group(event.device, Some(event.op), event.layer, Stage::Total);
+        let mut named = Vec::new();
         for key in &self.keys {
             match key {
+                Key::Named(key) => {
+                    let names = self.names.get_or_insert_with(|| EventNames::of(of));
+                    named.push(names.number(*key, event, of));
+                }
                 Key::Flags => {
                     let text = (event.op, event.flags);
                     let at = self.texts.iter().position(|known| *known == text);
@@ -230,6 +269,13 @@ impl Groups {
                 Key::None | Key::Device | Key::Op => {}
             }
         }
+        if !named.is_empty() {
+            let known = self.named.iter().position(|known| *known == named);
+            group.named = Some(known.unwrap_or_else(|| {
+                self.named.push(named);
+                self.named.len() - 1
+            }));
+        }
         let first = [event.arrived, event.queued, event.issued].into_iter().flatten().min();
         self.seen(event.device, first, event.completed);
         for stage in Stage::ALL {
@@ -242,7 +288,7 @@ impl Groups {
 
     /// What tells this group from others beside device and operation.
     fn label(&self, group: &Group, recording: &Recording) -> Option<String> {
-        let mut words = Vec::new();
+        let (mut words, mut names) = (Vec::new(), 0);
         for key in &self.keys {
             let name =
                 |name: Option<Name>| name.map_or("?", |name| recording.text(name)).to_string();
@@ -254,6 +300,12 @@ impl Groups {
                 Key::Size => words.push(group.size.map_or("?".to_string(), size_words)),
                 Key::Process => words.push(name(group.process)),
                 Key::Cgroup => words.push(name(group.cgroup)),
+                Key::Named(_) => {
+                    let at = group.named.and_then(|at| self.named.get(at)?.get(names).copied());
+                    let text = at.zip(self.names.as_ref()).map(|(at, known)| known.text(at));
+                    words.push(text.unwrap_or("?").to_string());
+                    names += 1;
+                }
                 Key::None | Key::Device | Key::Op => {}
             }
         }
@@ -293,7 +345,7 @@ impl Sink for GroupSink {
         self.tally.source().records += 1;
         if self.filter.event(&event) {
             self.told |= self.groups.keys.iter().all(|key| key.is_in(&event));
-            self.groups.count(&event);
+            self.groups.count(&event, self.tally.known());
         }
     }
 

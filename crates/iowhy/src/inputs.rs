@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use iowhy_model::{Recording, Sink, Tally, Unread};
-use iowhy_read::{Format, Scan};
+use iowhy_read::{Formats, Scan};
 use iowhy_store::Store;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
@@ -67,20 +67,21 @@ impl Files {
 
     /// Pours every input into a sink: how many failed, and the lines of prose of the others.
     pub fn pour(&self, sink: &mut dyn Sink) -> anyhow::Result<(usize, Vec<(String, u64)>)> {
-        let only = self.only()?;
+        let known = self.read_as.known()?;
         let (mut failed, mut prose) = (0, Vec::new());
         for (input, files) in self.grouped() {
+            let is_past = |folder: &PathBuf| self.past.asked() && *folder == self.past.folder();
             if let [folder] = &files[..]
-                && folder.is_dir()
+                && (folder.is_dir() || is_past(folder) && !folder.exists())
             {
-                if Store::is_one(folder) || self.past.asked() && *folder == self.past.folder() {
+                if Store::is_one(folder) || is_past(folder) {
                     if let Err(error) = store_input::pour(folder, &self.past, self.cells, sink) {
                         failed += 1;
                         messages::error(&error);
                     }
                     continue;
                 }
-                match folder::pour(folder, only, sink) {
+                match folder::pour(folder, known, sink) {
                     Ok(outcome) => {
                         failed += usize::from(!outcome.is_whole());
                         prose.extend(outcome.prose);
@@ -92,7 +93,7 @@ impl Files {
                 }
                 continue;
             }
-            match pour_one(&input, &files, only, sink) {
+            match pour_one(&input, &files, known, sink) {
                 Ok(InputKind::Capture(scan)) => prose.push((input, scan.prose)),
                 Ok(InputKind::Archive(outcome)) => {
                     failed += usize::from(!outcome.is_whole());
@@ -141,19 +142,6 @@ impl Files {
         self.files.iter().all(|file| file == Path::new("-")) && self.files.len() < 2
     }
 
-    /// The format that every line is to be read as, if one was named.
-    pub fn only(&self) -> anyhow::Result<Option<&'static iowhy_read::Format>> {
-        match &self.format {
-            None => Ok(None),
-            Some(name) => iowhy_read::find(name).map(Some).ok_or_else(|| {
-                HintedError::error(
-                    format!("there is no format `{name}`"),
-                    "`iowhy explain formats` lists them",
-                )
-            }),
-        }
-    }
-
     /// Every input by its name, opened when its turn comes.
     pub fn open(&self) -> impl Iterator<Item = (String, anyhow::Result<Box<dyn BufRead>>)> {
         let stdin = self.files.is_empty().then(|| PathBuf::from("-"));
@@ -163,11 +151,13 @@ impl Files {
 }
 
 /// An input that the user named and that was not read: nobody knows what it says of the disks of the others (0040). One that
-/// is empty says nothing.
+/// is empty says nothing, and of one that its scan told to be unread all is said.
 fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
     let (lines, reason) = match error.downcast_ref::<iowhy_read::Error>() {
-        Some(iowhy_read::Error::Empty { .. }) => return None,
-        Some(iowhy_read::Error::Nothing { lines, .. }) => (*lines, "nothing in it was recognised"),
+        Some(iowhy_read::Error::Empty { .. } | iowhy_read::Error::Nothing { stated: true, .. }) => {
+            return None;
+        }
+        Some(iowhy_read::Error::Nothing { lines, .. }) => (*lines, "no known format in it"),
         _ => (1, "it could not be read"),
     };
     let (lines, reason) = ((1, lines.max(1)), reason.to_string());
@@ -184,7 +174,7 @@ enum InputKind {
 fn pour_one(
     input: &str,
     files: &[PathBuf],
-    only: Option<&'static Format>,
+    known: Formats,
     sink: &mut dyn Sink,
 ) -> anyhow::Result<InputKind> {
     let [file] = files else {
@@ -193,14 +183,14 @@ fn pour_one(
     };
     let cannot = |cause: std::io::Error| {
         let text = format!("cannot read `{input}`: {cause}");
-        HintedError::error(text, "give a file that holds captured output")
+        HintedError::error(text, "name a file with captured output")
     };
     Ok(match unpacked(open_packed(file)?, Budget::of_this_run()).map_err(cannot)? {
         InputBody::Archive(mut archive) => {
-            InputKind::Archive(folder::pour_named_archive(&mut *archive, input, only, sink)?)
+            InputKind::Archive(folder::pour_named_archive(&mut *archive, input, known, sink)?)
         }
         InputBody::Capture(mut one) => {
-            InputKind::Capture(iowhy_read::scan(input, &mut one, only, sink)?)
+            InputKind::Capture(iowhy_read::scan(input, &mut one, known, sink)?)
         }
     })
 }
@@ -216,7 +206,7 @@ fn open(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
         )),
         Err(cause) => Err(HintedError::error(
             format!("cannot read `{shown}`: {cause}"),
-            "give a file that holds captured output",
+            "name a file with captured output",
         )),
     }
 }
@@ -230,9 +220,9 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     let shown = file.display();
     let cannot = |cause: std::io::Error| {
         let hint = match cause.kind() {
-            std::io::ErrorKind::PermissionDenied => "run as a user who may read it",
+            std::io::ErrorKind::PermissionDenied => "run as a user with read permission",
             std::io::ErrorKind::NotFound => "check the path; `iowhy explain why` shows examples",
-            _ => "give a file that holds captured output",
+            _ => "name a file with captured output",
         };
         HintedError::error(format!("cannot read `{shown}`: {cause}"), hint)
     };
@@ -287,7 +277,7 @@ fn piped() -> anyhow::Result<bool> {
                     let silent = heard == Heard::Silence && kind == FileType::Fifo;
                     SILENT.store(silent, Ordering::Relaxed);
                     if silent {
-                        messages::warn("nothing came on standard input: watching live", None);
+                        messages::warn("no data on standard input: watching live", None);
                     }
                     Ok(heard == Heard::Data)
                 }
@@ -312,8 +302,8 @@ pub fn still_silent() -> anyhow::Result<()> {
         Heard::Silence => Ok(()),
         Heard::End => Err(ended()),
         Heard::Data => Err(HintedError::error(
-            "standard input brought data too late: this machine was being watched already",
-            "keep it in a file and read that: `COMMAND > capture.txt; iowhy capture.txt`",
+            "data on standard input came too late: iowhy was already watching this machine",
+            "save it to a file and read that: `COMMAND > capture.txt; iowhy capture.txt`",
         )),
     }
 }

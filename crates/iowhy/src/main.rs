@@ -16,6 +16,8 @@ mod commands;
 mod complete;
 mod confinement;
 mod crosscheck;
+mod device_lookup;
+mod event_names;
 mod fail_on;
 mod folder;
 mod groups;
@@ -23,9 +25,11 @@ mod inputs;
 mod man;
 mod manual;
 mod messages;
+mod mistyped;
 mod outputs;
 mod plan;
 mod present;
+mod recorded;
 mod recorder;
 mod rows;
 mod sanitised;
@@ -38,6 +42,7 @@ mod unpack;
 mod version;
 mod watch;
 mod when;
+mod words;
 
 use std::process::ExitCode;
 
@@ -48,11 +53,17 @@ fn main() -> ExitCode {
     if let Some(status) = version::asked_for() {
         return status.into();
     }
-    let line = arguments::with_default_command(std::env::args_os().collect());
+    let line: Vec<_> = std::env::args_os().collect();
+    if let Err(error) = mistyped::refuse(&line) {
+        messages::error(&error);
+        return Status::Failed.into();
+    }
+    let line = arguments::with_default_command(line);
     let matches = match commands::line().try_get_matches_from(line) {
         Ok(matches) => matches,
         Err(told) => return messages::of_the_command_line(&told).into(),
     };
+    when::settle(matches.get_flag(commands::UTC));
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
     let Some(command) = commands::find(name) else { return Status::Failed.into() };
     match (command.run)(given) {

@@ -12,8 +12,8 @@ use crate::manual::{self, Entry, Line};
 
 /// Lists that have a page of their own, in section 7, and its heading.
 const LISTS: [(&str, &str); 2] = [
-    ("formats", "captured output that iowhy reads"),
-    ("verdicts", "causes of slow I/O that iowhy tells apart"),
+    ("formats", "formats of captured output that iowhy reads"),
+    ("verdicts", "causes of slow I/O that iowhy distinguishes"),
 ];
 
 /// The page of this name: nothing or `iowhy`, a command, `formats` or `verdicts`. `None` if there
@@ -116,8 +116,11 @@ fn dress(man: Man) -> Man {
 fn body(roff: &mut Roff, source: &str, heading: &str) {
     let mut as_it_stands = false;
     for line in manual::lines(source) {
-        let verbatim =
-            matches!(line, Line::Text(text) if text.starts_with("    ") || text.starts_with('|'));
+        let verbatim = match line {
+            Line::Code(_) => true,
+            Line::Text(text) => text.starts_with("    ") || text.starts_with('|'),
+            Line::Heading(_) => false,
+        };
         if verbatim != as_it_stands {
             roff.control(if verbatim { "nf" } else { "fi" }, []);
             as_it_stands = verbatim;
@@ -128,6 +131,9 @@ fn body(roff: &mut Roff, source: &str, heading: &str) {
             }
             Line::Text("") => {
                 roff.control("PP", []);
+            }
+            Line::Code(code) => {
+                roff.text([roman(format!("    {code}"))]);
             }
             Line::Text(text) => match text.strip_prefix("- ") {
                 Some(item) => {

@@ -1,10 +1,11 @@
 //! Everything that has a manual, and the manual's text: the `//!` header of its source file.
 
 use crate::commands::COMMANDS;
+use crate::words::WORDS;
 
 /// One thing with a manual.
 pub struct Entry {
-    /// Its list: `commands`, `formats`, `verdicts`, `kinds`, `views` or `collectors`.
+    /// Its list: `commands`, `formats`, `verdicts`, `kinds`, `views`, `collectors`, `words` or `guides`.
     pub family: &'static str,
     /// Its name in that list.
     pub name: &'static str,
@@ -12,18 +13,24 @@ pub struct Entry {
     pub summary: &'static str,
     /// The source text of its file.
     pub source: &'static str,
+    /// What a format that is described looks for, and what of it means what.
+    pub description: Option<String>,
 }
 
 /// All of them, list by list.
 pub fn entries() -> Vec<Entry> {
     let mut all = Vec::new();
-    let mut add = |family, name, summary, source| all.push(Entry { family, name, summary, source });
+    let mut add = |family, name, summary, source| {
+        all.push(Entry { family, name, summary, source, description: None });
+    };
     for command in COMMANDS {
         add("commands", command.name, command.summary, command.manual);
     }
     for format in iowhy_read::FORMATS {
         add("formats", format.name, format.summary, format.manual);
     }
+    let guide = "a file that describes your own formats, for `--formats`";
+    add("guides", "own-formats", guide, iowhy_read::OWN_FORMATS);
     for detector in iowhy_diagnose::DETECTORS {
         add("verdicts", detector.verdict.name(), detector.summary, detector.manual);
     }
@@ -36,6 +43,12 @@ pub fn entries() -> Vec<Entry> {
     for collector in iowhy_live::COLLECTORS {
         add("collectors", collector.name, collector.summary, collector.manual);
     }
+    for (name, summary, text) in WORDS.iter().copied() {
+        add("words", name, summary, text);
+    }
+    for entry in all.iter_mut().filter(|entry| entry.family == "formats") {
+        entry.description = iowhy_read::find(entry.name).and_then(|format| format.description());
+    }
     all
 }
 
@@ -46,23 +59,33 @@ pub enum Line<'a> {
     Heading(&'a str),
     /// Text, or nothing: an empty line ends a paragraph.
     Text(&'a str),
+    /// A line between fences, which are left out.
+    Code(&'a str),
 }
 
 /// The lines of the `//!` header of a source file.
 pub fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
-    source.lines().map_while(|line| line.strip_prefix("//!")).map(|line| {
+    let mut code = false;
+    source.lines().map_while(|line| line.strip_prefix("//!")).filter_map(move |line| {
         let line = line.strip_prefix(' ').unwrap_or(line);
-        line.strip_prefix("## ").map_or(Line::Text(line), Line::Heading)
+        if line.starts_with("```") {
+            code = !code;
+            return None;
+        }
+        let text = if code { Line::Code } else { Line::Text };
+        Some(line.strip_prefix("## ").filter(|_| !code).map_or(text(line), Line::Heading))
     })
 }
 
-/// The header as text for a terminal; its headings stand out in capitals.
+/// The header as text for a terminal, with headings in capitals and code indented.
 pub fn text(source: &str) -> String {
     let mut text = String::new();
     for line in lines(source) {
         match line {
             Line::Heading(heading) => text.push_str(&heading.to_uppercase()),
             Line::Text(line) => text.push_str(line),
+            Line::Code("") => {}
+            Line::Code(line) => text.push_str(&format!("    {line}")),
         }
         text.push('\n');
     }

@@ -184,17 +184,17 @@ impl<R: Read> Read for ProgressReader<R> {
 /// dropped.
 pub struct ProgressMessage {
     done: Option<mpsc::Sender<()>>,
-    teller: Option<JoinHandle<()>>,
+    ticker: Option<JoinHandle<()>>,
 }
 
 impl ProgressMessage {
     /// On this: `judging`.
     pub fn on(what: &'static str) -> ProgressMessage {
         if !std::io::stderr().is_terminal() {
-            return ProgressMessage { done: None, teller: None };
+            return ProgressMessage { done: None, ticker: None };
         }
         let (done, ended) = mpsc::channel::<()>();
-        let teller = std::thread::spawn(move || {
+        let ticker = std::thread::spawn(move || {
             let (begun, progress) = (Instant::now(), Progress::new(true));
             let mut wait = PATIENCE;
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
@@ -202,16 +202,16 @@ impl ProgressMessage {
                 wait = Duration::from_secs(1);
             }
         });
-        ProgressMessage { done: Some(done), teller: Some(teller) }
+        ProgressMessage { done: Some(done), ticker: Some(ticker) }
     }
 }
 
 impl Drop for ProgressMessage {
     fn drop(&mut self) {
         drop(self.done.take());
-        if let Some(teller) = self.teller.take() {
+        if let Some(ticker) = self.ticker.take() {
             // It only tells; if it could not, nothing is lost.
-            let _ = teller.join();
+            let _ = ticker.join();
         }
     }
 }

@@ -249,7 +249,7 @@ impl Place {
     fn empty(folder: OwnedFd, name: &OsStr, path: &Path) -> anyhow::Result<Place> {
         let file = locked(&folder, name, OFlags::WRONLY, path)?;
         if fstat(&file).is_ok_and(|there| there.st_size != 0) {
-            let text = format!("`{}` was written to meanwhile", path.display());
+            let text = format!("`{}` was written to by another process", path.display());
             return Err(HintedError::error(text, "name another file"));
         }
         Ok(Place { folder, name: name.to_os_string(), file, temporary: None, replaces: false })
@@ -317,7 +317,7 @@ impl Tree {
             HintedError::error(text, NAME_A_FOLDER)
         })?;
         if holds_devices(path) {
-            let text = format!("`{}` is the folder of the device nodes", path.display());
+            let text = format!("`{}` is the folder of device nodes", path.display());
             return Err(HintedError::error(text, NAME_A_FOLDER));
         }
         Ok(Tree { shown: path.to_path_buf(), folder })
@@ -389,7 +389,7 @@ impl Tree {
                 let shown = self.path(folders.get(..=depth).unwrap_or_default());
                 let why = match cause {
                     Errno::NOTDIR | Errno::LOOP => {
-                        "it is no folder, or a link, which is not followed".to_string()
+                        "it is not a folder, or is a link (links are not followed)".to_string()
                     }
                     cause => io::Error::from(cause).to_string(),
                 };
@@ -413,7 +413,7 @@ impl Tree {
     }
 }
 
-const NAME_A_FOLDER: &str = "name a folder that you may write to; it is made if it is not there";
+const NAME_A_FOLDER: &str = "name a folder with write permission; it is created if missing";
 
 /// Replaces a file that this program keeps for itself by one with this text, if it is still the
 /// one that was read (`None`: if there is still none).
@@ -423,7 +423,7 @@ const NAME_A_FOLDER: &str = "name a folder that you may write to; it is made if 
 pub fn rewrite(path: &Path, read: Option<&File>, text: &str) -> anyhow::Result<()> {
     let changed = || {
         let hint = "run it again";
-        HintedError::error(format!("`{}` was changed meanwhile", path.display()), hint)
+        HintedError::error(format!("`{}` was changed by another process", path.display()), hint)
     };
     let there = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok();
     let known = read.and_then(|file| fstat(file).ok());
@@ -452,11 +452,11 @@ pub fn open_to_rewrite(path: &Path) -> io::Result<Option<File>> {
     };
     match fstat(&file)? {
         there if is_regular(&there) => Ok(Some(File::from(file))),
-        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
-const NAME_A_FILE: &str = "name a file in a folder that you may write to; `-` is standard output";
+const NAME_A_FILE: &str = "name a file in a folder with write permission; `-` is standard output";
 
 /// What stands against writing to something that is there.
 fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Error> {
@@ -470,12 +470,12 @@ fn objection(there: &Stat, path: &Path, inputs: &[PathBuf]) -> Option<anyhow::Er
         }
         FileType::RegularFile => return None,
         FileType::Directory => "a directory",
-        FileType::Symlink => "a link: it is not followed",
-        FileType::BlockDevice => "a block device: a disk is never written to as a file",
+        FileType::Symlink => "a link (links are not followed)",
+        FileType::BlockDevice => "a block device (output is never written to a device)",
         FileType::CharacterDevice => "a device",
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
-        _ => "no regular file",
+        _ => "not a regular file",
     };
     Some(HintedError::error(format!("cannot write `{shown}`: it is {what}"), NAME_A_FILE))
 }
@@ -487,7 +487,7 @@ fn locked(folder: &OwnedFd, name: &OsStr, access: OFlags, path: &Path) -> anyhow
         openat(folder, name, flags, Mode::empty()).map_err(|cause| cannot(path, cause.into()))?;
     let there = fstat(&file).map_err(|cause| cannot(path, cause.into()))?;
     if !is_regular(&there) {
-        let text = format!("`{}` became something else meanwhile", path.display());
+        let text = format!("`{}` was replaced by another process", path.display());
         return Err(HintedError::error(text, NAME_A_FILE));
     }
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -545,7 +545,7 @@ fn cannot(path: &Path, cause: io::Error) -> anyhow::Error {
     let shown = path.display();
     match cause.kind() {
         ErrorKind::AlreadyExists => HintedError::error(
-            format!("cannot write `{shown}`: another process made it meanwhile"),
+            format!("cannot write `{shown}`: another process created it first"),
             "name another file, or add `--force` to replace it",
         ),
         _ => HintedError::error(format!("cannot write `{shown}`: {cause}"), NAME_A_FILE),
@@ -678,7 +678,7 @@ mod tests {
             (Output::open(&other, ASK, &[]).unwrap(), Output::open(&other, ASK, &[]).unwrap());
         one.fill(|out| out.write_all(b"one")).unwrap();
         let late = two.fill(|out| out.write_all(b"two")).expect_err("the name is taken");
-        assert!(late.to_string().contains("another process made it"), "{late}");
+        assert!(late.to_string().contains("another process created it"), "{late}");
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "one");
         assert_eq!(folder.names(), ["other", "trace.iowhy"]);
     }

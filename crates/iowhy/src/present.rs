@@ -3,20 +3,23 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use iowhy_model::{Filter, Recording, Report, Stage, Tally, key};
-use iowhy_show::clock::{self, Clock};
+use iowhy_model::{Filter, NameTable, Recording, Report, Stage, Tally};
+use iowhy_show::clock::{self, Reach};
 use iowhy_show::{Style, TableStream, views};
 
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
 use crate::confinement;
 use crate::crosscheck::{self, CrossCheck};
+use crate::device_lookup;
+use crate::event_names::{self, NameKey, NamedEvents};
 use crate::messages::{self, HintedError};
 use crate::rows::{Rows, RowsOutcome};
 use crate::sanitised;
 use crate::watch::Watch;
+use crate::when;
 
 /// A view of the list.
 pub struct View(pub &'static iowhy_show::View);
@@ -65,6 +68,44 @@ impl View {
 }
 
 impl View {
+    /// Draws what captures hold, with a name in place of the device of each I/O.
+    pub fn of_files_by(
+        &self,
+        files: &Files,
+        selection: &Selection,
+        output: &Output,
+        keys: &[NameKey],
+    ) -> anyhow::Result<Status> {
+        confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
+        let mut tally = Tally::default();
+        let rest = Selection { device: Vec::new(), ..selection.clone() };
+        let filter = rest.filter(&mut tally);
+        tally.only(filter);
+        let mut sink = NamedEvents::new(tally, keys, Tally::known, selection.clone());
+        let (failed, prose) = files.pour(&mut sink)?;
+        let told = sink.told;
+        let mut recording = sink.inner.recording();
+        recording.prose = prose;
+        if recording.listings.is_empty() || !knows_devices(&recording, selection) {
+            return Ok(Status::Failed);
+        }
+        if !told {
+            return Err(HintedError::error(
+                "the capture does not contain the field for `--by` of each I/O",
+                "`iowhy record --cgroups` records the control group of each I/O",
+            ));
+        }
+        if !self.is_table() {
+            event_names::average(&mut recording);
+        }
+        let incomplete = failed > 0 || recording.is_incomplete();
+        let mut out = sanitised::buffered();
+        let report = Report { recording, findings: Vec::new() };
+        self.write(&report, &output.style(Filter::default()), &mut out)?;
+        out.flush()?;
+        Ok(Status::incomplete(incomplete))
+    }
+
     /// Draws single I/Os of captures of any length.
     pub fn of_rows_of(
         &self,
@@ -125,7 +166,7 @@ pub struct RowStyle {
 }
 
 fn no_time_of_day() {
-    let text = "the capture does not say the time of day; its own clock is shown";
+    let text = "the capture has no time of day; its own clock is shown";
     messages::warn(text, None);
 }
 
@@ -134,36 +175,12 @@ fn no_time_of_day() {
 /// # Errors
 /// If none of them says it.
 pub fn when(recording: &Recording) -> anyhow::Result<String> {
-    let mut reach: Option<(Clock, i64, i64)> = None;
-    for listing in &recording.listings {
-        let Some(clock) = Clock::of_any(recording, listing) else { continue };
-        if reach.is_some_and(|(first, ..)| first.utc != clock.utc) {
-            continue;
-        }
-        let zero = clock.zero;
-        let counted = listing.distributions.iter().filter_map(|one| Some((one.start?, one.length)));
-        let averaged = listing.intervals.iter().filter_map(|one| Some((one.start?, one.length)));
-        let stretches = counted.chain(averaged).map(|(start, length)| {
-            (start.ns(), start.ns().saturating_add(length.map_or(0, |length| length.ns())))
-        });
-        let began = listing.facts.iter().find(|fact| fact.key == key::CLOCK_BEGAN);
-        let began = began.and_then(|fact| Some(fact.value.duration()?.ns().saturating_sub(zero)));
-        let watched = listing.source.watched.map_or(0, |watched| watched.ns());
-        let whole = began.map(|began| (began, began.saturating_add(watched)));
-        for (from, to) in stretches.chain(whole) {
-            let (from, to) = (from.saturating_add(zero), to.saturating_add(zero));
-            let (clock, first, last) = reach.unwrap_or((clock, from, to));
-            reach = Some((clock, first.min(from), last.max(to)));
-        }
-    }
-    let (clock, from, to) = reach.ok_or_else(|| {
+    Reach::of(recording).and_then(|reach| reach.words(when::zone())).ok_or_else(|| {
         HintedError::error(
-            "the capture does not say the time of day",
-            "leave `--timestamp` out; the times shown then are those of the capture's own clock",
+            "the capture has no time of day",
+            "omit `--timestamp` to see the capture's own clock",
         )
-    })?;
-    let words = |at: i64| clock.words(at.saturating_sub(clock.zero));
-    Ok(format!("{} to {}", words(from), words(to)))
+    })
 }
 
 /// What captures of any length hold, counted as it comes for views that draw no single I/Os: what
@@ -203,16 +220,42 @@ pub fn knows_devices(recording: &Recording, selection: &Selection) -> bool {
     let missing: Vec<&String> = missing.collect();
     for name in &missing {
         let known: Vec<&str> = recording.devices().iter().map(|d| d.name.as_str()).collect();
-        let hint = format!("it has {}", known.join(", "));
+        let hint = device_lookup::hint(name, &NameTable::of(recording))
+            .unwrap_or_else(|| format!("it has {}", known.join(", ")));
         messages::warn(&format!("no `{name}` in this capture"), Some(&hint));
+    }
+    let table = NameTable::of(recording);
+    for given in selection.device.iter().filter(|_| missing.is_empty()) {
+        for target in table.resolve(given) {
+            if !wanted.contains(&target.device) {
+                let shown = wanted.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                let text = format!(
+                    "`{given}` is `{}`, which has no I/O in this capture; the device {} below it \
+                     is shown",
+                    target.device,
+                    shown.join(", ")
+                );
+                messages::warn(&text, None);
+            } else if let Some((name, _)) = &target.partition {
+                messages::warn(&device_lookup::of_whole_disk(given, name, &target.device), None);
+            }
+        }
     }
     wanted.is_empty() || missing.len() < wanted.len()
 }
 
 /// The time of day.
 pub fn now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    clock::date_and_time(since.map_or(0, |since| since.as_nanos() as i64))
+    when::words(when::now_ns())
+}
+
+/// What each of several reports begins with, and what its rows are of.
+#[derive(Clone, Copy, Default)]
+pub struct ReportHeading<'a> {
+    /// The time above it.
+    pub timestamp: bool,
+    /// Names that have rows instead of devices; devices if none.
+    pub by: &'a [NameKey],
 }
 
 /// Shows one stretch of time after another until the count is reached or the user stops it.
@@ -223,7 +266,7 @@ pub fn repeated(
     interval: Duration,
     selection: &Selection,
     output: &Output,
-    timestamp: bool,
+    heading: ReportHeading,
 ) -> anyhow::Result<Status> {
     let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
     // The kernel has filtered already what its histograms cannot tell apart.
@@ -245,10 +288,18 @@ pub fn repeated(
         if view.is_of_histograms() {
             crosscheck::without_counters(&mut recording);
         }
+        if !heading.by.is_empty() {
+            event_names::rename(&mut recording, heading.by);
+            if !view.is_table() {
+                event_names::average(&mut recording);
+            }
+            // The kernel has chosen the devices already.
+            style.filter.devices.clear();
+        }
         incomplete |= recording.is_incomplete();
         let report = Report { recording, findings: Vec::new() };
         let mut out = sanitised::buffered();
-        if timestamp && !output.json {
+        if heading.timestamp && !output.json {
             writeln!(out, "{}", now())?;
         }
         match &mut table {

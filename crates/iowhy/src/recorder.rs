@@ -2,7 +2,7 @@
 //!
 //! One thread looks (`watch`), and does nothing that may wait for a disk: it takes what the collectors
 //! pour ([`intake`]), keeps the last I/Os in a ring of packed blocks ([`ring`]) and decides what is an
-//! incident ([`triggers`]) and what is too much to be kept one by one ([`busy`]). One thread writes ([`writer`]), one judges
+//! incident ([`triggers`]), how long it goes on ([`extent`]) and what is too much to be kept one by one ([`busy`]). One thread writes ([`writer`]), one judges
 //! ([`verdicts`]), one tells of it ([`announce`]), a few answer scrapes ([`metrics`]) or push ([`otlp`]). Between them are bounded queues; what finds
 //! one full is given up and counted.
 
@@ -11,6 +11,7 @@ pub mod busy;
 pub mod cells;
 pub mod clock;
 pub mod daemon;
+pub mod extent;
 pub mod incident;
 pub mod intake;
 pub mod marks;

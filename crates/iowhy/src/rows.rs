@@ -198,7 +198,9 @@ impl<'a> Rows<'a> {
                     self.view = Some(view);
                     None
                 }
-                (Ok(view), Some(other)) if view != other => Some("another kind is written already"),
+                (Ok(view), Some(other)) if view != other => {
+                    Some("the output already contains another kind of data")
+                }
                 (Ok(_), Some(_)) => None,
                 (Err(reason), _) => Some(reason),
             },

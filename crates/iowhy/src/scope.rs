@@ -29,10 +29,11 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
         let of: Vec<&Event> = listing.events.iter().filter(|event| filter.event(event)).collect();
         asked_for += of.len();
         let reason = format!(
-            "{} of {} I/Os{} are those asked for ({}){}; the devices were judged by all of them",
+            "{} of {} I/Os{} match the filter ({}){}; the verdict is based on all I/Os of the \
+             devices",
             of.len(),
             listing.events.len(),
-            if listing.folded > 0 { " kept one by one" } else { "" },
+            if listing.folded > 0 { " kept individually" } else { "" },
             words(filter, selection),
             latencies(&of)
         );
@@ -47,24 +48,42 @@ pub fn about(recording: &mut Recording, asked: &[String]) {
     if asked.is_empty() {
         return;
     }
-    let near = near(recording, asked);
-    let is_near = |name: &str| near.iter().any(|known| is_one(known, name));
+    let scope = Scope::of(recording, asked);
     // Which disk is behind a port.
     let mut ports: BTreeMap<String, bool> = BTreeMap::new();
     for (name, fact) in stated(recording, &key::DEVICE_PORT) {
-        *ports.entry(fact.value.to_string()).or_default() |= is_near(&name);
+        *ports.entry(fact.value.to_string()).or_default() |= scope.is_near(&name);
     }
     let names: Vec<bool> = recording
         .devices()
         .iter()
         .map(|device| {
             let name = &device.name;
-            ports.get(name).copied().unwrap_or_else(|| is_near(name) || !is_kernel_name(name))
+            ports.get(name).copied().unwrap_or_else(|| scope.holds(name))
         })
         .collect();
     let stays =
         |fact: &Fact| fact.device.is_none_or(|id| names.get(id.index()).copied().unwrap_or(true));
     recording.listings.iter_mut().for_each(|listing| listing.facts.retain(stays));
+}
+
+/// The devices that were asked for, with all that they are made of and all that is made of them.
+pub struct Scope(Option<BTreeSet<String>>);
+
+impl Scope {
+    /// Of a recording; everything where nothing was asked for.
+    pub fn of(recording: &Recording, asked: &[String]) -> Scope {
+        Scope((!asked.is_empty()).then(|| near(recording, asked)))
+    }
+
+    fn is_near(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|near| near.iter().any(|known| is_one(known, name)))
+    }
+
+    /// Whether a name is within it; one that is no disk's (a port, a pool) always is.
+    pub fn holds(&self, name: &str) -> bool {
+        self.is_near(name) || !is_kernel_name(name)
+    }
 }
 
 /// The devices asked for, all that they are made of, and all that is made of them.
@@ -151,9 +170,13 @@ mod tests {
 
     #[test]
     fn what_is_stated_of_other_disks_is_left_out() {
-        let text = "[1.000000] blk_update_request: critical medium error, dev sda, sector 8 op 0x0:(READ)\n\
-                    [2.000000] blk_update_request: critical medium error, dev sdb, sector 8 op 0x0:(READ)\n\
-                    [3.000000] blk_update_request: critical medium error, dev nvme1n1, sector 8 op 0x0:(READ)\n";
+        let text = "[1.000000] blk_update_request: critical medium error, dev sda, sector 8 op \
+                    0x0:(READ)\n\
+                    [2.000000] blk_update_request: critical medium error, dev sdb, sector 8 op \
+                    0x0:(READ)\n\
+                    [3.000000] blk_update_request: critical medium error, dev nvme1n1, sector 8 op \
+                    0x0:(READ)\n\
+                    ";
         let of = |asked: &str| {
             let mut recording = Recording::new();
             iowhy_read::scan("log", &mut text.as_bytes(), None, &mut recording).unwrap();

@@ -2,17 +2,19 @@
 
 use clap::Args;
 use iowhy_live::TraceFilter;
-use iowhy_model::{Filter, Flags, Nanos, Op, Recording, Sink, numbers};
+use iowhy_model::{Filter, Flags, NameTable, Nanos, Op, Recording, Sink, numbers};
 
 use crate::arguments::duration;
 use crate::complete;
+use crate::device_lookup;
 use crate::messages::HintedError;
 
 /// What to look at.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Filters")]
 pub struct Selection {
-    /// Only this device, as `sdb`, `/dev/sdb` or, live, `8:16` (may be given several times)
+    /// Only this device, by any of its names: `sdb`, `8:16`, `vg/data`, a partition, a link in
+    /// `/dev/disk`, a mount point (may be given several times)
     #[arg(short, long, value_name = "NAME", add = complete::devices())]
     pub device: Vec<String>,
     /// Only this operation: read, write, discard, flush (may be given several times)
@@ -21,23 +23,26 @@ pub struct Selection {
     /// Only requests of this size, exact or a range: `8k`, `4k..128k`
     #[arg(long, value_name = "BYTES", value_parser = sizes)]
     pub size: Option<(u32, u32)>,
-    /// Only requests with this flag: sync, meta, readahead, fua, preflush; `no-sync` without it
+    /// Only requests with this flag: sync, meta, readahead, fua, preflush; or without it: `no-sync`
     /// (may be given several times)
     #[arg(long, value_name = "FLAG", value_parser = flag)]
     pub flag: Vec<(Flags, bool)>,
-    /// Only this process, by number
+    /// Only this process, by its ID
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Only processes of this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
-    /// Only I/Os charged to this control group, by its path below the hierarchy
+    /// Only I/Os charged to this control group, by its path in the hierarchy
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
     /// Only I/Os slower than this: `500ms`, `10us`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub over: Option<Nanos>,
-    /// Filters by one name: read-8k, sync-writes, metadata, outliers (slower than 500 ms)
+    /// The selected partition, with its first and last sector.
+    #[arg(skip)]
+    pub partition: Option<(String, (u64, u64))>,
+    /// Predefined filters: read-8k, sync-writes, metadata, outliers (slower than 500 ms)
     #[arg(long, value_name = "NAME", value_parser = preset)]
     pub preset: Option<Preset>,
 }
@@ -78,18 +83,14 @@ impl Selection {
         settled
     }
 
-    /// The same for this machine, where a device may be given by its numbers.
-    pub fn settled_here(&self) -> Selection {
-        let mut settled = self.settled();
-        for device in &mut settled.device {
-            let numbers = device.split_once(':').filter(|_| !device.contains('/'));
-            let link =
-                numbers.and_then(|_| std::fs::read_link(format!("/sys/dev/block/{device}")).ok());
-            if let Some(name) = link.as_deref().and_then(|link| link.file_name()) {
-                *device = name.to_string_lossy().replace('!', "/");
-            }
-        }
-        settled
+    /// The same for this machine, with devices as the kernel calls them.
+    ///
+    /// # Errors
+    /// If a name stands for no device.
+    pub fn settled_here(&self) -> anyhow::Result<Selection> {
+        let (device, partition) = device_lookup::on_this_machine(&self.device)?;
+        let partition = partition.or_else(|| self.partition.clone());
+        Ok(Selection { device, partition, ..self.settled() })
     }
 
     /// The devices' bare names.
@@ -97,12 +98,21 @@ impl Selection {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
     }
 
-    /// The same with devices as a recording calls them, where they were given as they are printed.
+    /// The same with devices as a recording calls them, where they were given as they are printed or by another name
+    /// that it holds.
     pub fn known_in(&self, recording: &Recording) -> Selection {
-        let given = self.devices();
-        let known = given.iter().zip(&self.device).map(|(bare, given)| {
-            let found = found(recording, given).or_else(|| found(recording, bare));
-            found.unwrap_or(bare).to_string()
+        if self.device.is_empty() {
+            return self.clone();
+        }
+        let table = NameTable::of(recording);
+        let known = self.devices().into_iter().zip(&self.device).flat_map(|(bare, given)| {
+            let known = found(recording, given).or_else(|| found(recording, &bare));
+            let named = device_lookup::in_recording(known.unwrap_or(given), &table, recording);
+            match (named.is_empty(), known) {
+                (false, _) => named,
+                (true, Some(name)) => vec![name.to_string()],
+                (true, None) => vec![bare],
+            }
         });
         Selection { device: known.collect(), ..self.clone() }
     }
@@ -112,6 +122,7 @@ impl Selection {
         self.size.is_some()
             || self.pid.is_some()
             || self.comm.is_some()
+            || self.partition.is_some()
             || self.over.is_some()
             || self.cgroup.is_some()
             || !self.flag.is_empty()
@@ -126,14 +137,15 @@ impl Selection {
             None => None,
             Some(path) => Some(iowhy_live::control_group(path).ok_or_else(|| {
                 HintedError::error(
-                    format!("there is no control group `{path}`"),
-                    "give its path below the hierarchy of the block controller, as \
+                    format!("no control group `{path}`"),
+                    "give its path in the hierarchy of the block controller, such as \
                      `system.slice/mariadb.service`",
                 )
             })?),
         };
         Ok(TraceFilter {
             bytes: self.size,
+            sectors: self.sectors(),
             with: self.flags(true),
             without: self.flags(false),
             pid: self.pid,
@@ -149,6 +161,7 @@ impl Selection {
             devices: self.devices().iter().map(|name| recording.device(name)).collect(),
             ops: self.op.clone(),
             bytes: self.size,
+            sectors: self.sectors(),
             with: self.flags(true),
             without: self.flags(false),
             pid: self.pid,
@@ -178,6 +191,7 @@ impl Selection {
             let name = FLAGS.iter().find(|(_, known)| known == flag).map_or("", |(name, _)| name);
             words.push(format!("{} the flag {name}", if *wanted { "with" } else { "without" }));
         }
+        words.extend(self.partition.as_ref().map(|(name, _)| format!("of the partition {name}")));
         words.extend(self.pid.map(|pid| format!("of process {pid}")));
         words.extend(self.comm.as_ref().map(|comm| format!("of processes called {comm}")));
         words.extend(self.cgroup.as_ref().map(|path| format!("charged to {path}")));
@@ -185,6 +199,10 @@ impl Selection {
             self.over.map(|over| format!("slower than {}", numbers::duration(over.ns() as f64))),
         );
         (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    fn sectors(&self) -> Option<(u64, u64)> {
+        self.partition.as_ref().map(|(_, sectors)| *sectors)
     }
 
     fn flags(&self, wanted: bool) -> Flags {

@@ -8,6 +8,7 @@ use iowhy_model::{Note, Sink, numbers};
 use iowhy_store::{Gap, GapCause, Incident, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
+use crate::recorded::{self, RecordedIncident};
 use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
@@ -17,9 +18,11 @@ const AROUND_NS: i64 = 60 * SECOND_NS;
 /// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
 const BEFORE_NS: i64 = 30 * SECOND_NS;
 const AFTER_NS: i64 = 60 * SECOND_NS;
+/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each device.
+const KNOWN_NS: i64 = 600 * SECOND_NS;
 
 /// Where help lists these options.
-const RECORDED: &str = "What `iowhy watch` recorded";
+const RECORDED: &str = "Recorded by `iowhy watch`";
 
 /// Which stretch of the past.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -27,14 +30,15 @@ pub struct StoreInput {
     /// The recorder's store [default: /var/lib/iowhy]
     #[arg(long, value_name = "DIR", help_heading = RECORDED)]
     pub store: Option<PathBuf>,
-    /// Around this moment, or in this minute: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12:07` (local time)
+    /// Around this time, or in this minute: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22
+    /// 03:12:07` (local time)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     #[arg(conflicts_with_all = ["since", "until"])]
     pub at: Vec<String>,
-    /// From this moment on
+    /// Start of the time range
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     pub since: Option<String>,
-    /// Up to this moment
+    /// End of the time range
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = RECORDED)]
     pub until: Option<String>,
 }
@@ -97,7 +101,7 @@ impl StoreInput {
         let from_ns = self.since.as_ref().map(moment).transpose()?.unwrap_or(i64::MIN);
         let to_ns = self.until.as_ref().map(moment).transpose()?.unwrap_or(i64::MAX);
         if from_ns >= to_ns {
-            return Err(HintedError::error("`--until` comes before `--since`", when::FORMS));
+            return Err(HintedError::error("`--until` is before `--since`", when::FORMS));
         }
         Ok(Span { from_ns, to_ns })
     }
@@ -111,8 +115,13 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
     Store::open(folder).map_err(|cause| {
         let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
         let hint = match cause.kind() {
-            std::io::ErrorKind::PermissionDenied => "run as a user who may read it, such as root",
-            _ => "`iowhy watch` makes one; name another with `--store DIR`",
+            std::io::ErrorKind::PermissionDenied => {
+                "run as a user with read permission, such as root"
+            }
+            _ => {
+                "nothing is recorded there. Start a recorder with `systemctl enable --now \
+                 iowhy-watch`, or `iowhy watch` as root; or name its folder with `--store DIR`"
+            }
         };
         HintedError::error(text, hint)
     })
@@ -133,19 +142,19 @@ pub fn pour(
     let span = past.span()?;
     let cannot = |cause: std::io::Error| {
         let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
-        HintedError::error(text, "run as a user who may read it, such as root")
+        HintedError::error(text, "run as a user with read permission, such as root")
     };
     if !cells && span != Span::ALL {
-        let incidents = store.incidents().map_err(cannot)?;
-        let mut poured = 0;
         let moment = past.moment()?;
-        let with_capture = incidents.iter().filter(|one| one.capture.is_some());
-        let mut touched: Vec<&Incident> =
-            with_capture.filter(|one| touches(one, moment.unwrap_or(span))).collect();
+        let incidents = recorded::incidents(&store, span).map_err(cannot)?;
+        let mut poured = 0;
+        let with_capture = incidents.iter().filter(|one| one.files.capture.is_some());
+        let mut touched: Vec<&RecordedIncident> =
+            with_capture.filter(|one| holds(one, moment.unwrap_or(span))).collect();
         if let Some(moment) = moment {
-            tell_others(&incidents, moment, span, nearest(&mut touched, moment));
+            report_other_incidents(&incidents, moment, nearest(&mut touched, moment));
         }
-        for capture in touched.iter().filter_map(|one| one.capture.as_ref()) {
+        for capture in touched.iter().filter_map(|one| one.files.capture.as_ref()) {
             let file = iowhy_store::open_plain(capture).map_err(cannot)?.take(LONGEST_CAPTURE);
             let input = capture.display().to_string();
             iowhy_read::scan(&input, &mut BufReader::with_capacity(1 << 18, file), None, sink)?;
@@ -175,26 +184,25 @@ pub fn pour(
     if poured.cells + poured.facts == 0 {
         return Err(nothing(&store, folder, !coverage.touches(span)));
     }
-    say_gaps(&coverage.gaps());
+    report_gaps(&coverage.gaps());
     if poured.cells == 0 {
-        crate::messages::warn("the recorder watched at that time, and no I/O was done", None);
+        crate::messages::warn("the recorder was running at that time, but there was no I/O", None);
     }
     Ok(())
 }
 
 /// Gaps that are told one by one.
-const GAPS_TOLD: usize = 3;
+const GAPS_LISTED: usize = 3;
 
 /// Says when nothing was recorded: what is shown does not cover it.
-fn say_gaps(gaps: &[Gap]) {
-    let zone = jiff::tz::TimeZone::system();
+fn report_gaps(gaps: &[Gap]) {
     let length = |gap: &Gap| gap.to_ns.saturating_sub(gap.from_ns) as f64;
     let mut longest: Vec<&Gap> = gaps.iter().collect();
     longest.sort_by(|a, b| length(b).total_cmp(&length(a)));
-    longest.truncate(GAPS_TOLD);
+    longest.truncate(GAPS_LISTED);
     longest.sort_by_key(|gap| gap.from_ns);
     for gap in longest {
-        let (from, to) = (when::words(gap.from_ns, &zone), when::words(gap.to_ns, &zone));
+        let (from, to) = (when::words(gap.from_ns), when::words(gap.to_ns));
         let length = numbers::duration(length(gap));
         crate::messages::warn(
             &match gap.cause {
@@ -211,52 +219,75 @@ fn say_gaps(gaps: &[Gap]) {
             None,
         );
     }
-    if gaps.len() > GAPS_TOLD {
+    if gaps.len() > GAPS_LISTED {
         let all = numbers::duration(gaps.iter().map(length).sum());
-        let text =
-            format!("there are {} such gaps, {all} together; the longest are listed", gaps.len());
+        let text = format!("{} such gaps, {all} in total; the longest are listed", gaps.len());
         crate::messages::warn(&text, None);
     }
 }
 
-/// Leaves of the incidents that touch a moment only the one which began in it, or nearest to it.
-fn nearest<'a>(touched: &mut Vec<&'a Incident>, moment: Span) -> Option<&'a Incident> {
+/// Whether a stretch of time is of an incident, or its I/Os are kept.
+fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
+    let its = incident.span();
+    stretch.touches(its.from_ns, its.to_ns) || touches(&incident.files, stretch)
+}
+
+/// Leaves of the incidents that touch a moment only the one which went on then, or is nearest to it.
+fn nearest<'a>(
+    touched: &mut Vec<&'a RecordedIncident>,
+    moment: Span,
+) -> Option<&'a RecordedIncident> {
     touched.sort_by_key(|one| distance_ns(one, moment));
     touched.truncate(1);
     touched.first().copied()
 }
 
-fn distance_ns(incident: &Incident, moment: Span) -> u64 {
-    let at_ns = incident.at_s.saturating_mul(SECOND_NS);
-    at_ns.abs_diff(at_ns.clamp(moment.from_ns, moment.to_ns))
+/// How far an incident is from a moment, and, where it went on then, when it was noticed.
+fn distance_ns(incident: &RecordedIncident, moment: Span) -> (u64, u64) {
+    let its = incident.span();
+    let apart_ns =
+        its.from_ns.saturating_sub(moment.to_ns).max(moment.from_ns.saturating_sub(its.to_ns));
+    let at_ns = incident.files.at_s.saturating_mul(SECOND_NS);
+    (apart_ns.max(0) as u64, at_ns.abs_diff(at_ns.clamp(moment.from_ns, moment.to_ns)))
 }
 
-/// Says when the incidents were that touch the time around a moment and are not told of here.
-fn tell_others(incidents: &[Incident], moment: Span, span: Span, taken: Option<&Incident>) {
-    let zone = jiff::tz::TimeZone::system();
-    let began = |one: &Incident| when::words(one.at_s.saturating_mul(SECOND_NS), &zone);
-    let of_moment =
-        |one: &&Incident| taken.is_none() && one.capture.is_none() && touches(one, moment);
-    if let Some(gone) = incidents.iter().find(of_moment) {
-        let text = format!("the single I/Os of the incident at {} are not kept", began(gone));
-        crate::messages::warn(&text, Some("`iowhy incidents` has what was made of it"));
+/// Says of which incident the answer is, and when others were that touch the time around a moment.
+fn report_other_incidents(
+    incidents: &[RecordedIncident],
+    moment: Span,
+    taken: Option<&RecordedIncident>,
+) {
+    let began = |one: &RecordedIncident| when::words(one.span().from_ns);
+    if let Some(taken) = taken {
+        let its = taken.span();
+        let length = numbers::duration(its.to_ns.saturating_sub(its.from_ns) as f64);
+        let text =
+            format!("the incident from {} to {} ({length})", began(taken), when::words(its.to_ns));
+        crate::messages::warn(&text, None);
     }
-    let mut others: Vec<&Incident> = incidents
+    let of_moment = |one: &&RecordedIncident| {
+        taken.is_none() && one.files.capture.is_none() && holds(one, moment)
+    };
+    if let Some(gone) = incidents.iter().find(of_moment) {
+        let text =
+            format!("the individual I/Os of the incident at {} are no longer kept", began(gone));
+        crate::messages::warn(&text, Some("`iowhy incidents` lists its verdict"));
+    }
+    let mut others: Vec<&RecordedIncident> = incidents
         .iter()
-        .filter(|one| one.capture.is_some() && touches(one, span))
-        .filter(|one| taken.is_none_or(|taken| taken.id != one.id))
+        .filter(|one| one.files.capture.is_some())
+        .filter(|one| taken.is_none_or(|taken| taken.files.id != one.files.id))
         .collect();
     others.sort_by_key(|one| distance_ns(one, moment));
     let Some(first) = others.first().map(|first| began(first)) else { return };
     let text = match (others.len(), taken) {
-        (_, None) => format!("no incident is kept of that moment; the nearest began at {first}"),
-        (1, Some(_)) => format!("another incident of that time began at {first}"),
+        (_, None) => format!("no incident at that time; the nearest began at {first}"),
+        (1, Some(_)) => format!("another incident around that time began at {first}"),
         (count, Some(_)) => {
-            format!("{count} other incidents are of that time; the nearest began at {first}")
+            format!("{count} other incidents around that time; the nearest began at {first}")
         }
     };
-    let local = first.get(..19).unwrap_or(&first);
-    crate::messages::warn(&text, Some(&format!("ask for it by `--at '{local}'`")));
+    crate::messages::warn(&text, Some(&format!("use `--at '{first}'` to see it")));
 }
 
 /// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
@@ -274,6 +305,12 @@ pub fn verdict(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
+/// Whether I/Os of an incident may come before a moment.
+pub fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
+    // What it is noticed by may come some minutes later.
+    incident.at_s.saturating_mul(SECOND_NS).saturating_sub(KNOWN_NS) <= moment_ns
+}
+
 /// Whether the I/Os of an incident may touch a stretch of time.
 pub fn touches(incident: &Incident, span: Span) -> bool {
     let at = incident.at_s.saturating_mul(SECOND_NS);
@@ -286,18 +323,19 @@ pub fn touches(incident: &Incident, span: Span) -> bool {
 
 /// Says what a store that holds nothing of a time does hold; whether nobody watched then, or nothing was done.
 pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
-    let zone = jiff::tz::TimeZone::system();
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {
-        name.map(|name| when::words(name.began_s.saturating_mul(SECOND_NS), &zone))
+        name.map(|name| when::words(name.began_s.saturating_mul(SECOND_NS)))
     };
     let hint = match (began(segments.first()), began(segments.last())) {
         (Some(first), Some(last)) if first == last => format!("it begins at {first}"),
-        (Some(first), Some(last)) => format!("it begins at {first}, its last hour at {last}"),
+        (Some(first), Some(last)) => {
+            format!("it begins at {first}; its last hour begins at {last}")
+        }
         _ => "it is empty; `iowhy watch` fills it".to_string(),
     };
-    let why = if unwatched { "the recorder did not watch then" } else { "none was done" };
-    HintedError::error(format!("`{}` holds no I/O of that time: {why}", folder.display()), hint)
+    let why = if unwatched { "the recorder was not running" } else { "there was none" };
+    HintedError::error(format!("`{}` contains no I/O at that time: {why}", folder.display()), hint)
 }
 
 #[cfg(test)]
@@ -320,18 +358,20 @@ mod tests {
             assert_eq!((span.to_ns - span.from_ns + 1) / SECOND_NS, 120, "{text}");
         }
         let zero_s = minute.from_ns / SECOND_NS;
-        let incident = |after_s: i64| Incident {
-            id: format!("{after_s}"),
-            at_s: zero_s + after_s,
-            ended_s: None,
-            capture: None,
-            verdict: None,
+        let incident = |after_s: i64| {
+            RecordedIncident::read(Incident {
+                id: format!("{after_s}"),
+                at_s: zero_s + after_s,
+                ended_s: None,
+                capture: None,
+                verdict: None,
+            })
         };
         let all = [incident(-20), incident(37), incident(75)];
         let of = |moment: Span| {
-            let mut touched: Vec<&Incident> =
-                all.iter().filter(|one| touches(one, moment)).collect();
-            nearest(&mut touched, moment).map(|one| one.id.clone())
+            let mut touched: Vec<&RecordedIncident> =
+                all.iter().filter(|one| holds(one, moment)).collect();
+            nearest(&mut touched, moment).map(|one| one.files.id.clone())
         };
         assert_eq!(of(minute).as_deref(), Some("37"));
         // A moment has the one whose I/Os hold it.

@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use iowhy_show::{Colour, Style};
 
+use crate::when;
+
 /// Rows and columns where nothing else is known.
 const PLAIN: (usize, usize) = (24, 80);
 /// Narrower than this no view is legible; wider than this the eye loses the row.
@@ -20,6 +22,7 @@ pub fn style() -> Style {
         colour: colour(),
         fitted: std::io::stdout().is_terminal(),
         unicode: unicode(),
+        zone: when::zone().clone(),
         ..style
     }
 }
@@ -71,11 +74,17 @@ pub fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph: Option<(usize, String)> = None;
     for line in text.lines() {
-        let own = line.is_empty() || line.starts_with([' ', '`', '-', '|']) || is_heading(line);
+        let in_item = paragraph.as_ref().is_some_and(|(_, words)| words.starts_with("- "))
+            && line.starts_with("  ")
+            && !line.starts_with("    ");
+        let own = line.is_empty()
+            || line.starts_with([' ', '-', '|']) && !in_item
+            || is_example(line)
+            || is_heading(line);
         match &mut paragraph {
             Some((_, words)) if !own => {
                 words.push(' ');
-                words.push_str(line);
+                words.push_str(line.trim_start());
             }
             _ => {
                 flow(paragraph.take(), width, &mut out);
@@ -97,6 +106,12 @@ pub fn hung(text: &str, column: usize, width: usize) -> String {
     out
 }
 
+/// A command and what it is for, as manuals have them: `iowhy stat 1`: every second.
+fn is_example(line: &str) -> bool {
+    let rest = line.strip_prefix('`').and_then(|line| line.split_once('`'));
+    line.starts_with("`iowhy ") || rest.is_some_and(|(_, rest)| rest.starts_with(": "))
+}
+
 /// `EXAMPLES`, as manuals have them.
 fn is_heading(line: &str) -> bool {
     line.chars().any(char::is_alphabetic) && !line.chars().any(char::is_lowercase)
@@ -110,7 +125,7 @@ fn hang(line: &str) -> usize {
     let column = second.map(|at| line[..at].chars().count());
     match column {
         Some(column) if column <= 30 => column,
-        _ if line.starts_with(['`', '-']) => indent + 2,
+        _ if line.starts_with('-') || is_example(line) => indent + 2,
         _ => indent,
     }
 }
@@ -161,9 +176,10 @@ mod tests {
             "One two three four\nfive six.\n\nEXAMPLES\n`a b c`: what it\n  does for whom\n`d`: x\n"
         );
         assert_eq!(
-            wrapped("One two three four\nfive six.\n", 40),
-            "One two three four five six.\n"
+            wrapped("One two three four\n`five` six.\n", 40),
+            "One two three four `five` six.\n"
         );
+        assert_eq!(wrapped("- one\n  two\n- three\n", 40), "- one two\n- three\n");
         let rows = "  name      what it is, said at length\n  other     short\n";
         assert_eq!(
             wrapped(rows, 34),

@@ -1,14 +1,16 @@
-//! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and tar archives member by member.
+//! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and archives (tar, zip) member by member.
 //!
 //! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every checksum verified, and
 //! bytes after the last frame are an error. What is unpacked comes from strangers: it is bounded by the
 //! [`Budget`] of the run, in depth and in the memory a decoder may ask for. What goes past a bound is an
 //! error of the input that says so; what came before it has been read.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use zip::ZipArchive;
+use zip::result::ZipError;
 
 use crate::budget::Budget;
 
@@ -30,7 +32,7 @@ const NAME: u64 = 4096;
 pub enum InputBody<'a> {
     /// Text, or a binary capture.
     Capture(Box<dyn BufRead + 'a>),
-    /// A tar archive.
+    /// An archive, of tar or zip.
     Archive(Box<dyn BufRead + 'a>),
 }
 
@@ -44,19 +46,19 @@ pub fn unpacked<'a>(
 ) -> io::Result<InputBody<'a>> {
     for _ in 0..=DEPTH {
         let head = reader.fill_buf()?;
-        if is_tar(head) {
+        if is_archive(head) {
             return Ok(InputBody::Archive(reader));
         }
         let Some(packing) = PackedAs::of(head) else { return Ok(InputBody::Capture(reader)) };
         let bounded = BoundedReader { inner: packing.decoder(reader), budget };
         reader = Box::new(BufReader::with_capacity(BUFFER, bounded));
     }
-    Err(refused("it is packed in more than three packings"))
+    Err(refused("it is compressed more than three times"))
 }
 
-/// Whether a tar archive begins with these bytes.
+/// Whether an archive begins with these bytes.
 pub fn is_archive(head: &[u8]) -> bool {
-    is_tar(head)
+    is_tar(head) || is_zip(head)
 }
 
 #[derive(Clone, Copy)]
@@ -94,10 +96,7 @@ impl PackedAs {
 }
 
 fn refused(why: &str) -> io::Error {
-    io::Error::new(
-        ErrorKind::InvalidData,
-        format!("{why}; unpack it yourself and name the capture"),
-    )
+    io::Error::new(ErrorKind::InvalidData, format!("{why}; unpack it and name the capture"))
 }
 
 /// Frame after frame of zstd; those to be skipped are skipped.
@@ -145,7 +144,7 @@ impl<R: BufRead> ZstdReader<R> {
         match self.decoder.content_size() {
             0 => Ok(()),
             size if size == given => Ok(()),
-            _ => Err(damaged(&"a zstd frame has another size than it says")),
+            _ => Err(damaged(&"the size of a zstd frame differs from its header")),
         }
     }
 }
@@ -205,6 +204,11 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(..BLOCK).is_some_and(|block| Member::of(block).is_some())
 }
 
+/// Whether a zip archive begins with these bytes: the head of a file, or the end of an archive of none.
+fn is_zip(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
+}
+
 /// The head of a member.
 struct Member {
     name: String,
@@ -261,6 +265,9 @@ pub fn members(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
 ) -> io::Result<usize> {
+    if is_zip(archive.fill_buf()?) {
+        return members_of_zip(archive, take);
+    }
     let mut long_name: Option<String> = None;
     let mut left_out = 0;
     let mut block = [0; BLOCK];
@@ -299,6 +306,45 @@ pub fn members(
         let left = inside.limit();
         skip(&mut inside, left)?;
         skip(&mut (&mut *archive).take(padding), padding)?;
+    }
+    Ok(left_out)
+}
+
+/// Bytes of a zip archive: its list of members stands at its end, so all of it is kept.
+const ZIP: u64 = 256 << 20;
+
+/// The same of a zip archive. Members in a packing that is not read, or behind a password, are left out.
+fn members_of_zip(
+    archive: &mut dyn BufRead,
+    take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,
+) -> io::Result<usize> {
+    let mut bytes = Vec::new();
+    archive.take(ZIP + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > ZIP {
+        return Err(refused("it is a zip archive of more than 256 MiB"));
+    }
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|cause| damaged(&cause))?;
+    let mut left_out = 0;
+    for place in 0..archive.len() {
+        let member = match archive.by_index(place) {
+            Ok(member) => member,
+            Err(ZipError::UnsupportedArchive(_)) => {
+                left_out += 1;
+                continue;
+            }
+            Err(cause) => return Err(damaged(&cause)),
+        };
+        if !member.is_file() {
+            left_out += usize::from(!member.is_dir() && !member.is_symlink());
+            continue;
+        }
+        let name = String::from_utf8_lossy(member.name_raw()).into_owned();
+        let size = member.size();
+        let bounded = BoundedReader { inner: Box::new(member), budget: Budget::of_this_run() };
+        let mut inside = BufReader::with_capacity(BUFFER, bounded);
+        take(&name, size, &mut inside)?;
+        // The checksum is verified at the member's end.
+        io::copy(&mut inside, &mut io::sink())?;
     }
     Ok(left_out)
 }
@@ -415,6 +461,47 @@ mod tests {
         });
         let read = outcomes.take_while(|outcome: &io::Result<usize>| outcome.is_ok()).count();
         assert_eq!(read, 4);
+    }
+
+    fn zip(members: &[(&str, &str)]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default();
+        let packed = options.compression_method(zip::CompressionMethod::Deflated);
+        writer.add_directory("host/", options).unwrap();
+        for (name, text) in members {
+            writer.start_file(*name, packed).unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn members_of_a_zip_archive_are_read_and_verified() {
+        let read = |bytes: &[u8]| {
+            let mut found = Vec::new();
+            let outcome = members(&mut BufReader::new(bytes), &mut |name, size, inside| {
+                let mut text = String::new();
+                inside.read_to_string(&mut text)?;
+                assert_eq!(text.len() as u64, size);
+                found.push((name.to_string(), text));
+                Ok(())
+            });
+            (found, outcome.ok())
+        };
+        let text = "sda 1 2 3\n".repeat(50);
+        let archive = zip(&[("host/a.txt", &text), ("host/b.txt", "two")]);
+        assert!(is_archive(&archive));
+        let both = [("host/a.txt", text.as_str()), ("host/b.txt", "two")]
+            .map(|(name, text)| (name.to_string(), text.to_string()));
+        assert_eq!(read(&archive), (both.to_vec(), Some(0)));
+        // The sum of `two` stands 14 bytes into the member's entry of the list at the end.
+        let entry = archive.windows(4).rposition(|bytes| bytes == b"PK\x01\x02").unwrap();
+        let mut damaged = archive.clone();
+        damaged[entry + 16] ^= 1;
+        assert_eq!(read(&damaged).1, None);
+        for cut in 1..archive.len() {
+            assert_eq!(read(&archive[..cut]).1, None, "{cut}");
+        }
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn name_vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<()
 
 /// What is said of a device that is gone.
 pub fn went_away(name: &str) -> String {
-    format!("`{name}` went away while it was watched; what it did before is kept")
+    format!("`{name}` disappeared while being watched; its earlier I/O is kept")
 }
 
 /// The devices that are gone by now, or whose medium is.

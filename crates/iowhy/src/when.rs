@@ -1,9 +1,13 @@
 //! Moments as people type them: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12`, `monday`.
 //!
-//! A time without a zone is local. A time of day alone is the last one that was: at 10:00, `23:50` is
+//! A time without a zone is local, or UTC with `--utc`: what is printed can be typed. A time of day alone is the last one that was: at 10:00, `23:50` is
 //! yesterday's. A time that a change to summer time skips is the one after it, one that comes
 //! twice is the first.
 
+use std::path::Path;
+use std::sync::OnceLock;
+
+use iowhy_show::clock;
 use jiff::civil::{DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
@@ -12,8 +16,8 @@ use crate::arguments::duration;
 use crate::messages::HintedError;
 
 /// What may be written, for hints.
-pub const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, `2026-11-22 03:12` \
-                         (local time), `2026-11-22T03:12:07Z` or `@1763780000`";
+pub const FORMS: &str = "write `03:12`, `yesterday 03:12`, `monday 15:00`, `-2h`, `2026-11-22 \
+                         03:12` (local time), `2026-11-22T03:12:07Z` or `@1763780000`";
 
 const WEEKDAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),
@@ -47,28 +51,64 @@ pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
     parse(text, now).map_err(|why| HintedError::error(why, FORMS))
 }
 
-/// A moment as people read it: local time with its offset.
-pub fn words(ns: i64, zone: &TimeZone) -> String {
-    match Timestamp::from_nanosecond(ns.into()) {
-        Ok(at) => at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string(),
-        Err(_) => format!("@{}", ns / 1_000_000_000),
-    }
+/// The zone of this run, once it is settled.
+static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Settles in which zone times are told: UTC if that is asked for, else the local one. Done before files are shut off.
+pub fn settle(utc: bool) {
+    _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
 
-/// Now, in local time.
+/// The zone in which times are told and read.
+pub fn zone() -> &'static TimeZone {
+    ZONE.get_or_init(local)
+}
+
+/// The zone that `TZ` names (tzset(3): a file below the folder of zones, a path, or a rule), else that of the machine.
+/// One that is not known is UTC, as it is for date(1).
+fn local() -> TimeZone {
+    let Some(named) = std::env::var_os("TZ") else { return TimeZone::system() };
+    let named = named.to_string_lossy();
+    let named = named.strip_prefix(':').unwrap_or(&named);
+    if named.is_empty() {
+        return TimeZone::UTC;
+    }
+    let folder = std::env::var_os("TZDIR").unwrap_or_else(|| "/usr/share/zoneinfo".into());
+    let file = std::fs::read(Path::new(&folder).join(named)).ok();
+    let of_file = file.and_then(|bytes| TimeZone::tzif(named, &bytes).ok());
+    of_file.or_else(|| TimeZone::posix(named).ok()).unwrap_or(TimeZone::UTC)
+}
+
+/// The zone of this machine, by its name if it has one, else by how far it is from UTC now.
+pub fn zone_of_machine() -> String {
+    let zone = local();
+    zone.iana_name().map_or_else(|| clock::offset(now_ns(), &zone), str::to_string)
+}
+
+/// A moment as people read it.
+pub fn words(ns: i64) -> String {
+    clock::date_and_time(ns, zone())
+}
+
+/// Now, ns since 1970.
+pub fn now_ns() -> i64 {
+    i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+/// Now, in the zone in which times are told.
 pub fn now() -> Zoned {
-    Zoned::now()
+    Zoned::now().with_time_zone(zone().clone())
 }
 
 /// Days and weeks besides what [`duration`] knows.
 pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     let days = |count: &str, days: f64| {
-        let count: f64 = count.parse().map_err(|_| format!("`{text}` is not a length of time"))?;
+        let count: f64 = count.parse().map_err(|_| format!("`{text}` is not a duration"))?;
         let seconds = count * days * 86_400.0;
         if (1.0..1e10).contains(&seconds) {
             Ok(std::time::Duration::from_secs_f64(seconds))
         } else {
-            Err(format!("`{text}` is too short or too long"))
+            Err(format!("`{text}` is out of range"))
         }
     };
     if let Some(count) = text.strip_suffix('d') {
@@ -94,7 +134,9 @@ fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {
         let seconds: f64 = seconds.parse().ok().filter(|seconds: &f64| seconds.is_finite())?;
         return Timestamp::from_nanosecond((seconds * 1e9) as i128).ok();
     }
-    if let Ok(exact) = text.parse::<Timestamp>() {
+    // An offset stands apart from the time where iowhy prints one.
+    let whole = text.replace(" +", "+").replace(" -", "-");
+    if let Ok(exact) = whole.parse::<Timestamp>() {
         return Some(exact);
     }
     let (text, zone) = match text.strip_suffix("UTC").or_else(|| text.strip_suffix('Z')) {
@@ -163,7 +205,7 @@ mod tests {
     fn at(text: &str, now: &str, zone: &str) -> String {
         let zone = TimeZone::posix(zone).expect("a zone");
         let now = now.parse::<Timestamp>().expect("a time").to_zoned(zone.clone());
-        parse(text, &now).map_or_else(|why| why, |ns| words(ns, &zone))
+        parse(text, &now).map_or_else(|why| why, |ns| clock::date_and_time(ns, &zone))
     }
 
     /// Central European time; summer time from the last Sunday of March to that of October.
@@ -192,6 +234,8 @@ mod tests {
             ("2026-11-22T03:12:07Z", "2026-11-22 04:12:07 +01:00"),
             ("2026-11-22T03:12:07-05:00", "2026-11-22 09:12:07 +01:00"),
             ("03:12 UTC", "2026-11-22 04:12:00 +01:00"),
+            ("2026-11-22 03:12:07 UTC", "2026-11-22 04:12:07 +01:00"),
+            ("2026-11-21 23:42:07 -03:30", "2026-11-22 04:12:07 +01:00"),
             ("@1795374192", "2026-11-22 20:03:12 +01:00"),
         ] {
             assert_eq!(at(text, "2026-11-22T09:00:00Z", CET), moment, "{text}");

@@ -26,7 +26,7 @@ fn commands() -> Vec<&'static str> {
 fn run(command: &str, disk: &str) -> Output {
     let words = command.split(' ').map(|word| if word == DISK { disk } else { word });
     let mut iowhy = Command::new(env!("CARGO_BIN_EXE_iowhy"));
-    iowhy.args(words).stdin(Stdio::null());
+    iowhy.args(words).stdin(Stdio::null()).env("TZ", "UTC");
     // So that nothing else on this machine answers for the load.
     if !command.contains(DISK) {
         iowhy.args(["--device", disk]);

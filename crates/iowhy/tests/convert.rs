@@ -121,10 +121,10 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
     for (input, target, reason) in [
         ("iostat", "biosnoop", "averages"),
         ("iostat", "pylatencymap", "averages"),
-        ("biolatency", "biosnoop", "histograms, not single I/Os"),
-        ("iostat", "parquet", "holds averages"),
-        ("smart", "parquet", "holds no latencies"),
-        ("biosnoop", "orc", "no such format"),
+        ("biolatency", "biosnoop", "histograms, not individual I/Os"),
+        ("iostat", "parquet", "contains averages"),
+        ("smart", "parquet", "contains no latencies"),
+        ("biosnoop", "orc", "unknown output format"),
     ] {
         let output = iowhy(&["convert", &any_sample(input), "-", "--to", target]);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -196,19 +196,22 @@ fn what_is_not_known_is_asked_for() {
         let folder = format!("events/host=a/date={date}/");
         assert_eq!(names.keys().filter(|name| name.starts_with(&folder)).count(), 1, "{names:?}");
     }
-    let iostat = "Linux 6.1.0-18-amd64 (web-17) \t11/22/2026 \t_x86_64_\t(4 CPU)\n\n11/22/2026 08:00:00 PM\n\
-        Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n\
-        sda 10.00 40.00 1.00 5.00 20.00 2.00 0.02 1.50\n";
+    let iostat = "Linux 6.1.0-18-amd64 (web-17) \t11/22/2026 \t_x86_64_\t(4 CPU)\n\
+                  \n\
+                  11/22/2026 08:00:00 PM\n\
+                  Device r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n\
+                  sda 10.00 40.00 1.00 5.00 20.00 2.00 0.02 1.50\n\
+                  ";
     let averages = folder.at("iostat.txt");
     std::fs::write(&averages, iostat).unwrap();
     let zoneless = export(&[&averages]);
     assert!(zoneless.status.success(), "{}", said(&zoneless));
-    assert!(said(&zoneless).contains("taken as UTC"), "{}", said(&zoneless));
+    assert!(said(&zoneless).contains("UTC is assumed"), "{}", said(&zoneless));
     let facts = files(Path::new(&out));
     assert!(facts.keys().any(|name| name.starts_with("facts/host=web-17/date=2026-11-22/iostat-")));
     for (arguments, what) in [
         (&["--label", "rack"][..], "KEY=VALUE"),
-        (&["--host", ""], "not empty"),
+        (&["--host", ""], "must not be empty"),
         (&["--began", "then", &input], "is not a time"),
     ] {
         let refused = export(arguments);
@@ -324,7 +327,7 @@ fn a_store_becomes_hours_and_a_finer_one_is_never_replaced() {
     kept.tend(5 * 3600, 0, &old).unwrap();
     let thinned = export(&["--host", "web-17"]);
     assert!(thinned.status.success(), "{}", said(&thinned));
-    assert!(String::from_utf8_lossy(&thinned.stdout).contains("3 hours left as is"));
+    assert!(String::from_utf8_lossy(&thinned.stdout).contains("3 hours unchanged"));
     assert!(files(Path::new(&out)) == first, "finer cells gave way to coarser ones");
     // Into another folder they go as they are, and one hour alone.
     let other = folder.at("other");

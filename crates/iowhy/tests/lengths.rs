@@ -188,7 +188,10 @@ fn holds(total: u64) {
     };
     let why = judged(&["why", "--json", &file]);
     let notes = why["inputs"][0]["notes"].to_string();
-    assert_eq!(notes.contains(&format!("of {total} I/Os are judged one by one")), total >= JUDGED);
+    assert_eq!(
+        notes.contains(&format!("of {total} I/Os are judged individually")),
+        total >= JUDGED
+    );
     let compared = judged(&["compare", "--json", &file, &part]);
     let verdict = |side: usize| compared["sides"][side]["verdicts"][0]["verdict"].clone();
     assert_eq!(verdict(0), verdict(1), "{compared}");

@@ -222,7 +222,7 @@ fn a_disk_that_goes_away_ends_nothing_but_its_own_rows() {
     stop(&watching);
     let ended = watching.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(said.contains(&format!("`{name}` went away while it was watched")), "{said}");
+    assert!(said.contains(&format!("`{name}` disappeared while being watched")), "{said}");
     let report: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
     let status = ended.status.code().unwrap();
     let inputs = report["inputs"].as_array().unwrap();
@@ -254,6 +254,89 @@ fn a_process_has_the_number_of_its_own_namespace() {
     let events = lines.filter(|row| row.starts_with(|c: char| c.is_ascii_digit()));
     let rows: Vec<&str> = events.filter_map(|row| row.split_whitespace().nth(2)).collect();
     assert!(rows.len() > 10 && rows.iter().all(|of| *of == pid), "{printed}");
+}
+
+/// What a command that fails says.
+fn refused(words: &[&str]) -> String {
+    let ended = iowhy(words).wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(2), "{words:?}: {said}");
+    said
+}
+
+#[test]
+fn a_device_is_known_by_its_file_and_its_mount_point() {
+    if !can_run(&["fio", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let disk = paced();
+    let file = std::fs::read_to_string(format!("/sys/block/{}/loop/backing_file", disk.name));
+    let file = file.expect("its file").trim().to_string();
+    let point = format!("{file}-mounted");
+    rig::run("mkfs.ext4", &["-q", &disk.path]);
+    std::fs::create_dir(&point).expect("a folder in /tmp");
+    rig::run("mount", &[&disk.path, &point]);
+    let rows = |words: &[&str]| -> Vec<Value> {
+        let printed = output(iowhy(words), 0);
+        let lines = printed.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        lines.filter(|row: &Value| row["schema"] == "iowhy.stat/1").collect()
+    };
+    let capture = format!("{file}.iowhy");
+    output(iowhy(&["record", "-o", &capture, "--for", "1500ms", "-d", &point]), 0);
+    let nearly = refused(&["stat", "-d", &format!("{point}x"), "0.1", "1"]);
+    let below = refused(&["stat", "-d", &format!("{point}/lost+found"), "0.1", "1"]);
+    for given in [file.as_str(), point.as_str(), disk.path.as_str()] {
+        let live = rows(&["stat", "--sampled", "--json", "-d", given, "0.2", "1"]);
+        let read = rows(&["stat", "--json", "-d", given, &capture]);
+        for rows in [live, read] {
+            assert!(!rows.is_empty(), "{given}");
+            for row in rows {
+                assert_eq!(row["device"], disk.name.as_str(), "{given}: {row}");
+                assert_eq!(row["names"]["backing_file"], file.as_str(), "{given}: {row}");
+                assert_eq!(row["names"]["mounts"][0], point.as_str(), "{given}: {row}");
+            }
+        }
+    }
+    rig::run("umount", &[&point]);
+    std::fs::remove_dir(&point).expect("nobody needs it");
+    std::fs::remove_file(&capture).expect("nobody needs it");
+    for said in [nearly, below] {
+        assert!(said.contains("no device or mount point `"), "{said}");
+        assert!(said.contains(&format!("did you mean `{point}`?")), "{said}");
+    }
+}
+
+#[test]
+fn a_partition_is_traced_by_its_sectors() {
+    if !can_run(&["fio", "addpart"]) {
+        return;
+    }
+    let disk = paced();
+    for (number, start, sectors) in [("1", "2048", "32768"), ("2", "34816", "65536")] {
+        rig::run("addpart", &[&disk.path, number, start, sectors]);
+    }
+    let part = |number: u32| format!("{}p{number}", disk.name);
+    let watching =
+        [1, 2].map(|number| iowhy(&["snoop", "--json", "--for", "5m", "-d", &part(number)]));
+    watching.iter().for_each(until_attached);
+    // Of the first 1 MiB, of the first partition, and of the second.
+    for (from, ios) in [("0", "7"), ("1m", "200"), ("17m", "300")] {
+        let (from, ios) = (format!("--offset={from}"), format!("--number_ios={ios}"));
+        disk.fio(&["--rw=randread", "--bs=4k", "--size=1m", "--io_size=64g", &from, &ios]);
+    }
+    disk.settle();
+    for (child, ios) in watching.into_iter().zip([200, 300]) {
+        stop(&child);
+        let (status, printed) = ended(child);
+        let lines = printed.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let all: Vec<Value> = lines.collect();
+        let lost: u64 = all.iter().filter_map(|line| line["lost"].as_u64()).sum();
+        let seen = all.iter().filter(|line| line["schema"] == "iowhy.event/1").count() as u64;
+        assert!(status < 2 && seen <= ios && seen + lost >= ios, "{seen} and {lost} of {ios}");
+    }
+    let said = iowhy(&["stat", "-d", &part(2), "0.1", "1"]).wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains(&format!("`{}` is a partition of `{}`", part(2), disk.name)), "{said}");
 }
 
 #[test]
@@ -337,14 +420,14 @@ fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
         .unwrap();
     let text = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{text}");
-    assert!(text.contains("Nothing did I/O while iowhy watched"), "{text}");
+    assert!(text.contains("There was no I/O while iowhy watched"), "{text}");
     assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
 }
 
 /// Starts iowhy where tracefs is mounted, for it alone.
 fn with_tracefs(words: &[&str]) -> Child {
-    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; \
-                  exec \"$0\" \"$@\"";
+    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs \
+                  /sys/kernel/tracing; exec \"$0\" \"$@\"";
     let first = ["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_iowhy")];
     start("unshare", &[&first[..], words].concat())
 }
@@ -377,8 +460,8 @@ fn the_kernels_event_text_will_do_where_ebpf_is_refused() {
 
 /// Whether the trace instance of that process is there, seen from a name space of its own.
 fn has_instance(pid: u32) -> bool {
-    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; \
-                  ls /sys/kernel/tracing/instances";
+    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs \
+                  /sys/kernel/tracing; ls /sys/kernel/tracing/instances";
     let names = rig::run("unshare", &["--mount", "sh", "-c", script]);
     names.lines().any(|name| name == format!("iowhy-{pid}"))
 }

@@ -192,6 +192,8 @@ fn a_probe_takes_its_sizes_its_engine_and_its_goal() {
         "90",
         "--arrivals",
         "constant",
+        // Others may use the disk below.
+        "--share",
         "--for",
         "200ms",
     ]);
@@ -260,4 +262,53 @@ fn snoop_tells_stacks_folded_for_a_flame_graph() {
     let line = folded.lines().find(|line| line.starts_with("fio;")).expect("a stack of fio");
     let (frames, count) = line.rsplit_once(' ').expect("a number behind it");
     assert!(frames.contains(";submit_bio") && count.parse::<u64>().is_ok(), "{line}");
+}
+
+/// The file of the guide, as a user copies it from the screen.
+fn formats_of_the_guide() -> String {
+    let printed = printed(&["explain", "own-formats", "--json"]);
+    let page: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let manual = page["manual"].as_str().unwrap();
+    let lines = manual.lines().filter_map(|line| line.strip_prefix("    "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn formats_reads_what_a_users_file_describes() {
+    let folder = Folder::new("formats");
+    let formats = folder.file("mine.toml", formats_of_the_guide().as_bytes());
+    let log = folder.file(
+        "app.log",
+        b"2026-11-27 10:00:01.250 WARN slow fsync of orders.db: 812 ms\n\
+          2026-11-27 10:00:02.000 INFO journal commit on /dev/sdb took 1.25s\n",
+    );
+    let table = "TIME VOL RD/S WR/S RKB/S WKB/S RD_MS WR_MS QLEN UTIL\n\
+                 10:00:05 vol1 120.0 30.0 960.0 480.0 4.25 0.80 0.55 48.2\n";
+    let table = folder.file("shelf.txt", table.as_bytes());
+    assert_eq!(run(&["stat", &table]).status.code(), Some(2), "known without a description");
+    let stat = printed(&["stat", "--formats", &formats, "--json", &table]);
+    assert!(
+        stat.contains("\"device\":\"vol1\"") && stat.contains("\"await_ns\":4250000.0"),
+        "{stat}"
+    );
+    let hist = printed(&["hist", "--formats", &formats, &log]);
+    assert!(hist.contains("sdb  flush") && hist.contains("1.25 s"), "{hist}");
+    // One of the file's own can be forced, as those of the program can.
+    let forced = printed(&["hist", "--formats", &formats, "--format", "shop-log", &log]);
+    assert_eq!(forced, hist);
+    let wrong =
+        folder.file("wrong.toml", b"[[log]]\nname = \"a\"\n[[log.says]]\nline = \"x {took}\"\n");
+    let output = run(&["stat", "--formats", &wrong, &table]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("line 4: `took` is not a kind of placeholder"), "{said}");
+}
+
+#[test]
+fn a_described_format_shows_what_it_looks_for() {
+    let page = printed(&["explain", "etcd-log"]);
+    assert!(page.contains("LOOKS FOR") && page.contains("sync duration of {took:time}"), "{page}");
+    let page = printed(&["explain", "gstat"]);
+    assert!(page.contains("ms/r") && page.contains("read ms"), "{page}");
+    assert!(printed(&["explain", "formats"]).contains("iowhy explain own-formats"));
 }

@@ -39,9 +39,19 @@ fn the_shell_is_offered_commands_formats_verdicts_kinds_and_devices() {
     // A test beside this one may attach or detach a loop device between the two looks.
     devices.retain(|name| !name.starts_with("loop"));
     seen.retain(|name| !name.starts_with("loop"));
+    // Mount points and files of loop devices are offered, and of a machine with LVM its volumes.
+    let (others, mut seen): (Vec<String>, Vec<String>) =
+        seen.into_iter().partition(|name| !devices.contains(name));
     devices.sort();
     seen.sort();
     assert_eq!(seen, devices);
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let is_in = |folder: &str, name: &String| std::path::Path::new(folder).join(name).exists();
+    let is_volume = |name: &String| is_in("/dev/mapper", name) || is_in("/dev/md", name);
+    let is_known = |name: &String| name.starts_with('/') || is_volume(name);
+    assert!(others.iter().all(is_known), "{others:?}");
+    let root = mounts.lines().find(|line| line.starts_with("/dev/") && line.contains(" / "));
+    assert!(root.is_none() || others.contains(&"/".to_string()), "{others:?}");
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn a_cap_is_named_and_whoever_keeps_a_schedule_sees_his_latency_grow() {
 fn what_cannot_be_is_refused_with_a_hint() {
     let folder = Folder::new("refused");
     for (kind, words, why) in [
-        ("write-latensy", &[][..], "no kind of probe"),
+        ("write-latensy", &[][..], "unknown kind of probe"),
         ("ramp", &[], "neither a block device nor a regular file"),
         ("write-latency", &["--size", "100"], "not a multiple"),
         ("write-latency", &["--span", "1000g"], "1 % of the file system"),
@@ -286,7 +286,7 @@ fn a_rate_is_only_named_if_its_confirmation_held() {
         let rows = object["tables"][0]["rows"].as_array().unwrap();
         let last = rows.last().unwrap();
         let held = last[0] == "confirm" && last[9] == "yes";
-        assert_eq!(answer.contains("confirmed by a run of its own"), held, "{answer} {rows:?}");
+        assert_eq!(answer.contains("confirmed by a separate run"), held, "{answer} {rows:?}");
         if held {
             assert!(last[6].as_f64().unwrap() <= 50.0, "{last:?}");
         } else {

@@ -85,6 +85,6 @@ fn a_probe_that_writes_or_is_elsewhere_is_only_named() {
     let file = folder.file("biosnoop.txt");
     std::fs::write(&file, capture("/dev/sdzz9")).unwrap();
     let (_, _, said) = why(&[&file, "--ask", "--yes"]);
-    assert!(said.contains("there is no `/dev/sdzz9` on this machine"), "{said}");
-    assert!(said.contains("run it where the disk is: `iowhy probe"), "{said}");
+    assert!(said.contains("no `/dev/sdzz9` on this machine"), "{said}");
+    assert!(said.contains("run it on the machine with that disk: `iowhy probe"), "{said}");
 }

@@ -32,7 +32,7 @@ const TABLE: &[Refusal] = &[
     },
     Refusal {
         after: "swapoff {d}",
-        ..row("swapped to", "mkswap -q {d} && swapon {d}", "it is swapped to as")
+        ..row("swapped to", "mkswap -q {d} && swapon {d}", "it is used for swap as")
     },
     row("md member", "put 4096 '\\374N+\\251'", "an md RAID member"),
     row(
@@ -41,21 +41,25 @@ const TABLE: &[Refusal] = &[
         "md RAID member",
     ),
     row("LVM physical volume", "put 536 'LVM2 001'", "an LVM physical volume"),
-    row("LUKS", "put 0 'LUKS\\272\\276'", "it holds LUKS"),
+    row("LUKS", "put 0 'LUKS\\272\\276'", "it contains LUKS"),
     row("GPT only at the end", "put $((24*1024*1024-512)) 'EFI PART'", "a backup GPT"),
     row("partition table", "put 510 '\\125\\252'", "a partition table or boot sector"),
     row("signature only", "put 65600 '_BHRfS_M'", "a btrfs file system"),
-    row("data of no known kind", "put 1234567 'precious'", "data of an unknown kind at its start"),
-    row("data where it would write", "put 9437183 'x'", "it holds data at byte 9437183,"),
+    row("data of no known kind", "put 1234567 'precious'", "unknown data at its start"),
+    row("data where it would write", "put 9437183 'x'", "it contains data at byte 9437183 "),
     Refusal {
         after: "kill $(cat {m}.pid)",
         ..row("held open", "sleep 60 < {d} >&- 2>&- & echo $! > {m}.pid", "holds it open")
     },
     Refusal { options: "--read-only", ..row("read-only", "true", "it is read-only") },
-    row("a symlink to LUKS", "put 0 'LUKS\\272\\276' && ln -s {d} {m}.link", "it holds LUKS"),
+    row("a symlink to LUKS", "put 0 'LUKS\\272\\276' && ln -s {d} {m}.link", "it contains LUKS"),
     Refusal {
         after: "losetup -d $(cat {m}.loop)",
-        ..row("behind another loop device", "losetup -f --show {d} > {m}.loop", "the file behind")
+        ..row(
+            "behind another loop device",
+            "losetup -f --show {d} > {m}.loop",
+            "the backing file of",
+        )
     },
 ];
 
@@ -148,6 +152,6 @@ fn a_busy_device_is_not_loaded_unless_it_may_be_shared() {
     reader.kill().unwrap();
     reader.wait().unwrap();
     assert_eq!(status, Some(2), "{said}");
-    assert!(said.contains("busy") && said.contains("`--share` measures nevertheless"), "{said}");
+    assert!(said.contains("busy") && said.contains("`--share` measures anyway"), "{said}");
     assert!(shared == Some(0) && out.starts_with("probe ramp"), "{out}");
 }

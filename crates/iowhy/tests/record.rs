@@ -246,13 +246,13 @@ fn a_device_that_goes_away_is_said_and_what_it_did_is_kept() {
     let after = other.counters()[0] - before;
     rig::run("kill", &["-INT", &recording.id().to_string()]);
     let (_, _, said) = ended(recording);
-    let gone = format!("`{}` went away while it was watched", disk.name);
+    let gone = format!("`{}` disappeared while being watched", disk.name);
     assert_eq!(said.matches(&gone).count(), 1, "{said}");
     let (events, lost, _) = held(name);
     assert!(events + lost >= 990 + after, "{events} and {lost} lost, {after} of the other");
     let (_, text, _) = ended(iowhy(&["why", "--json", name]));
     std::fs::remove_file(&file).unwrap();
-    assert!(text.contains("went away while it was watched"), "{text}");
+    assert!(text.contains("disappeared while being watched"), "{text}");
 }
 
 #[test]

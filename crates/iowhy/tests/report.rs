@@ -211,6 +211,89 @@ fn captures() -> Vec<PathBuf> {
         .collect()
 }
 
+/// The words in tables that stand on two lines.
+const TORN: &str = r"
+(() => {
+  const torn = [], range = document.createRange();
+  for (const cell of document.querySelectorAll('td, th')) {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode())
+      for (const word of node.data.matchAll(/[A-Za-z0-9_.]+/g)) {
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (tops.size > 1) torn.push(word[0]);
+      }
+  }
+  return torn.slice(0, 5).join(' ');
+})()";
+
+#[test]
+fn twenty_seconds_of_three_devices_are_five_pages_on_paper() {
+    let Some(mut browser) = browser("paper") else { return };
+    let folder = Folder::new("paper");
+    let capture = folder.0.join("capture.txt");
+    let mut text = "TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n".to_string();
+    for k in 0..6000 {
+        let (at, place) = (f64::from(k) / 300.0, k / 3);
+        let (disk, comm) = [("sda", "postgres"), ("sdb", "dd"), ("sdc", "rsync")][k as usize % 3];
+        let turns = if disk == "sdb" && place % 3 == 0 { 1 + place % 4 } else { 0 };
+        let latency = 2.1 + 8.33 * f64::from(turns) + 0.01 * f64::from(place % 7);
+        let op = if k % 5 == 0 { "W" } else { "R" };
+        let sector = 8_000_000 + 977 * k;
+        text += &format!("{at:.6} {comm} 7 {disk} {op} {sector} 4096 {latency:.3}\n");
+    }
+    std::fs::write(&capture, text).unwrap();
+    browser.open(&folder.report(&capture));
+    let paper = serde_json::json!({"printBackground": true, "preferCSSPageSize": true});
+    let printed = browser.call("Page.printToPDF", paper);
+    let pages =
+        format!("atob('{}').match(/.Type .Page\\b/g).length", printed["data"].as_str().unwrap());
+    let pages = browser.eval(&pages).as_u64().unwrap();
+    assert!((1..=5).contains(&pages), "{pages} pages");
+    let media = serde_json::json!({"media": "print"});
+    browser.call("Emulation.setEmulatedMedia", media);
+    assert_eq!(browser.eval(TORN), "", "torn on paper");
+}
+
+#[test]
+fn the_first_line_says_whose_machine_it_was() {
+    let folder = Folder::new("whose");
+    let first = |capture: &Path| {
+        let page = std::fs::read_to_string(folder.report(capture)).unwrap();
+        let line = page.lines().find(|line| line.starts_with("<p class=\"about\">")).unwrap();
+        let heading = page.find("<h1>").unwrap();
+        assert!(page.find(line).unwrap() < heading, "not the first line");
+        line.to_string()
+    };
+    let dusty = first(&case("dusty-disk"));
+    for told in ["sdb", "by iostat, ", "biosnoop", env!("CARGO_PKG_VERSION")] {
+        assert!(dusty.contains(told), "{told} in {dusty}");
+    }
+    let capture = folder.0.join("capture.iowhy");
+    let recorded = Command::new(env!("CARGO_BIN_EXE_iowhy"))
+        .args(["record", "--for", "500ms", "-o"])
+        .arg(&capture)
+        .env("TZ", "America/St_Johns")
+        .output()
+        .unwrap();
+    if !capture.exists() {
+        println!(
+            "skipped: a capture of this machine: {}",
+            String::from_utf8_lossy(&recorded.stderr)
+        );
+        return;
+    }
+    let line = first(&capture);
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy().into_owned();
+    let kernel = format!("Linux {}", system.release().to_string_lossy());
+    for told in [host.as_str(), &kernel, "time zone America/St_Johns", " to 20", "by iowhy-capture"]
+    {
+        assert!(line.contains(told), "{told} in {line}");
+    }
+}
+
 #[test]
 fn every_case_and_format_opens_on_a_telephone_without_a_complaint() {
     let Some(mut browser) = browser("every") else { return };
@@ -233,6 +316,8 @@ fn every_case_and_format_opens_on_a_telephone_without_a_complaint() {
              one.textContent.slice(0, 60)).slice(0, 3).join('; ')",
         );
         assert!(wide <= Some(360), "{}: {wide:?} wide: {widest}", capture.display());
+        let torn = browser.eval(TORN);
+        assert_eq!(torn, "", "torn in a table of {}", capture.display());
         assert_eq!(browser.complaints, [""; 0], "{}", capture.display());
         std::fs::remove_file(&page).unwrap();
     }

@@ -263,7 +263,7 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
         let told = why.output().expect("iowhy why");
         let said = String::from_utf8_lossy(&told.stderr).into_owned();
         assert_eq!((told.status.code(), told.stdout.len()), (Some(2), 0), "{said}");
-        assert!(said.contains("the recorder did not watch then"), "{said}");
+        assert!(said.contains("the recorder was not running"), "{said}");
     }
 }
 
@@ -290,22 +290,22 @@ fn a_full_disk_costs_nothing_until_it_has_room_and_is_reported() {
     let rest = folder.path.join("rest");
     let mut filled = std::fs::File::create(&rest).unwrap();
     while filled.write_all(&[0; 512]).is_ok() {}
-    recorder.says("the store cannot be written");
+    recorder.says("cannot write to the store");
     let (status, text) = get(port, "/healthz");
     assert!(status == 503 && text.contains("No space left"), "{status} {text}");
     assert!(get(port, "/metrics").1.contains("\niowhy_store_failing 1\n"));
-    assert!(incidents().contains("the disk of the store is full"), "{}", incidents());
+    assert!(incidents().contains("the file system of the store is full"), "{}", incidents());
     std::thread::sleep(Duration::from_secs(5));
     drop(filled);
     std::fs::remove_file(&rest).unwrap();
-    recorder.says("the store could not be written for");
+    recorder.says("the store was not writable for");
     assert_eq!(get(port, "/healthz").0, 200);
     until(20, "it is listed", || incidents().contains("store not written").then_some(()));
     drop(load);
     disk.settle();
     std::thread::sleep(Duration::from_millis(2500));
     let said = recorder.end();
-    assert!(said.contains("; 0 s of it are lost"), "{said}");
+    assert!(said.contains("; 0 s of data are lost"), "{said}");
     let lost = missing(&store, &disk, before);
     println!("{lost} reads lost beside a full disk");
     assert!(lost <= RATE as i64, "{lost}: {said}");
@@ -329,10 +329,10 @@ fn a_disk_that_hangs_costs_nothing_until_it_goes_on_and_is_reported() {
     let load = load(&disk);
     std::thread::sleep(Duration::from_secs(3));
     folder.freeze(true);
-    recorder.says("its disk does not answer");
+    recorder.says("its disk does not respond");
     assert_eq!(get(port, "/healthz").0, 503);
     folder.freeze(false);
-    recorder.says("the store could not be written for");
+    recorder.says("the store was not writable for");
     assert_eq!(get(port, "/healthz").0, 200);
     drop(load);
     disk.settle();

@@ -110,8 +110,12 @@ fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (ChildGuard, u16
     let place = folder.join(format!("prometheus{}", features.len()));
     std::fs::create_dir_all(&place).expect("a folder");
     let config = format!(
-        "global: {{scrape_interval: 1s}}\nrule_files: ['{}']\nscrape_configs:\n- job_name: iowhy\n  \
-         static_configs: [{{targets: ['127.0.0.1:{target}']}}]\n",
+        "global: {{scrape_interval: 1s}}\n\
+         rule_files: ['{}']\n\
+         scrape_configs:\n\
+         - job_name: iowhy\n\
+           static_configs: [{{targets: ['127.0.0.1:{target}']}}]\n\
+         ",
         root().join("contrib/iowhy-alerts.yml").display()
     );
     std::fs::write(place.join("config.yml"), config).expect("its configuration");
@@ -215,10 +219,10 @@ fn figures_travel_under_tls() {
         assert_eq!(ended.status.code(), Some(2));
         String::from_utf8_lossy(&ended.stderr).into_owned()
     };
-    assert!(refused(&their_key).contains("does not go with the key"));
+    assert!(refused(&their_key).contains("does not match the key"));
     assert!(refused(&ours).contains("cannot be read"));
     std::fs::set_permissions(&their_key, PermissionsExt::from_mode(0o644)).unwrap();
-    assert!(refused(&their_key).contains("everybody may read"));
+    assert!(refused(&their_key).contains("readable by everyone"));
 
     let disk = Loop::beside_others(16);
     let more = options(&our_key);
@@ -525,7 +529,7 @@ fn a_collector_gets_the_figures_as_exponential_histograms() {
     let address = format!("http://{}", listener.local_addr().unwrap());
     let more = ["--device", &disk.name, "--otlp", &address, "--otlp-every", "1s"];
     let (recorder, said) = recorder(iowhy(), &store, &more);
-    assert!(said.contains("figures are pushed to"), "{said}");
+    assert!(said.contains("pushing metrics to"), "{said}");
     // One that refuses is asked again the next time.
     export(&listener, "503 Service Unavailable");
     let read = ["bs=4k", "count=200", "iflag=direct", "of=/dev/null"];
@@ -602,7 +606,7 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     let mut refused = ChildGuard(child.expect("it starts"));
     let mut lines = BufReader::new(refused.0.stderr.take().expect("its stderr"));
     let mut said = String::new();
-    while !said.contains("figures do not reach") {
+    while !said.contains("cannot push metrics to") {
         assert!(lines.read_line(&mut said).expect("text") > 0, "it ended: {said}");
     }
     assert!(said.contains("certificate"), "{said}");
@@ -620,7 +624,7 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     let ended = command.arg(folder.0.join("3")).output().expect("iowhy");
     assert_eq!(ended.status.code(), Some(2));
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(said.contains("holds no certificate"), "{said}");
+    assert!(said.contains("contains no certificate"), "{said}");
     drop(server);
 }
 
@@ -687,7 +691,7 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     let hist = iowhy().args(["hist"]).arg(&capture).output().expect("iowhy hist");
     let text =
         String::from_utf8_lossy(&hist.stdout).into_owned() + &String::from_utf8_lossy(&hist.stderr);
-    assert!(text.contains("a sample of the others are told one by one"), "{text}");
+    assert!(text.contains("on busy devices, only"), "{text}");
     let mut convert = iowhy();
     convert.args(["convert", "--to", "json"]).arg(&capture).arg("-");
     let events = convert.output().expect("events");

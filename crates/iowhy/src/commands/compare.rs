@@ -1,25 +1,25 @@
-//! Two captures, two devices or two stretches of time beside each other: what differs, and why.
+//! Compares two captures, two devices or two time ranges: what differs, and why.
 //!
 //! ## Does
-//! Reads two sides and says which kinds of requests (operation, size, pattern) differ, by how much
-//! (the ratio with the interval in which it lies with 95 %), whether by more than chance (ranks or
-//! Fisher's exact test, corrected for the number of tests), and which verdict, standing on one side
-//! and not on the other, explains it. A side is `FILE`, `FILE:DEVICE`, `FILE@FROM-TO` or
-//! `FILE:DEVICE@FROM-TO`; the times run from the first moment of each listing: `capture.txt@0-30s`.
-//! With one file and two `--device`, the two devices of that file are compared; with two files and
-//! one `--device`, that device in both. Averages are compared row by row, single I/Os one by one,
-//! and logs without completions by what was asked for: how many, of which size, where. Ready-made
-//! histograms cannot be cut in time and only take part in each side's verdict.
+//! Reads two sides and reports which kinds of requests (operation, size, pattern) differ, by how
+//! much (ratio with its 95 % confidence interval), whether the difference is significant (rank test
+//! or Fisher's exact test, corrected for the number of tests), and which verdict, found on one side
+//! only, explains it. A side is `FILE`, `FILE:DEVICE`, `FILE@FROM-TO` or `FILE:DEVICE@FROM-TO`;
+//! times count from the start of each listing: `capture.txt@0-30s`. With one file and two
+//! `--device`, the two devices of that file are compared; with two files and one `--device`, that
+//! device in both. Averages are compared row by row, individual I/Os one by one, and logs without
+//! completions by their requests: number, size, location. Histograms in the input cannot be split
+//! by time; they only contribute to the verdict of each side.
 //!
 //! ## Examples
 //! `iowhy compare before.txt after.txt`: did the change help?
-//! `iowhy compare capture.txt --device sdb --device sdc`: a disk beside its neighbour.
-//! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same, spelt out.
-//! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute beside the second.
+//! `iowhy compare capture.txt --device sdb --device sdc`: two disks in one capture.
+//! `iowhy compare capture.txt:sdb capture.txt:nvme0n1`: the same with explicit sides.
+//! `iowhy compare io.json@0-60s io.json@60s-120s`: the first minute against the second.
 //! `iowhy compare --at 'yesterday 03:12' --at 03:12`: two minutes that `iowhy watch` recorded.
-//! `iowhy compare monday.txt tuesday.txt --json`: for programs.
-//! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a device
-//! verdict that `before.txt` has not.
+//! `iowhy compare monday.txt tuesday.txt --json`: as JSON.
+//! `iowhy compare before.txt after.txt --fail-on device`: exits with status 3 if `after.txt` has a
+//! device verdict that `before.txt` has not.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ use crate::store_input::StoreInput;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "compare",
-    summary: "Two captures, devices or stretches of time: what differs, and why",
+    summary: "Compare two captures, devices or time ranges: what differs, and why",
     manual: iowhy_model::manual!("compare.rs"),
     arguments: Compare::augment_args,
     run,
@@ -143,7 +143,7 @@ impl Compare {
             ([a, b], []) => Ok([with(a, None)?, with(b, None)?]),
             ([a, b], [device]) => Ok([with(a, Some(device))?, with(b, Some(device))?]),
             ([a, b], [first, second]) => Ok([with(a, Some(first))?, with(b, Some(second))?]),
-            _ => Err(HintedError::error("cannot tell which two sides to compare", hint)),
+            _ => Err(HintedError::error("exactly two sides are needed for a comparison", hint)),
         }
     }
 }
@@ -215,8 +215,8 @@ impl Side {
         }
         if recording.listings.iter().all(empty) {
             return Err(HintedError::error(
-                format!("there is no I/O in {}", self.name()),
-                "name another device, or a stretch within the capture",
+                format!("no I/O in {}", self.name()),
+                "name another device, or a time range within the capture",
             ));
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Side {
 
 /// `0-30s`, `10s-20s`, `500ms-2s`.
 fn stretch(text: &str) -> anyhow::Result<(i64, i64)> {
-    let hint = "write from and to since the capture began: `@10s-20s`";
+    let hint = "write start and end, counted from the start of the capture: `@10s-20s`";
     let wrong = |why: String| HintedError::error(why, hint);
     let (from, to) =
         text.split_once('-').ok_or_else(|| wrong(format!("invalid time range `{text}`")))?;
@@ -367,7 +367,7 @@ fn within(listing: &mut Listing, (from, to): (i64, i64), zero: Option<i64>) {
         listing.source.notes.push(Note {
             line: 0,
             text: String::new(),
-            reason: "ready-made histograms cannot be cut in time and were left out".to_string(),
+            reason: "histograms in the input cannot be split by time and were left out".to_string(),
         });
     }
 }

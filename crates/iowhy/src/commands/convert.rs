@@ -1,29 +1,29 @@
-//! One capture's format into another, as far as the other can carry what the first holds.
+//! Converts a capture to another format, as far as that format allows.
 //!
 //! ## Does
 //! Reads any format that iowhy reads (`iowhy explain formats`) and writes it as:
 //!
 //! - `json`: JSON lines of schema `iowhy.event/1`, one line of `iowhy.hist/1`, or lines of
-//!   `iowhy.stat/1`, whichever is the richest it holds;
+//!   `iowhy.stat/1`, whichever is the most detailed that it contains;
 //! - `csv`: single I/Os, or the cells of the heat maps where there are only histograms over time;
 //! - `biosnoop`: lines as bcc's biosnoop prints them, from single I/Os of block devices;
 //! - `pylatencymap`: PyLatencyMap's records, from single I/Os or histograms over time;
-//! - `fio-hist-log`: fio's histogram log, from the same where the direction is known;
+//! - `fio-hist-log`: fio's histogram log, from the same data if the direction is known;
 //! - `parquet`: single I/Os, one row each, or else histograms, one row per bucket, with losses and
 //!   sources in the file's metadata (`iowhy explain parquet`);
-//! - `iowhy-capture`: everything, as `iowhy record` keeps it.
+//! - `iowhy-capture`: everything, as `iowhy record` writes it.
 //!
-//! A file that holds something is replaced with `--force` only, and only once the new one is whole.
-//! The target is told by `--to`, else by the ending of the file: `.json`, `.jsonl`, `.ndjson`,
-//! `.csv`, `.parquet` or `.iowhy`. What a target cannot carry is refused with the reason: nothing
-//! is made up, so averages never become single I/Os. Fields of an I/O that the target has no place
-//! for are named, with exit status 0: the target was your choice. Where an input holds several listings, those
-//! that do not fit are named and left out, with exit status 1.
+//! An existing file that is not empty is replaced only with `--force`, and only when the new one is
+//! complete. The target is set by `--to`, else by the extension of the file name: `.json`,
+//! `.jsonl`, `.ndjson`, `.csv`, `.parquet` or `.iowhy`. A conversion that the target does not
+//! support is refused with the reason: no data is invented, so averages never become individual
+//! I/Os. Fields of an I/O that the target cannot contain are named, with exit status 0. If an input
+//! contains several listings, those that do not fit are named and left out, with exit status 1.
 //!
 //! ## Examples
 //! `iowhy convert biosnoop.txt trace.csv`: for a spreadsheet.
-//! `iowhy convert nvme.txt - --to pylatencymap | iowhy map - --compat pylatencymap`: its picture.
-//! `blkparse -i sda | iowhy convert - trace.jsonl`: while there is no other way to keep it.
+//! `iowhy convert nvme.txt - --to pylatencymap | iowhy map - --compat pylatencymap`: its heat map.
+//! `blkparse -i sda | iowhy convert - trace.jsonl`: saves live output.
 
 mod stream;
 
@@ -34,7 +34,7 @@ use clap::{Args, FromArgMatches};
 use iowhy_model::{Filter, Layer, Listing, Report, Stage};
 use iowhy_show::{Style, View, views};
 
-use crate::arguments::{self, Files, Selection};
+use crate::arguments::{self, Files, ReadAs, Selection};
 use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::{self, HintedError, ProgressMessage};
@@ -46,7 +46,7 @@ use crate::sanitised::SanitisedWriter;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "convert",
-    summary: "Write a capture in another format, as far as that can carry it",
+    summary: "Convert a capture to another format, as far as that format allows",
     manual: iowhy_model::manual!("convert.rs"),
     arguments: Convert::augment_args,
     run,
@@ -60,12 +60,11 @@ struct Convert {
     /// The file to write; `-` is standard output
     #[arg(value_name = "OUT")]
     to_file: PathBuf,
-    /// The format to write, instead of the one the file's ending tells
+    /// Output format; by default taken from the file name extension
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
-    /// Read every line as this format instead of recognising it
-    #[arg(long, value_name = "NAME")]
-    format: Option<String>,
+    #[command(flatten)]
+    read_as: ReadAs,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
@@ -155,7 +154,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let files = Files {
         files: vec![convert.from.clone()],
-        format: convert.format.clone(),
+        read_as: convert.read_as.clone(),
         ..Files::default()
     };
     // Each stretch of time by itself: folded, histograms would lose when they were counted.
@@ -168,7 +167,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         };
         let done = whole(target, report, Style { filter, ..style }, incomplete, output)?;
         messages::warn(
-            "left out: of single I/Os, all but when they completed and how long they took",
+            "left out: all fields of individual I/Os except completion time and latency",
             None,
         );
         return Ok(done);
@@ -203,7 +202,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if !left_out.is_empty() && done != Status::Failed {
         let titles: Vec<&str> = left_out.iter().map(|field| field.title).collect();
         let text =
-            format!("left out: {}, for which {} has no place", titles.join(", "), target.name);
+            format!("left out: {}, which {} has no field for", titles.join(", "), target.name);
         messages::warn(&text, None);
     }
     Ok(done)
@@ -227,7 +226,7 @@ fn whole(
     let outcomes: Vec<Result<(), &str>> = listings
         .iter()
         .map(|listing| match (target.view)(listing) {
-            Ok(own) if Some(own) != view => Err("another kind is written already"),
+            Ok(own) if Some(own) != view => Err("the output already contains another kind of data"),
             outcome => outcome.map(|_| ()),
         })
         .collect();
@@ -244,7 +243,7 @@ fn whole(
         let text = format!("cannot convert to {}: {reason}", target.name);
         return Err(HintedError::error(
             text,
-            "`iowhy explain convert` says what each format carries",
+            "`iowhy explain convert` lists what each format can contain",
         ));
     };
     let kept = listings.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
@@ -277,15 +276,15 @@ impl Convert {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         let hint = format!("`--to` takes {}", names.join(", "));
         Err(match wanted.as_str() {
-            "" => HintedError::error("cannot tell which format to write", hint),
-            other => HintedError::error(format!("cannot write `{other}`: no such format"), hint),
+            "" => HintedError::error("output format not specified", hint),
+            other => HintedError::error(format!("unknown output format `{other}`"), hint),
         })
     }
 }
 
-const AVERAGES: &str = "it holds averages, which no longer know single I/Os";
-const UNTIMED: &str = "its histograms do not say when they were counted";
-const NOTHING: &str = "it holds no latencies";
+const AVERAGES: &str = "it contains averages, not individual I/Os";
+const UNTIMED: &str = "its histograms have no times";
+const NOTHING: &str = "it contains no latencies";
 
 /// Whether histograms of it have a time.
 fn timed(listing: &Listing) -> bool {
@@ -314,7 +313,8 @@ fn biosnoop(listing: &Listing) -> Result<&'static View, &'static str> {
     match listing {
         _ if listing.events.iter().any(at_device) => Ok(&views::biosnoop_text::VIEW),
         _ if !listing.events.is_empty() => Err("its I/Os were not timed at a block device"),
-        _ if !listing.distributions.is_empty() => Err("it holds histograms, not single I/Os"),
+        _ if !listing.distributions.is_empty() => Err("it contains histograms, not individual \
+                                                       I/Os"),
         _ if !listing.intervals.is_empty() => Err(AVERAGES),
         _ => Err(NOTHING),
     }
@@ -332,7 +332,7 @@ fn fio_hist_log(listing: &Listing) -> Result<&'static View, &'static str> {
     let view = over_time(listing, &views::fio_hist_log::VIEW, &views::fio_hist_log::VIEW)?;
     let known = listing.distributions.iter().any(|known| known.op.is_some());
     if !known && listing.events.is_empty() {
-        return Err("it does not tell reads from writes");
+        return Err("it does not distinguish reads from writes");
     }
     Ok(view)
 }
@@ -342,6 +342,6 @@ fn json(listing: &Listing) -> Result<&'static View, &'static str> {
         _ if !listing.events.is_empty() => Ok(&views::events_json::VIEW),
         _ if !listing.distributions.is_empty() => Ok(&views::hist_json::VIEW),
         _ if !listing.intervals.is_empty() => Ok(&views::stat_json::VIEW),
-        _ => Err("it holds no I/Os, histograms or averages"),
+        _ => Err("it contains no I/Os, histograms or averages"),
     }
 }

@@ -1,9 +1,9 @@
-//! What can be watched on this machine, what is missing, and what that costs.
+//! Checks what iowhy can watch on this machine, what is missing, and the consequences.
 //!
 //! ## Does
-//! Tries everything iowhy may need: the kernel's type information, rights, each attach point, a
-//! real load of a small program, the counters in /proc and /sys. Each line says what was tried
-//! and how it came out; a failed one says what stays unknown and how to mend it. Nothing is
+//! Checks everything iowhy may need: the kernel's type information, privileges, each attach point,
+//! loading of a small BPF program, the counters in /proc and /sys. Each line names a check and its
+//! result; a failed one also names what is not available without it and how to fix it. Nothing is
 //! changed and nothing stays attached.
 //!
 //! ## Examples
@@ -23,7 +23,7 @@ use crate::terminal;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "doctor",
-    summary: "What can be watched here, what is missing, and what that costs",
+    summary: "What iowhy can watch on this machine, what is missing, and the consequences",
     manual: iowhy_model::manual!("doctor.rs"),
     arguments: |line| Doctor::augment_args(line).mut_arg("verbose", |all| all.hide(true)),
     run,
@@ -72,10 +72,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let missing = checks.iter().filter(|check| !check.ok).count();
     match missing {
-        0 => writeln!(out, "\nEverything iowhy can use is here.")?,
+        0 => writeln!(out, "\nEverything iowhy can use is available.")?,
         n => writeln!(
             out,
-            "\n{n} of {} are missing; the lines above say what that costs.",
+            "\n{n} of {} checks failed; the lines above give the consequences.",
             checks.len()
         )?,
     }

@@ -1,14 +1,15 @@
-//! The manual of a format, verdict, view, collector, probe or command, by name.
+//! Prints the manual of a format, verdict, view, collector, probe or command.
 //!
 //! ## Does
-//! Prints the manual that the named thing carries in its own source file, so it cannot be out of
-//! date. `formats`, `verdicts`, `views`, `collectors`, `commands` and `kinds` (of probes) list
-//! what there is.
+//! Prints the manual from the source file of the named item, so it is always up to date. `formats`,
+//! `verdicts`, `views`, `collectors`, `commands`, `kinds` (of probes) and `words` (terms on
+//! screens) print lists.
 //!
 //! ## Examples
-//! `iowhy explain device.retry`: what the verdict means, its rule, what would make it wrong.
-//! `iowhy explain biosnoop`: what is read, and its traps.
-//! `iowhy explain formats`: everything that can be read.
+//! `iowhy explain device.retry`: what the verdict means, its rule, when it is wrong.
+//! `iowhy explain biosnoop`: what is read, and its caveats.
+//! `iowhy explain Q2D`: the meaning of a column or term on a screen.
+//! `iowhy explain formats`: all formats that iowhy reads.
 
 use std::io::Write;
 
@@ -54,7 +55,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut out = sanitised::stdout();
     let name = explain.name.as_deref().unwrap_or("");
     if explain.man {
-        let hint = "there is one of `iowhy`, of each command, of `formats` and of `verdicts`";
+        let hint = "man pages exist for `iowhy`, each command, `formats` and `verdicts`";
         let page = man::page(name)?;
         let page =
             page.ok_or_else(|| HintedError::error(format!("`{name}` has no man page"), hint))?;
@@ -71,15 +72,23 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let text = String::from_utf8_lossy(&text);
         let text = if json { text.into_owned() } else { terminal::wrapped(&text, width) };
         out.write_all(text.as_bytes())?;
+        if name == "formats" && !json {
+            let hint = "In most formats lines carry no sequence numbers, so missing lines go \
+                        unnoticed.\nA log or table not listed here can be described in a file: see \
+                        `iowhy explain own-formats`";
+            writeln!(out, "\n{}", terminal::wrapped(hint, width).trim_end())?;
+        }
         return Ok(Status::Done);
     }
     // A name may be carried by a format and a collector alike: both are shown.
-    let found: Vec<&Entry> = entries.iter().filter(|entry| entry.name == name).collect();
+    let found: Vec<&Entry> = {
+        // Words of the field are typed in any case.
+        let is_word =
+            |entry: &Entry| entry.family == "words" && entry.name.eq_ignore_ascii_case(name);
+        entries.iter().filter(|entry| entry.name == name || is_word(entry)).collect()
+    };
     if found.is_empty() {
-        return Err(HintedError::error(
-            format!("nothing is called `{name}`"),
-            nearest(name, &entries),
-        ));
+        return Err(HintedError::error(format!("no manual for `{name}`"), nearest(name, &entries)));
     }
     for entry in found {
         if explain.output.json {
@@ -89,11 +98,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
                 "name": entry.name,
                 "summary": entry.summary,
                 "manual": manual::text(entry.source),
+                "looks_for": entry.description,
             });
             writeln!(out, "{object:#}")?;
         } else {
             writeln!(out, "{} ({})\n", entry.name, entry.family.trim_end_matches('s'))?;
             write!(out, "{}", terminal::wrapped(&manual::text(entry.source), width))?;
+            if let Some(description) = &entry.description {
+                writeln!(out, "\nLOOKS FOR\n{description}")?;
+            }
         }
     }
     Ok(Status::Done)

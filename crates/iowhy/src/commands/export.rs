@@ -1,27 +1,28 @@
-//! Captures and the recorder's store as tables that DuckDB, Spark and all others read.
+//! Exports captures or the recorder's store as Parquet tables for DuckDB, Spark and others.
 //!
 //! ## Does
-//! Writes Parquet files into a folder, apart by host and day:
+//! Writes Parquet files into a folder, partitioned by host and day:
 //!
 //! - `cells`: I/Os counted per second (or minute), device, operation, stage and bucket of latency;
-//! - `events`: single I/Os, where they are kept: in captures, and around incidents of a store;
-//! - `facts`: model, firmware, size and what else is stated, what `iowhy why` finds, and your labels;
-//! - `buckets`: what each bucket's index means.
+//! - `events`: individual I/Os, where available: in captures, and around incidents of a store;
+//! - `facts`: model, firmware, size and other facts, the findings of `iowhy why`, and your labels;
+//! - `buckets`: the meaning of each bucket index.
 //!
-//! Without a FILE, the store of `iowhy watch` is read. A second export of the same input replaces its
-//! files; many hosts may share a folder, each under its own name. `--since` and `--until` choose whole
-//! hours of a store. `docs/FLEET.md` describes the columns and how to read them.
+//! Without a FILE, the store of `iowhy watch` is read. A second export of the same input replaces
+//! its files; several hosts may share a folder, each under its own name. `--since` and `--until`
+//! select whole hours of a store. `docs/FLEET.md` describes the columns and how to read them.
 //!
-//! The name of the host is what `--host` says, else what the capture says (sar, atop and iostat do),
-//! else this machine's, for a store that was recorded here. I/Os timed in programs or at system
-//! calls are left out: the tables hold those of block devices. A capture that prints its times without a zone is
-//! taken to mean UTC; one that does not say the date needs `--began`.
+//! The host name is that of `--host`, else the one in the capture (sar, atop and iostat print it),
+//! else this machine's, for a store recorded here. I/Os timed in programs or at system calls are
+//! left out: the tables contain only block I/O. Times without a zone are read as UTC; a capture
+//! without a date needs `--began`.
 //!
 //! ## Examples
-//! `iowhy export --parquet /srv/fleet`: all that the recorder kept on this machine.
-//! `iowhy export --parquet /srv/fleet --since -2d --label rack=r7`: what is new, each day.
-//! `iowhy export --parquet fleet --host web-17 io.iowhy`: a capture.
-//! `duckdb -c "from read_parquet('fleet/cells/**/*.parquet', hive_partitioning = true) limit 5"`: a look at it.
+//! `iowhy export --parquet /srv/fleet`: everything in the recorder's store on this machine.
+//! `iowhy export --parquet /srv/fleet --since -2d --label rack=r7`: for a daily job.
+//! `iowhy export --parquet fleet --host web-17 io.iowhy`: one capture.
+//! `duckdb -c "from read_parquet('fleet/cells/**/*.parquet', hive_partitioning = true) limit 5"`:
+//! the first rows.
 
 mod partition;
 mod recorder;
@@ -53,7 +54,7 @@ use partition::Partition;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "export",
-    summary: "Captures and the recorder's store as Parquet tables, for a fleet of hosts",
+    summary: "Export captures or the recorder's store as Parquet tables, for a fleet of hosts",
     manual: iowhy_model::manual!("export.rs"),
     arguments: Export::augment_args,
     run,
@@ -67,19 +68,19 @@ const NAME_THE_HOST: [&str; 7] =
 struct Export {
     #[command(flatten)]
     files: Files,
-    /// The folder to fill; made if it is not there
+    /// Output folder; created if missing
     #[arg(long, value_name = "DIR", required = true)]
     parquet: PathBuf,
-    /// The host's name, instead of what the input says
+    /// Host name, instead of the one in the input
     #[arg(long, value_name = "NAME", value_parser = partition::host)]
     host: Option<String>,
-    /// A label of the host, such as `rack=r7` (may be given several times)
+    /// Label for the host, such as `rack=r7` (may be given several times)
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     label: Vec<(String, String)>,
-    /// Cells of a minute instead of a second
+    /// One cell per minute instead of per second
     #[arg(long)]
     minutes: bool,
-    /// When the first record was, for captures that do not say the date: `2026-11-22 03:12`
+    /// Time of the first record, for captures without a date: `2026-11-22 03:12`
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     began: Option<String>,
 }
@@ -207,7 +208,7 @@ impl Exporter {
             }
             let unzoned = |clock: Option<Clock>| clock.is_some_and(|clock| !clock.utc);
             if self.began_ns.is_none() && Clock::of_each(&recording).into_iter().any(unzoned) {
-                let text = format!("{shown}: its times say no time zone: taken as UTC");
+                let text = format!("{shown}: its times have no time zone; UTC is assumed");
                 messages::warn(&text, None);
             }
             statements.facts(&recording);
@@ -270,7 +271,7 @@ impl Exporter {
                 let text = format!("cannot write into `{}`: {cause}", self.asked.parquet.display());
                 HintedError::error(
                     text,
-                    "nothing of this input was kept; make room, or name another folder",
+                    "nothing of this input was written; free some space, or name another folder",
                 )
             })
         };
@@ -301,13 +302,13 @@ impl Exporter {
         let told = [
             (
                 unwritten.other_layer,
-                "timed in programs or at system calls: the tables hold those of block devices",
+                "timed in programs or at system calls: the tables contain only block I/O",
             ),
-            (unwritten.untimed, "without a time of completion"),
-            (unwritten.undated, "of listings that do not say the date; `--began TIME` does"),
+            (unwritten.untimed, "without a completion time"),
+            (unwritten.undated, "of listings without a date; set it with `--began TIME`"),
             (
                 unwritten.out_of_range,
-                "whose date lies outside 1970 to 9999, or beyond 366 days of one input",
+                "dated outside 1970 to 9999, or more than 366 days apart in one input",
             ),
         ];
         for (count, what) in told.iter().filter(|(count, _)| *count > 0) {
@@ -367,7 +368,7 @@ impl Exporter {
         if sum.finer > 0 {
             writeln!(
                 out,
-                "{} left as is: finer cells of it are there already",
+                "{} unchanged: finer cells exist already",
                 numbers::several(sum.finer, "hour")
             )?;
         }
@@ -392,26 +393,27 @@ fn host_of(about: &About) -> anyhow::Result<Partition> {
     hosts.dedup();
     match &hosts[..] {
         [] => Err(HintedError::error(
-            "the input does not say which host it is of",
-            "say it: `--host NAME`",
+            "the input does not contain a host name",
+            "set it: `--host NAME`",
         )),
         [host] => match partition::host(host) {
             Ok(host) => Ok(Partition::of_host(&host)),
-            Err(why) => {
-                Err(HintedError::error(format!("the input's host: {why}"), "say it: `--host NAME`"))
-            }
+            Err(why) => Err(HintedError::error(
+                format!("host name in the input: {why}"),
+                "set it: `--host NAME`",
+            )),
         },
         [first, second, ..] => Err(HintedError::error(
-            format!("the input speaks of several hosts: {first}, {second}"),
-            "export one file for each, or give `--host NAME`",
+            format!("the input contains several hosts: {first}, {second}"),
+            "export one file per host, or set `--host NAME`",
         )),
     }
 }
 
 fn no_date(shown: &str) -> anyhow::Error {
     HintedError::error(
-        format!("`{shown}` does not say the date of its records"),
-        "say when the first of them was: `--began '2026-11-22 03:12'`",
+        format!("the records in `{shown}` have no date"),
+        "set the time of the first one: `--began '2026-11-22 03:12'`",
     )
 }
 

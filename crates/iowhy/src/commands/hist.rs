@@ -1,29 +1,31 @@
-//! Latency histograms per device and operation, as biolatency gives them, with exact sums.
+//! Latency histograms per device and operation, like biolatency, with exact sums.
 //!
 //! ## Does
-//! Counts every request in the kernel, per device and operation, over buckets an eighth of an
-//! octave wide, and shows them as the powers of two that biolatency prints (`--verbose` for all
-//! buckets). Mean, minimum and maximum are exact. Percentiles appear only when enough I/Os were
-//! seen to carry them. Without an interval it watches 10 s and prints once.
+//! Counts every request in the kernel, per device and operation, in buckets an eighth of an octave
+//! wide, and prints powers of two like biolatency (`--verbose` prints all buckets). Mean, minimum
+//! and maximum are exact. Percentiles are printed only if there were enough I/Os for them. Without
+//! an interval it watches 10 s and prints once.
 //!
-//! Filters (`--size`, `--flag`, `--comm`, `--cgroup`, ...) are applied in the kernel. `--by` counts
-//! apart by other things: `none` (all together), device, op, flags, size (by powers of two),
-//! process, cgroup, or several of them with commas; for the last four every I/O is handed out of
-//! the kernel and counted here. `--before` shows the time before the request (B2Q).
+//! Filters (`--size`, `--flag`, `--comm`, `--cgroup`, ...) are applied in the kernel. `--by` groups
+//! by other fields: `none` (all together), device, op, flags, size (by powers of two), process,
+//! cgroup, `mount` (mount point), `volume`, `unit` (of systemd), `container`, `pod`, or several of
+//! them separated by commas; for all but the first three every I/O is sent to user space and
+//! counted there. `--before` shows the time before the request (B2Q).
 //!
-//! Where nothing but devices and operations is filtered and the kernel counts, /proc/diskstats is
-//! read beside it. If its numbers or its await say something else than the trace, by more than what
-//! was in flight at the edges of the time watched, a note tells both, and why.
+//! If only devices and operations are filtered and the kernel counts, the result is compared with
+//! /proc/diskstats. If its counts or await differ from the trace by more than the I/Os in flight at
+//! the start and end explain, a note gives both values and the reason.
 //!
 //! ## Examples
 //! `iowhy hist`: everything for 10 s.
-//! `iowhy hist 1 --device sdb --op read --stage device`: every second, issue to completion.
+//! `iowhy hist 1 --device sdb --op read --stage device`: every second, from issue to completion.
 //! `iowhy hist 5 --cumulative --timestamp`: since the start, every five seconds, with the time.
-//! `iowhy hist --by device,flags`: apart by what the requests carry, as `biolatency -F`.
-//! `iowhy hist --preset read-8k --by process`: 8 KiB reads, by who sent them.
-//! `iowhy hist 1 --records | latencymap`: records that PyLatencyMap draws.
-//! `iowhy hist capture.txt --json`: the histograms found in a capture.
-//! `iowhy hist capture.iowhy --by process`: a capture, apart by who sent the I/Os.
+//! `iowhy hist --by device,flags`: one histogram per set of request flags, like `biolatency -F`.
+//! `iowhy hist --preset read-8k --by process`: 8 KiB reads per process.
+//! `iowhy hist --by mount,op`: by file system; `--by pod`: by pod.
+//! `iowhy hist 1 --records | latencymap`: records for PyLatencyMap.
+//! `iowhy hist capture.txt --json`: the histograms in a capture.
+//! `iowhy hist capture.iowhy --by process`: a capture, per process.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ use crate::confinement;
 use crate::crosscheck::{self, CrossCheck};
 use crate::groups::{self, GroupSink, Groups, Key};
 use crate::messages::HintedError;
-use crate::present::{View, knows_devices, now, repeated, when};
+use crate::present::{ReportHeading, View, knows_devices, now, repeated, when};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
 
@@ -64,17 +66,17 @@ const COUNTED: Duration = Duration::from_millis(100);
 struct Hist {
     #[command(flatten)]
     words: Words,
-    /// What to count apart: none, device, op, flags, size, process, cgroup; several with commas
-    /// [default: device,op]
+    /// One histogram for each: none, device, op, flags, size, process, cgroup, mount, volume, unit,
+    /// container, pod; several separated by commas [default: device,op]
     #[arg(long, value_name = "KEYS", value_parser = groups::key, value_delimiter = ',')]
     by: Vec<Key>,
-    /// Each report counts since the start, not since the report before
+    /// Count from the start in each report, not from the previous report
     #[arg(long)]
     cumulative: bool,
-    /// The time of day (UTC) above each report
+    /// Print the time above each report
     #[arg(short = 'T', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
-    /// Records that PyLatencyMap reads, one a report, all that was counted together
+    /// Records for PyLatencyMap, one per report, everything counted together
     #[arg(long, conflicts_with_all = ["by", "cumulative", "timestamp", "json", "csv"])]
     records: bool,
     #[command(flatten)]
@@ -106,7 +108,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         Task::Watch(repeat) => repeat,
     };
-    let selection = hist.selection.settled_here();
+    let selection = hist.selection.settled_here()?;
     let interval =
         repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
     let events = hist.by.iter().any(|key| key.needs_events());
@@ -115,7 +117,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let compared = !events && !selection.per_event() && !hist.records;
     let watch = Watch::start(&Plan {
         progress: interval > TOLD,
-        cgroups: hist.by.contains(&Key::Cgroup),
+        cgroups: hist.by.iter().any(|key| key.needs_cgroup()),
         sample: compared.then_some(Duration::MAX),
         only_latencies: true,
         ..Plan::traced(mode, &selection, hist.tracing)?
@@ -124,7 +126,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return records(watch, repeat, interval, &selection, &hist.output);
     }
     if hist.by.is_empty() && !hist.cumulative && !hist.timestamp {
-        return repeated(watch, &view, repeat, interval, &selection, &hist.output, false);
+        let heading = ReportHeading::default();
+        return repeated(watch, &view, repeat, interval, &selection, &hist.output, heading);
     }
     grouped(watch, &view, repeat, interval, &hist, mode)
 }
@@ -146,8 +149,9 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     }
     if !told && (selection.per_event() || hist.by.iter().any(|key| key.needs_events())) {
         return Err(HintedError::error(
-            "the capture does not hold what `--by` asks for of single I/Os",
-            "`iowhy hist FILE` shows what it holds per device and operation",
+            "the capture does not contain the field for `--by` of each I/O",
+            "`iowhy hist FILE` shows it per device and operation; `iowhy record --cgroups` records \
+             control groups",
         ));
     }
     let incomplete = recording.is_incomplete();

@@ -1,22 +1,22 @@
-//! Latency heat maps over time: how many I/Os fell where, and where the time went.
+//! Latency heat maps over time: number of I/Os, and time waited.
 //!
 //! ## Does
-//! Draws two maps: time runs to the right, latency upwards. The first is coloured by I/Os per
-//! second, the second by time waited per second, so that a few slow I/Os show beside many fast
-//! ones. Live, the picture is redrawn every second until Ctrl-C, and so it is while a capture
-//! arrives on a pipe; then it holds the latest seconds, one a column, of one device: that of most
-//! time waited first, `n` and `p` turn to the others, `q` ends. From a file it is drawn
-//! once, over the time the capture covers. `--svg` and `--png` write pictures, `--csv` and
-//! `--json` the numbers in the cells.
+//! Draws two maps: time on the x axis, latency on the y axis. The first is coloured by I/Os per
+//! second, the second by time waited per second, so that a few slow I/Os are visible among many
+//! fast ones. Live, and while a capture arrives on a pipe, the picture is redrawn every second
+//! until Ctrl-C. It shows the latest seconds, one per column, of one device, the one with the most
+//! time waited first; `n` and `p` switch devices, `q` quits. A file is drawn once, over the time
+//! that the capture covers. `--svg` and `--png` write pictures, `--csv` and `--json` the numbers in
+//! the cells.
 //!
 //! ## Examples
 //! `iowhy map --device sdb`: this machine, now.
 //! `iowhy map biosnoop.txt --png map.png`: a capture, as a picture.
-//! `iowhy map --hist sdb.blktrace.*`: percentiles, Q2D beside D2C, and the maps, in one pass over a
-//! trace of any length.
-//! `biosnoop | iowhy map -`: a capture while it arrives.
-//! `iowhy map --for 60s > picture.txt`: watch a minute, draw once.
-//! `iowhy map --compat pylatencymap records.txt`: the picture of PyLatencyMap 1.3, byte for byte.
+//! `iowhy map --hist sdb.blktrace.*`: percentiles, Q2D and D2C side by side, and the maps, in one
+//! pass over a trace of any length.
+//! `biosnoop | iowhy map -`: live output of another tool.
+//! `iowhy map --for 60s > picture.txt`: one picture of the next minute.
+//! `iowhy map --compat pylatencymap records.txt`: the output of PyLatencyMap 1.3, byte for byte.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ use window::Window;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "map",
-    summary: "Latency heat maps over time: how many I/Os, and where the time went",
+    summary: "Latency heat maps over time: number of I/Os, and time waited",
     manual: iowhy_model::manual!("map.rs"),
     arguments: Map::augment_args,
     run,
@@ -95,8 +95,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) if map.compat.compat.is_some() => return map.compat.draw(&files),
         Task::Read(files) => return map.of_files(&files),
         Task::Watch(_) if map.hist => {
-            let hint = "`iowhy hist` draws them live; `--hist` is for captures";
-            return Err(HintedError::error("cannot draw histograms between live maps", hint));
+            let hint = "use `iowhy hist` live; `map --hist` is for captures";
+            return Err(HintedError::error("`--hist` is not available live", hint));
         }
         Task::Watch(repeat) => repeat,
     };
@@ -111,7 +111,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (None, None) if screen => Duration::MAX,
         (None, None) => ONCE,
     };
-    let selection = map.selection.settled_here();
+    let selection = map.selection.settled_here()?;
     let pictures = map.drawing.pictures(&[])?;
     let mut pages = if screen { Some(Pages::open()?) } else { None };
     let mut watch = Watch::start(&Plan {

@@ -1,13 +1,14 @@
-//! A word to the flight recorder: keep the I/Os around now, under this name.
+//! Makes the flight recorder keep the I/Os around this moment, with a text of your choice.
 //!
 //! ## Does
-//! Sends the text to the running `iowhy watch` through a socket in the store's folder. The recorder writes
-//! the single I/Os around this moment into its store, judges them and lists them under
-//! `iowhy incidents` with the text, as after any other trigger. Who may write to the store's folder may mark.
+//! Sends the text to the running `iowhy watch` through a socket in the store's folder. The recorder
+//! writes the individual I/Os around this moment to its store, judges them and lists them
+//! in `iowhy incidents` with the text, as after any other trigger. Any user with write permission
+//! for the store's folder can do this.
 //!
 //! ## Examples
-//! `iowhy mark "deploy 4711"`: before a change whose effect shall be looked at later.
-//! `iowhy mark --store /srv/recorder "users complain"`: another store.
+//! `iowhy mark "deploy 4711"`: before a change whose effect is to be examined later.
+//! `iowhy mark --store /srv/recorder "users complain"`: with another store.
 
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ use crate::store_input::FOLDER;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "mark",
-    summary: "Tell the flight recorder to keep the I/Os around now",
+    summary: "Make the flight recorder keep the I/Os around this moment",
     manual: iowhy_model::manual!("mark.rs"),
     arguments: Mark::augment_args,
     run,
@@ -29,7 +30,7 @@ pub const COMMAND: Command = Command {
 
 #[derive(Args, Debug)]
 struct Mark {
-    /// What happens now
+    /// Text of the mark
     #[arg(value_name = "TEXT")]
     text: String,
     /// The recorder's store

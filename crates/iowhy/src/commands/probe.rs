@@ -1,16 +1,16 @@
-//! Measures with I/O of its own: the measurement that decides when watching is not enough.
+//! Measures a device with test I/O, for cases where watching alone does not decide.
 //!
 //! ## Does
 //! Runs one kind of probe on a target and prints its numbers, what they mean and the verdict.
-//! Reads by default. A kind that writes does so in a new file without a name inside the directory
-//! given, gone at the end however it ends, or on a block device with nothing on it whose serial
-//! number is typed; it says first how many bytes, and all that would be written over is read before:
-//! anything but zeros there refuses. Ctrl-C keeps the result so far; what a probe that
-//! was killed had measured is told when the next one starts. Without a kind
-//! it lists them; `iowhy explain NAME` is the manual of one.
+//! Probes only read by default. A kind that writes does so in a new unnamed file in the given
+//! directory, which disappears however the probe ends, or on an empty block device confirmed by its
+//! serial number. It first prints how many bytes it will write, and reads the area to be
+//! overwritten: if that contains anything but zeros, the probe refuses. Ctrl-C keeps the results so
+//! far; results of a probe that was killed are printed when the next one starts. Without a kind it
+//! lists all kinds; `iowhy explain NAME` prints the manual of one.
 //!
 //! ## Examples
-//! `iowhy probe ramp /dev/sdb`: is 100 % busy full?
+//! `iowhy probe ramp /dev/sdb`: is the device saturated at 100 % busy?
 //! `iowhy probe write-latency /var/lib/mysql`: how long does a synchronous write take there?
 //! `iowhy probe read-latency /dev/sdb --size 4k --count 1000`: the read test of a suspect disk.
 //! `iowhy probe surface /dev/sdb --keep sdb.iowhy; iowhy map sdb.iowhy`: its I/Os as a heat map.
@@ -47,7 +47,7 @@ use crate::terminal;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "probe",
-    summary: "Measures with I/O of its own, and never harms data",
+    summary: "Measure a device with test I/O, without risk to data",
     manual: iowhy_model::manual!("probe.rs"),
     arguments: Probe::augment_args,
     run,
@@ -55,72 +55,72 @@ pub const COMMAND: Command = Command {
 
 #[derive(Args, Debug)]
 struct Probe {
-    /// What to measure; without it, the kinds are listed
+    /// Kind of probe; without it, all kinds are listed
     #[arg(add = complete::kinds())]
     kind: Option<String>,
-    /// A block device, a large file to read, or a directory to write a new file in
+    /// A block device, a large file to read, or a directory for a new test file
     target: Option<PathBuf>,
-    /// Bytes of each I/O (may be given several times): `4k`
+    /// Size of each I/O (may be given several times): `4k`
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Vec<u32>,
-    /// All sizes from the device's logical block up to this, doubling, instead
+    /// All sizes from the device's logical block size up to this one, doubling
     #[arg(long, value_name = "BYTES", value_parser = size, conflicts_with = "size")]
     up_to: Option<u32>,
-    /// I/Os per step
+    /// Number of I/Os per step
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// How long, per step or in all; the kind's manual says which
+    /// Duration per step or in total (see the manual of the kind)
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Nanos>,
-    /// Where they go: sequential, random or same
+    /// Access pattern: sequential, random or same
     #[arg(long, value_parser = order)]
     order: Option<Order>,
-    /// What a write waits for: plain, dsync, fdatasync or rwf-dsync
+    /// Durability of writes: plain, dsync, fdatasync or rwf-dsync
     #[arg(long, value_parser = durable)]
     durable: Option<Durable>,
-    /// Read or write, for kinds that can do both
+    /// Operation, read or write, for kinds that support both
     #[arg(long, value_parser = operation, default_value = "read")]
     op: Op,
-    /// The share of reads of `mixed`, in percent
+    /// Percentage of reads in `mixed`
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     reads: Option<f64>,
-    /// In flight, or the most in flight
+    /// Queue depth, or the maximum queue depth
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
-    /// Starts per second, whatever the device does
+    /// I/Os started per second, however fast the device completes them (open loop)
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<f64>,
-    /// When those are due: poisson or constant
+    /// Arrivals with `--rate`: poisson or constant
     #[arg(long, value_parser = arrivals, default_value = "poisson")]
     arrivals: Arrivals,
-    /// The latency to keep, for `slo`
+    /// Latency goal of `slo`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     goal: Option<Nanos>,
-    /// The percentile that has to keep it
+    /// Percentile that must meet the goal
     #[arg(long, value_name = "P", default_value_t = 99.0)]
     percentile: f64,
-    /// Size of the test file, or of the region of a device
+    /// Size of the test file, or of the tested region of a device
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     span: Option<u64>,
-    /// Seed of places and arrivals
+    /// Seed for random offsets and arrivals
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How the kernel is asked: auto, ring (io_uring) or calls (pread, pwrite)
+    /// I/O engine: auto, ring (io_uring) or calls (pread, pwrite)
     #[arg(long, value_parser = way, default_value = "auto")]
     engine: EngineChoice,
-    /// Through the page cache, not past it
+    /// Use the page cache instead of direct I/O
     #[arg(long)]
     buffered: bool,
-    /// The serial number of a device that may be written to
+    /// Serial number of the device to write to, as confirmation
     #[arg(long, value_name = "SERIAL")]
     serial: Option<String>,
-    /// Most bytes that may be written, instead of 1 % of the size
+    /// Maximum number of bytes to write, instead of 1 % of the size
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     cap: Option<u64>,
-    /// Load a device though others use it
+    /// Run even if the device is in use by others
     #[arg(long)]
     share: bool,
-    /// Keep every I/O in a new file, as `iowhy record` does, for all other commands
+    /// Save every I/O in a new file, as `iowhy record` does, for all other commands
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -137,7 +137,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let Some(kind) = iowhy_probe::find(name) else {
         let names: Vec<&str> = iowhy_probe::KINDS.iter().map(|kind| kind.name).collect();
         let hint = format!("the kinds are {}", names.join(", "));
-        return Err(HintedError::error(format!("no kind of probe is called `{name}`"), hint));
+        return Err(HintedError::error(format!("unknown kind of probe `{name}`"), hint));
     };
     let keep = probe.keep.as_deref().map(|file| Keep::new(file, probe.force)).transpose()?;
     let mut recording = Recording::new();
@@ -164,7 +164,7 @@ fn measure(
     recording: &mut Recording,
 ) -> anyhow::Result<ProbeResult> {
     for text in iowhy_probe::recover() {
-        messages::warn(&format!("a probe was killed; it had measured\n{text}"), None);
+        messages::warn(&format!("an earlier probe was killed; it had measured\n{text}"), None);
     }
     let (name, ask, terms) = (kind.name, probe.ask(), probe.terms());
     let permit = iowhy_probe::examine(target, (kind.purpose)(&ask), &terms)?;
@@ -260,8 +260,8 @@ impl Probe {
 fn list(probe: &Probe) -> anyhow::Result<Status> {
     if let Some(kind) = &probe.kind {
         return Err(HintedError::error(
-            format!("`{kind}` of what?"),
-            format!("name a device, a file or a directory; `iowhy explain {kind}` says which"),
+            format!("`{kind}` needs a target"),
+            format!("name a device, a file or a directory; see `iowhy explain {kind}`"),
         ));
     }
     let mut out = sanitised::stdout();

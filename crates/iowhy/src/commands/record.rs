@@ -1,27 +1,28 @@
-//! Keep every I/O of this machine in a file that all other commands read.
+//! Records every I/O of this machine in a file that all other commands can read.
 //!
 //! ## Does
-//! Traces every request and writes all that is known of it into a native capture: times to the
-//! nanosecond, sector, size, flags, process, depth at issue, error; beside it the kernel's own
-//! counters, read each second, the settings of the devices, and what was lost. Nine bytes per
-//! request is usual. `why`, `hist`, `snoop`, `map`, `stat` and `convert` read the file.
+//! Traces every request and writes a native capture: times in nanoseconds, sector, size, flags,
+//! process, queue depth at issue and error of each request; also the kernel's own counters, read
+//! each second, the settings of the devices, and what was lost. A request typically takes nine
+//! bytes. `why`, `hist`, `snoop`, `map`, `stat` and `convert` read the file.
 //!
-//! The file is only ever added to, in blocks that can be read one by one, at least one each second:
-//! a recorder that is killed loses its last second at most. A full disk ends the recording; the file
-//! stays readable and knows what is missing. Blocks are handed to the system, not forced to the
-//! disk, which would disturb what is measured: a crash of the whole machine may cost more. The
-//! recording's own writes are I/O, too: write to a disk that is not watched, or watch one with
-//! `--device`.
+//! The file is append-only, in independent blocks, at least one each second: a recorder that is
+//! killed loses at most its last second. A full disk ends the recording; the file stays readable
+//! and records what is missing. Blocks are written without fsync, which would disturb the
+//! measurement: a crash of the whole machine can lose more. The recording's own writes are I/O,
+//! too: write to a disk that is not watched, or select one with `--device`.
 //!
-//! `--rotate 1G` or `--rotate 10m` begins a new file after so many bytes or so much time: FILE.0000,
-//! FILE.0001 and so on, each readable by itself; `--keep-files 6` removes the older ones. At the end the
-//! files, the I/Os and the losses are told on stderr, with `--json` as one object of schema
-//! `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
+//! `--rotate 1G` or `--rotate 10m` starts a new file after this size or duration: FILE.0000,
+//! FILE.0001 and so on, each readable by itself; `--keep-files 6` removes older ones. At the end
+//! the files, the number of I/Os and the losses are printed on stderr, with `--json` as one object
+//! of schema `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
 //!
 //! ## Examples
 //! `iowhy record -o trace.iowhy --for 1m`: a minute; then `iowhy why trace.iowhy`.
-//! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep-files 12 --device sdb`: the last twelve hours.
-//! `iowhy record -o - --for 10s | ssh desk 'cat > trace.iowhy'`: nothing is written here.
+//! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep-files 12 --device sdb`: the last twelve
+//! hours.
+//! `iowhy record -o - --for 10s | ssh desk 'cat > trace.iowhy'`: nothing is written on this
+//! machine.
 //! `iowhy convert trace.iowhy trace.parquet`: for DuckDB, pandas and others.
 
 mod part;
@@ -38,16 +39,17 @@ use iowhy_model::{Fact, Nanos, Note, Sink};
 use crate::arguments::{Selection, duration, watch_time};
 use crate::command::{Command, Status};
 use crate::confinement::{self, Later};
+use crate::device_lookup::NamingFacts;
 use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
-use crate::watch;
+use crate::{collectors, watch};
 use part::{Part, Place};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "record",
-    summary: "Keep every I/O in a file that all other commands read",
+    summary: "Record every I/O in a file that all other commands can read",
     manual: iowhy_model::manual!("record.rs"),
     arguments: Record::augment_args,
     run,
@@ -69,12 +71,15 @@ struct Record {
     /// How long to watch; without it, until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// Begin another file after so many bytes or so much time: `500M`, `2G`, `10m`, `1h`
+    /// Start a new file after this size or duration: `500M`, `2G`, `10m`, `1h`
     #[arg(long, value_name = "SIZE|TIME", value_parser = rotation)]
     rotate: Option<Rotation>,
-    /// Remove the oldest of more than so many files
+    /// Keep at most this many files; the oldest are removed
     #[arg(long, value_name = "N", requires = "rotate", value_parser = clap::value_parser!(u32).range(1..))]
     keep_files: Option<u32>,
+    /// Also record the control group of each I/O, from which unit, container and pod follow
+    #[arg(long)]
+    cgroups: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
@@ -129,16 +134,9 @@ struct Recorder {
 
 impl Recorder {
     fn begin(record: &Record, mut place: Place) -> anyhow::Result<Recorder> {
-        let selection = record.selection.settled_here();
+        let selection = record.selection.settled_here()?;
         let wanted = selection.devices();
         let known = iowhy_live::devices(std::path::Path::new("/sys"))?;
-        for name in &wanted {
-            if !known.iter().any(|device| device.name == *name) {
-                let names: Vec<&str> = known.iter().map(|device| device.name.as_str()).collect();
-                let hint = format!("this machine has {}", names.join(", "));
-                return Err(HintedError::error(format!("there is no block device `{name}`"), hint));
-            }
-        }
         let watched = known.iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name));
         let watched: Vec<_> = watched.cloned().collect();
         let numbers = watched.iter().map(|device| (device.major, device.minor));
@@ -146,6 +144,7 @@ impl Recorder {
             devices: if wanted.is_empty() { Vec::new() } else { numbers.collect() },
             ops: selection.op.clone(),
             filter: selection.in_the_kernel()?,
+            cgroups: record.cgroups,
             ..TraceOptions::new(TraceMode::Events)
         };
         // Before anything is watched: who stops it then still has a file with an end.
@@ -158,7 +157,9 @@ impl Recorder {
             return Err(error.into());
         }
         if let Some(words) = selection.words() {
-            let reason = format!("only I/Os {words}: the rest stayed in the kernel, uncounted");
+            let reason = format!(
+                "only I/Os {words}: all others were filtered out in the kernel and not counted"
+            );
             writer.note(Note { line: 0, text: String::new(), reason });
         }
         for device in watched {
@@ -170,6 +171,8 @@ impl Recorder {
                 writer.fact(Fact::read(Some(id), key.clone(), value, read_from.clone()));
             }
         }
+        collectors::state_host(&mut writer);
+        NamingFacts::of(&known).state(&wanted, &mut writer);
         counters.begin(&mut writer)?;
         // From here on only what is open is needed, and the right to make the next file.
         iowhy_live::give_up_rights()?;
@@ -252,8 +255,8 @@ impl Recorder {
         };
         if let Err(error) = &written {
             let name = self.writer.out().name().to_string();
-            let text = format!("cannot write `{name}` any more: {error}");
-            messages::warn(&text, Some("what was recorded before is kept and can be read"));
+            let text = format!("cannot continue writing `{name}`: {error}");
+            messages::warn(&text, Some("everything recorded so far is kept and readable"));
             // What is half written goes; if the end does not fit either, the reader says so.
             self.writer.out().back_to_whole();
             if self.writer.finish_after_error("not written: the file could not grow").is_err() {
@@ -276,14 +279,16 @@ fn rotation(text: &str) -> Result<Rotation, String> {
     if matches!(unit, "s" | "m" | "min" | "h") {
         let time = duration(text)?;
         if time.ns() < 1_000_000_000 {
-            return Err("the shortest time for a file is 1s".to_string());
+            return Err("the shortest duration of a file is 1s".to_string());
         }
         return Ok(Rotation::Time(Duration::from_nanos(time.ns() as u64)));
     }
     match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
         Some(bytes) if !unit.is_empty() => Ok(Rotation::Bytes(bytes as u64)),
-        Some(_) => Err("say of what: `500M`, `2G`, `10m` or `1h`".to_string()),
-        None => Err(format!("`{text}` is neither a size from 1M on nor a time such as `10m`")),
+        Some(_) => Err("give a unit: `500M`, `2G`, `10m` or `1h`".to_string()),
+        None => {
+            Err(format!("`{text}` is neither a size of at least 1M nor a duration such as `10m`"))
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! One HTML file with the verdict, its evidence and the pictures, to attach to a ticket.
+//! Writes one HTML file with the verdict, its evidence and the heat maps, to attach to a ticket.
 //!
 //! ## Does
 //! Judges captures, or watches this machine as `iowhy why` does, and writes everything into one
-//! HTML file: the verdict with what to do next, the evidence, heat maps that zoom in time, the
-//! slowest I/Os, who waited, the inputs with what was lost, and the numbers to download. The file
-//! needs nothing else: no network, no other file, and it is readable with scripts off and on paper.
-//! With `--against` it also says what differs from an earlier capture, as `iowhy compare` does.
+//! HTML file: the verdict with the next step, the evidence, zoomable heat maps, the slowest I/Os,
+//! the processes that waited, the inputs with losses, and the data to download. The file is
+//! self-contained: no network, no other file; it is readable without scripts and on paper. With
+//! `--against` it also lists the differences from an earlier capture, like `iowhy compare`.
 //!
 //! ## Examples
 //! `iowhy report biosnoop.txt -o report.html`: from captures of any format.
@@ -29,12 +29,12 @@ use crate::confinement::{self, Later};
 use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
-use crate::scope;
+use crate::{recorded, scope};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "report",
-    summary: "The verdict, its evidence and the pictures as one HTML file",
+    summary: "The verdict, its evidence and the heat maps as one HTML file",
     manual: iowhy_model::manual!("report.rs"),
     arguments: ReportCommand::augment_args,
     run,
@@ -44,16 +44,17 @@ pub const COMMAND: Command = Command {
 struct ReportCommand {
     #[command(flatten)]
     files: Files,
-    /// Watch this machine for so long, instead of reading captures
+    /// Watch this machine for this long, instead of reading captures
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// A capture of the state before a change (may be given several times): what differs is a section
+    /// Capture from before a change (may be given several times): adds a section with the
+    /// differences
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
-    /// The spindle speed of the disk in revolutions per minute, if you know it
+    /// Spindle speed of the disk in revolutions per minute, if known
     #[arg(long, value_name = "RPM", value_parser = why::spindle_speed)]
     rpm: Option<f64>,
     #[command(flatten)]
@@ -93,7 +94,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     };
     let earlier = Files {
         files: asked.against.clone(),
-        format: asked.files.format.clone(),
+        read_as: asked.files.read_as.clone(),
         ..Files::default()
     };
     let (recording, before) = if reads {
@@ -104,12 +105,14 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         // What was before is read while files may still be opened.
         let before = if earlier.named() { read(&earlier)? } else { None };
         let later = Later::Write(confinement::folders(&writes));
+        asked.selection = asked.selection.settled_here()?;
         (Some(why::watch(asked.watch_for, &asked.selection, false, true, later)?), before)
     };
     let Some(mut recording) = recording else { return Ok(Status::Failed) };
     if earlier.named() && before.is_none() {
         return Ok(Status::Failed);
     }
+    asked.selection = asked.selection.known_in(&recording);
     let filter = asked.selection.filter(&mut recording);
     let left_out = bounds::said(&mut recording);
     if filter != Filter::default() {
@@ -135,8 +138,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (Report { recording, findings }, comparison)
     });
     let style: Style = Output::default().style(filter);
+    let incidents = recorded::rows(&asked.files.past);
     let beside = before.as_ref().map(|(report, comparison)| Before { report, comparison });
-    output.fill_text(|out| iowhy_show::page(&report, beside, &style, out))?;
+    output.fill_text(|out| iowhy_show::page(&report, beside, &incidents, &style, out))?;
     Ok(Status::incomplete(incomplete))
 }
 

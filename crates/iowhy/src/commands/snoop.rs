@@ -1,35 +1,36 @@
-//! One line per I/O as it completes, as biosnoop gives it; with `--over`, the slow ones only.
+//! Prints one line per I/O as it completes, like biosnoop; with `--over`, slow ones only.
 //!
 //! ## Does
-//! Traces every request and prints it when it completes: time of completion since the start, who
-//! started it, device, operation and flags, first sector, size, with `--pattern` whether it began
-//! where the one before on that device ended, with `--timestamp` by the time of day, queue time
-//! (Q2D) and device time (D2C), and the error if it failed. With `--over 500ms` only slower ones
-//! are kept, chosen in the kernel; other filters are applied there, too. With an interval, a table
-//! of all I/Os per device and operation follows at each: how many, least, mean and greatest
-//! latency. What was lost is said at the end. The text is read back by `iowhy why`, and `--json`
-//! writes every field, the control group and the arrival (`--before`) among them.
+//! Traces every request and prints it when it completes: time of completion since the start, the
+//! process that submitted it, device, operation and flags, first sector, size, with `--pattern`
+//! whether it starts where the previous I/O on that device ended, with `--timestamp` the time of
+//! day instead, queue time (Q2D) and device time (D2C), and the error if it failed. With
+//! `--over 500ms` only slower ones are printed, selected in the kernel; other filters are applied
+//! there, too. With an interval, each interval ends with a table of all I/Os per device and
+//! operation: number, minimum, mean and maximum latency. Losses are reported at the end. The text
+//! is read back by `iowhy why`, and `--json` writes every field, including the control group and
+//! the arrival (`--before`).
 //!
-//! `--files` names the file whose pages an I/O reads or writes, in the last column: of the page
-//! cache always, of direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs); for
-//! a file system's own blocks it is the device. The path is that of some seconds ago, without more
-//! than eight parts, and of a file with several names, one. `--stacks` counts I/Os by the stack of
-//! the task that sent them instead, all processes of a name together, and tells at each interval and at
-//! the end the ten on which most time was spent: functions of the kernel, and of the program its file
-//! and the offset in it (`addr2line -e FILE 0x1234` tells the line). `--folded` prints all of them, a
-//! line each with the number of I/Os, as `flamegraph.pl` reads it. A program built without frame
-//! pointers shows its innermost frames only.
+//! `--files` prints the file whose pages an I/O reads or writes, in the last column: always for the
+//! page cache, for direct I/O since Linux 6.6 on file systems that use iomap (ext4, XFS, btrfs);
+//! for a file system's own blocks it is the device. The path may be some seconds old, has at most
+//! eight parts, and is one of its names if the file has several. `--stacks` counts I/Os by the call
+//! stack of the task that submitted them instead, for all processes of the same name together, and
+//! prints at each interval and at the end the ten stacks whose I/Os took the most time: kernel
+//! functions by name, program functions as file and offset (`addr2line -e FILE 0x1234` finds the
+//! line). `--folded` prints all stacks, one per line with the number of I/Os, for `flamegraph.pl`.
+//! A program built without frame pointers shows its innermost frames only.
 //!
 //! ## Examples
 //! `iowhy snoop --device sdb`: until Ctrl-C.
 //! `iowhy snoop --over 100ms --for 1m`: outliers of one minute.
 //! `iowhy snoop 10 --preset outliers`: I/Os slower than 500 ms, and a table every ten seconds.
 //! `iowhy snoop --op write --flag sync --pattern`: synchronous writes, random or sequential.
-//! `iowhy snoop --json --for 30s > capture.json`: keep it; `iowhy why capture.json` judges it.
+//! `iowhy snoop --json --for 30s > capture.json`: save it; `iowhy why capture.json` judges it.
 //! `iowhy snoop --files --over 10ms`: which files are slow.
-//! `iowhy snoop --stacks --for 10s --device sdb`: which code sends the I/Os.
+//! `iowhy snoop --stacks --for 10s --device sdb`: which code submits the I/Os.
 //! `iowhy snoop --stacks --folded --for 30s | flamegraph.pl > io.svg`: as a flame graph.
-//! `iowhy snoop | iowhy why`: both at once.
+//! `iowhy snoop | iowhy why`: a verdict on the listed I/Os.
 
 mod stacks;
 
@@ -49,11 +50,12 @@ use crate::messages::{self, HintedError};
 use crate::present::{RowStyle, View};
 use crate::sanitised;
 use crate::watch::{Plan, Watch};
+use crate::when;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "snoop",
-    summary: "One line per I/O as it completes; slow ones only with --over",
+    summary: "One line per I/O as it completes; with --over, slow ones only",
     manual: iowhy_model::manual!("snoop.rs"),
     arguments: Snoop::augment_args,
     run,
@@ -69,21 +71,20 @@ struct Snoop {
     /// How long to watch; without it, until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// A column that says whether the I/O began where the one before on its device ended (S) or
-    /// elsewhere (R)
+    /// Add a column: S if the I/O starts where the previous one on its device ended, else R
     #[arg(short = 'P', long)]
     pattern: bool,
-    /// The time of day (UTC); of a capture that knows it, it is told anyway
+    /// Print the time of day; always printed if the capture contains it
     #[arg(short = 'T', short_alias = 't', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
-    /// A column with the file that each I/O reads or writes, where it can be known
+    /// Add a column with the file that each I/O reads or writes, where available
     #[arg(long)]
     files: bool,
-    /// Instead of single I/Os, the ten stacks that sent those on which most time was spent; at each
+    /// Instead of individual I/Os, the ten call stacks whose I/Os took the most time; at each
     /// interval and at the end
     #[arg(long, conflicts_with_all = ["json", "csv", "files", "pattern", "timestamp"])]
     stacks: bool,
-    /// With `--stacks`: all of them in the folded form that flame graphs are made of, at the end
+    /// With `--stacks`: all stacks in the folded form for flame graphs, at the end
     #[arg(long, requires = "stacks")]
     folded: bool,
     #[command(flatten)]
@@ -107,8 +108,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Read(files) => {
             if snoop.stacks {
                 return Err(HintedError::error(
-                    "captures hold no stacks: `--stacks` is for this machine",
-                    "`iowhy snoop FILE --files` shows the file of each I/O where it was recorded",
+                    "captures contain no stacks: `--stacks` works only live",
+                    "`iowhy snoop FILE --files` shows the file of each I/O, if recorded",
                 ));
             }
             let how =
@@ -117,7 +118,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         Task::Watch(repeat) => repeat,
     };
-    let selection = snoop.selection.settled_here();
+    let selection = snoop.selection.settled_here()?;
     let mut watch = Watch::start(&Plan {
         cgroups: snoop.output.json || snoop.commas.csv,
         files: snoop.files,
@@ -130,7 +131,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     style.files = snoop.files;
     style.clock_of_day = false;
     // Known better once the first I/O has completed.
-    style.time_of_day = snoop.timestamp.then_some(0);
+    style.time_of_day = snoop.timestamp.then(when::now_ns);
     let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
     let interval = repeat.interval.map(span);
     let counted = interval
@@ -148,7 +149,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
         from_zero(&mut report, &mut zero);
         wall = wall.or(wall_clock(&report.recording));
-        style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
+        style.time_of_day = style.time_of_day.map(|now| since_1970(wall, zero).unwrap_or(now));
         if (has_news(&report.recording) || style.heading) && !snoop.stacks {
             view.write(&report, &style, &mut out)?;
             out.flush()?;
@@ -173,7 +174,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut report = Report { recording: rest, findings: Vec::new() };
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
-    style.time_of_day = style.time_of_day.map(|_| since_1970(wall, zero));
+    style.time_of_day = style.time_of_day.map(|now| since_1970(wall, zero).unwrap_or(now));
     if !snoop.stacks {
         view.write(&report, &style, &mut out)?;
     }
@@ -194,7 +195,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     out.flush()?;
     if lost > 0 {
         messages::warn(
-            &format!("{lost} I/Os completed that could not be shown"),
+            &format!("{lost} completed I/Os could not be shown"),
             Some("watch fewer devices with `--device`, or only slow I/Os with `--over`"),
         );
     }
@@ -260,9 +261,9 @@ fn wall_clock(recording: &Recording) -> Option<i64> {
     recording.listings.iter().find_map(clock::zero)
 }
 
-/// Nanoseconds since 1970 at the first completion; 0 before there is one.
-fn since_1970(wall: Option<i64>, zero: Option<Time>) -> i64 {
-    wall.zip(zero).map_or(0, |(wall, zero)| wall.saturating_add(zero.ns()))
+/// Nanoseconds since 1970 at the first completion, once there is one.
+fn since_1970(wall: Option<i64>, zero: Option<Time>) -> Option<i64> {
+    wall.zip(zero).map(|(wall, zero)| wall.saturating_add(zero.ns()))
 }
 
 /// Moves the time axis so that the first completion is at zero, as biosnoop prints it.

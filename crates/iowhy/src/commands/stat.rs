@@ -1,18 +1,21 @@
-//! Rates, await, queue and busy share per device, as iostat gives them, and more where traced.
+//! Rates, await, queue and busy share per device, like iostat, and more if tracing is possible.
 //!
 //! ## Does
-//! Prints one row per busy device and interval. The columns of iostat carry iostat's meaning and
-//! rounding. Where requests may be traced, percentiles and the split into queue time (Q2D) and
-//! device time (D2C) stand beside them, taken by iowhy's own clock. Without an interval it
-//! watches one second and prints once; with one it goes on until the count is reached or Ctrl-C.
-//! The counters since boot are never mixed in.
+//! Prints one row per busy device and interval. The columns of iostat have iostat's meaning and
+//! rounding. If requests can be traced, percentiles and the split into queue time (Q2D) and device
+//! time (D2C) are added, measured with iowhy's own clock. Without an interval it watches one second
+//! and prints once; with one it continues until the count is reached or Ctrl-C. Averages since boot
+//! are never included. `--by` prints a row per mount point, volume, systemd unit, container or pod
+//! instead of per device, computed from individual I/Os that are sent to user space.
 //!
 //! ## Examples
 //! `iowhy stat 1`: every second.
 //! `iowhy stat 0.1 50 --device nvme0n1 --json`: fifty times, 100 ms apart, as JSON lines.
 //! `iowhy stat --sampled 5`: counters only, no tracing.
-//! `iowhy stat --csv 1 60 > io.csv`: a minute for a spreadsheet.
-//! `iowhy stat iostat.txt`: the rows of a capture, in one form whatever version printed them.
+//! `iowhy stat --csv 1 60 > io.csv`: one minute for a spreadsheet.
+//! `iowhy stat --by unit 5`: one row per systemd unit.
+//! `iowhy stat iostat.txt`: the rows of a capture, in the same layout whichever version printed
+//! them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,8 +27,10 @@ use iowhy_show::views;
 
 use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
-use crate::messages::HintedError;
-use crate::present::{View, repeated};
+use crate::device_lookup;
+use crate::event_names::{self, NameKey};
+use crate::messages::{self, HintedError};
+use crate::present::{ReportHeading, View, repeated};
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -41,13 +46,18 @@ pub const COMMAND: Command = Command {
 struct Stat {
     #[command(flatten)]
     words: Words,
-    /// Counters only: no tracing, no rights needed
+    /// Counters only: no tracing, no privileges needed
     #[arg(long)]
     sampled: bool,
     /// Read `block/DEVICE/stat` below this folder instead of this machine's counters
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The time of day (UTC) above each report
+    /// One row per mount, volume, unit, container or pod instead of per device, from individual
+    /// I/Os; several separated by commas
+    #[arg(long, value_name = "KEYS", value_parser = event_names::key, value_delimiter = ',',
+        conflicts_with_all = ["sampled", "root", "timestamp"])]
+    by: Vec<NameKey>,
+    /// Print the time above each report
     #[arg(short = 'T', long, conflicts_with_all = ["json", "csv"])]
     timestamp: bool,
     #[command(flatten)]
@@ -70,26 +80,39 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let repeat = match stat.words.task(matches)? {
         Task::Read(files) => {
             let (selection, timestamp) = (stat.selection.settled(), stat.timestamp);
+            if !stat.by.is_empty() {
+                return view.of_files_by(&files, &selection, &stat.output, &stat.by);
+            }
             return view.of_files(&files, &selection, &stat.output, timestamp);
         }
         Task::Watch(repeat) => repeat,
     };
-    let selection = stat.selection.settled_here();
-    if selection.per_event() {
+    let mut selection = stat.selection.settled_here()?;
+    if let Some((name, _)) = selection.partition.take_if(|_| stat.by.is_empty()) {
+        let disk = selection.device.join(", ");
+        messages::warn(&device_lookup::of_whole_disk(&name, &name, &disk), None);
+    }
+    let whole = Selection { partition: None, ..selection.clone() };
+    if whole.per_event() {
         return Err(HintedError::error(
-            "cannot count only some I/Os of a device: its counters hold them all",
+            "device counters cannot be filtered: they count all I/Os",
             "`iowhy hist` and `iowhy snoop` take `--size`, `--flag`, `--pid`, `--comm`, `--cgroup` and `--over` live",
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();
     let interval = repeat.interval.unwrap_or(Nanos(1_000_000_000));
     let interval = Duration::from_nanos(interval.ns() as u64);
+    // Counters know devices only.
+    let by_name = !stat.by.is_empty();
+    let mode = if by_name { TraceMode::Events } else { TraceMode::Histograms };
     let watch = Watch::start(&Plan {
-        trace: trace.then_some(TraceMode::Histograms),
-        sample: Some(Duration::MAX),
+        trace: trace.then_some(mode),
+        sample: (!by_name).then_some(Duration::MAX),
+        cgroups: stat.by.iter().copied().any(NameKey::is_of_cgroup),
         progress: interval > Duration::from_secs(2),
         root: stat.root.clone(),
-        ..Plan::traced(TraceMode::Histograms, &selection, stat.tracing)?
+        ..Plan::traced(mode, &selection, stat.tracing)?
     })?;
-    repeated(watch, &view, repeat, interval, &selection, &stat.output, stat.timestamp)
+    let heading = ReportHeading { timestamp: stat.timestamp, by: &stat.by };
+    repeated(watch, &view, repeat, interval, &selection, &stat.output, heading)
 }

@@ -1,17 +1,18 @@
 //! How long programs wait in reading, writing and syncing calls, and the disk's share.
 //!
 //! ## Does
-//! Counts every call of the read and write families, fsync and its kin, the calls of libaio, and
-//! every request of io_uring, from entry to return (a request: from submission to completion), per
-//! process, call and kind of file: how many, how many failed, the summed wait, mean, minimum and
-//! maximum, bytes, and a latency histogram. In the same window it traces the block devices, and sets
-//! beside the waits of each process the I/Os that it started itself, with their summed device time
-//! (D2C): what of the wait can have been the disk.
+//! Counts every call of the read and write families, fsync and related calls, libaio calls, and
+//! every io_uring request, from entry to return (requests: from submission to completion), per
+//! process, call and kind of file: number, failures, summed wait, mean, minimum and maximum, bytes,
+//! and a latency histogram. At the same time it traces the block devices, and compares the waits of
+//! each process with the I/Os that it submitted itself, with their summed device time (D2C): the
+//! part of the wait that the disk can account for.
 //!
-//! A share is given only where it means something: calls that are over when they return, on files
-//! that can be on a disk. I/Os that overlap (read-ahead, deep queues) can sum up to more than the
-//! wait; that is said. What a process wrote into the page cache is written later by the kernel and
-//! belongs to nobody here. `--verbose` draws all histograms, else those of the longest waits.
+//! A share is printed only where it is meaningful: for synchronous calls, on files that can be on a
+//! disk. Overlapping I/Os (read-ahead, deep queues) can add up to more than the wait; a note says
+//! so. Data that a process writes to the page cache is written back later by the kernel and is not
+//! attributed to the process. `--verbose` draws all histograms, otherwise only those of the longest
+//! waits.
 //!
 //! ## Examples
 //! `iowhy syscalls --for 30s`: who waits, in what, and is it the disk?
@@ -51,16 +52,16 @@ const DRAIN: Duration = Duration::from_millis(50);
 
 #[derive(Args, Debug)]
 struct Arguments {
-    /// How long to watch; 10 s if not given, less with Ctrl-C
+    /// How long to watch; Ctrl-C ends early [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// Only this process, by number
+    /// Only this process, by its ID
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     /// Only processes of this name
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
-    /// Only this call, as `pread64` or `io_uring read` (may be given several times)
+    /// Only this call, such as `pread64` or `io_uring read` (may be given several times)
     #[arg(long, value_name = "NAME")]
     call: Vec<String>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
@@ -75,16 +76,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let given = Arguments::from_arg_matches(matches)?;
     if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
         let hint = "`pgrep NAME` finds it by name";
-        return Err(crate::messages::HintedError::error(
-            format!("there is no process {pid}"),
-            hint,
-        ));
+        return Err(crate::messages::HintedError::error(format!("no process {pid}"), hint));
     }
     let known = iowhy_live::call_names();
     if let Some(call) = given.call.iter().find(|call| !known.contains(call)) {
-        let hint = format!("these are counted: {}", known.join(", "));
+        let hint = format!("supported calls: {}", known.join(", "));
         return Err(crate::messages::HintedError::error(
-            format!("`{call}` is no call that is counted"),
+            format!("unsupported call `{call}`"),
             hint,
         ));
     }

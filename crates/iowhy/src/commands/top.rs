@@ -1,16 +1,16 @@
-//! A live screen: devices, heat maps, who waits, the slowest I/Os, and the verdict on top.
+//! Live screen: devices, heat maps, processes that wait, the slowest I/Os, and the verdict on top.
 //!
 //! ## Does
 //! Watches this machine and draws one screen each second: the rates and latencies of every device,
 //! a heat map of the selected one scrolling in time, the histogram beside it, processes, control
 //! groups and files by their share of the time waited, the slowest I/Os of the last minute, and at
-//! the top the current verdict with its confidence and what was lost. With a file it replays a
-//! capture of any format that has times, with a time bar to move through. `?` shows the keys.
-//! Without the right to trace it samples the counters and says in the second line what is missing.
+//! the top the current verdict with its confidence and any losses. With a file it replays a capture
+//! of any format that has times, with a time bar to navigate. `?` lists the keys. Without
+//! permission to trace it samples the counters; the second line names what is missing.
 //!
 //! ## Examples
 //! `iowhy top`: this machine.
-//! `iowhy top --device sdb 0.5`: one device, two ticks a second.
+//! `iowhy top --device sdb 0.5`: one device, updated twice a second.
 //! `iowhy top capture.iowhy`: a recorded capture; arrows, Home and End move in time, `+` and `-`
 //! zoom around the cursor, `n` jumps to the next anomaly.
 
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, Nanos, Report, Tally};
+use iowhy_model::{Filter, NameTable, Nanos, Report, Tally};
 use iowhy_show::Style;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
@@ -43,7 +43,7 @@ use terminal::Terminal;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "top",
-    summary: "A live screen: devices, maps, processes and the verdict; replays captures",
+    summary: "Live screen: devices, heat maps, processes and the verdict; replays captures",
     manual: iowhy_model::manual!("top.rs"),
     arguments: Top::augment_args,
     run,
@@ -53,7 +53,7 @@ pub const COMMAND: Command = Command {
 struct Top {
     #[command(flatten)]
     words: Words,
-    /// Counters only: no tracing, no rights needed
+    /// Counters only: no tracing, no privileges needed
     #[arg(long)]
     sampled: bool,
     #[command(flatten)]
@@ -121,6 +121,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     let mut stretches = vec![replay.whole()];
     let mut ticks = replay.ticks(replay.whole());
     let mut state = State::replay();
+    state.names = NameTable::of(&report.recording);
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     loop {
@@ -158,7 +159,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
 
 /// This machine, until `q` or the count of ticks.
 fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
-    let selection = top.selection.settled_here();
+    let selection = top.selection.settled_here()?;
     let how = TraceArgs { before: true, overhead: false, ftrace: false };
     // The judge sees all that the devices did; what else was asked for is asked of the recording.
     let devices = Selection { device: selection.device.clone(), ..Selection::default() };
@@ -174,11 +175,12 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     let missing: Vec<String> = if watch.traces() {
         Vec::new()
     } else {
-        vec!["sampled counters: no percentiles, no processes, no single I/Os".to_string()]
+        vec!["sampled counters: no percentiles, processes or individual I/Os".to_string()]
     };
     let style: Style = Output::default().style(Filter::default());
     let mut history = History::default();
     let mut state = State::live();
+    state.names = NameTable::of(watch.recording());
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     let begun = Instant::now();
@@ -251,6 +253,7 @@ impl State {
             mode,
             missing,
             device: &self.selected,
+            names: &self.names,
             filter: &self.filter,
             typing: self.typing,
             sort: self.sort,

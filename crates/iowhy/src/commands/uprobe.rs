@@ -1,16 +1,17 @@
-//! How long calls of any function of a program or library take: a histogram, live.
+//! Latency histogram of the calls of any function in a program or library, live.
 //!
 //! ## Does
-//! Watches one function, named or given by its offset in the file, and counts in the kernel how long
-//! each call took from entry to return: number, exact mean, minimum and maximum, and a histogram of all
-//! processes together, then the ten processes with the longest sum (`--verbose`: all). With `--latency` no time is measured: one argument of the function is taken as the
-//! latency, and with `--event` another one as the number of the event that it belongs to, a histogram
-//! for each. So Oracle's wait interface and others that report a wait when it is over can be watched.
+//! Watches one function, given by its name or its offset in the file, and measures in the kernel
+//! how long each call takes from entry to return: number, exact mean, minimum and maximum, and a
+//! histogram of all processes together, then the ten processes with the longest total (`--verbose`:
+//! all). With `--latency` no time is measured: one argument of the function is used as the latency,
+//! and with `--event` another one as the event number, with a histogram for each event. This covers
+//! Oracle's wait interface and others that report a wait when it ends.
 //!
-//! An argument is written as `arg1` to `arg6`, with the unit of a latency behind a colon: `arg2:us`
-//! (ns, us, ms, s; nanoseconds if nothing is said). `--records` writes PyLatencyMap's records, one a
-//! second, of all events together; choose one with `--only-event`. Each call costs one or two
-//! traps, 1 to 5 microseconds: do not watch what is called a million times a second.
+//! An argument is written as `arg1` to `arg6`, with the unit of a latency after a colon: `arg2:us`
+//! (ns, us, ms, s; default ns). `--records` writes PyLatencyMap records, one per second, for all
+//! events together; select one with `--only-event`. Each call costs one or two traps, 1 to 5
+//! microseconds: do not watch a function that is called a million times a second.
 //!
 //! ## Examples
 //! `iowhy uprobe libc fsync --for 30s`: every fsync through libc.
@@ -41,7 +42,7 @@ use crate::stop::Stop;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "uprobe",
-    summary: "How long calls of any function of a program take",
+    summary: "Latency of the calls of any function in a program",
     manual: iowhy_model::manual!("uprobe.rs"),
     arguments: Arguments::augment_args,
     run,
@@ -58,32 +59,32 @@ const ARGUMENTS: std::ops::RangeInclusive<u32> = 1..=6;
 
 #[derive(Args, Debug)]
 struct Arguments {
-    /// The program or library: a file, or a name such as `libc`, which is looked for in the process of
-    /// `--pid`, in `PATH` and in the folders of libraries
+    /// Program or library: a file, or a name such as `libc`, searched for in the process of
+    /// `--pid`, in `PATH` and in the library folders
     #[arg(value_name = "BINARY")]
     file: PathBuf,
-    /// A function's name, or its offset in the file as `+0x1149`
+    /// Function name, or its offset in the file: `+0x1149`
     #[arg(value_name = "SYMBOL|+OFFSET")]
     function: String,
-    /// How long to watch; 10 s if not given, less with Ctrl-C
+    /// How long to watch; Ctrl-C ends early [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// Only this process, by number
+    /// Only this process, by its ID
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
     /// Only processes of this name
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
-    /// The argument that is a latency, with its unit: `arg2:us`
+    /// The argument that contains a latency, with its unit: `arg2:us`
     #[arg(long, value_name = "ARG[:UNIT]", value_parser = latency)]
     latency: Option<(u32, u64)>,
-    /// The argument that is the number of an event
+    /// The argument that contains the event number
     #[arg(long, value_name = "ARG", value_parser = argument, requires = "latency")]
     event: Option<u32>,
     /// Show only this event
     #[arg(long, value_name = "N", requires = "event")]
     only_event: Option<u32>,
-    /// Records that PyLatencyMap reads, one a report, all that was counted together
+    /// Records for PyLatencyMap, one per report, everything counted together
     #[arg(long, conflicts_with = "json")]
     records: bool,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
@@ -147,7 +148,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         writeln!(out, "{object}")?;
     } else if !given.records {
         if uprobe.counts().is_empty() {
-            writeln!(out, "No call of `{}` ended while iowhy watched.", given.function)?;
+            writeln!(out, "No call of `{}` returned while iowhy watched.", given.function)?;
         }
         if let Some(listing) = recording.listings.into_iter().next() {
             text::write(&given.function, listing.source, uprobe.counts(), &style, &mut out)?;
@@ -161,18 +162,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 fn refuse(given: &Arguments) -> anyhow::Result<()> {
     let shown = given.file.display();
     let found = std::fs::metadata(&given.file).map_err(|cause| {
-        let hint = "`command -v NAME` tells where a program is, `ldd` which libraries it uses";
+        let hint = "`command -v NAME` finds a program, `ldd` lists the libraries it uses";
         HintedError::error(format!("cannot read `{shown}`: {cause}"), hint)
     })?;
     if !found.is_file() {
-        let hint = "name the program or library that has the function";
-        return Err(HintedError::error(format!("`{shown}` is no file"), hint));
+        let hint = "name the program or library that contains the function";
+        return Err(HintedError::error(format!("`{shown}` is not a file"), hint));
     }
     if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-        return Err(HintedError::error(
-            format!("there is no process {pid}"),
-            "`pgrep NAME` finds it",
-        ));
+        return Err(HintedError::error(format!("no process {pid}"), "`pgrep NAME` finds it"));
     }
     Ok(())
 }

@@ -1,40 +1,51 @@
-//! The flight recorder: always on, histograms each second, every I/O around an incident, verdicts at once.
+//! Flight recorder: histograms each second, every I/O around incidents, immediate verdicts.
 //!
 //! ## Does
-//! Counts every I/O of this machine in the kernel and writes, each second, histograms per device, operation and
-//! stage, the counters of /proc/diskstats and the facts that changed into a store, which is thinned as it ages (to
-//! minutes after two hours, to hours after two days, but around incidents) and bounded by `--keep-for` and `--store-size`.
-//! The single I/Os of the last `--ring` stay in memory; of more than `--one-by-one` a second, those of the busiest devices
-//! that took longer than 99 of 100 lately or failed, and a sample of the others, chosen in the kernel, while all are counted in its
-//! histograms. A trigger writes them down, from 30 s before to 10 s after,
-//! and has them judged: latency far above what the device does at this hour (4 times the 99.9th percentile of what
-//! was learned, and a tenth of a second waited beyond), a stall (requests in flight, none completed for two
-//! seconds), a failed I/O, an error in the kernel's log, `--psi`, a verdict that changes to an accusation of disk,
-//! path or limit, SIGUSR1, and `iowhy mark TEXT`. The last 20 s are judged as often as
-//! takes a five-hundredth of a core: at most each 10 s, at least each `--judge`, and each 20 s while I/Os wait of which too
-//! little was learned yet (3000 of a device and operation). Incidents are limited in rate and take half of the store at most.
+//! Counts every I/O of this machine in the kernel and writes, each second, histograms per device,
+//! operation and stage, the counters of /proc/diskstats and changed facts to a store. The store is
+//! aggregated as it ages (to minutes after two hours, to hours after two days, except around
+//! incidents) and limited by `--keep-for` and `--store-size`. The individual I/Os of the last
+//! `--ring` stay in memory; above a rate of `--one-by-one`, only those of the busiest devices that
+//! failed or were slower than the recent 99th percentile, and a sample of the others, selected in
+//! the kernel; all I/Os are counted in its histograms. A trigger saves the I/Os from 30 s before to
+//! 10 s after it and has them judged: latency far above the usual value for the device at this hour
+//! (4 times the learned 99.9th percentile, and at least a tenth of a second waited beyond it), a
+//! stall (requests in flight, none completed for two seconds), a failed I/O, an error in the
+//! kernel's log, `--psi`, a verdict that changes to one against disk, path or limit, SIGUSR1, and
+//! `iowhy mark TEXT`. The last 20 s are judged as often as 0.2 % of a core allows: at most every
+//! 10 s, at least every `--judge`, and every 20 s while I/Os wait for which the baseline is
+//! incomplete (fewer than 3000 of a device and operation). Incidents are limited in rate and take
+//! at most half of the store.
 //!
 //! Each incident is one line on stdout (or an entry with fields in the journal), a capture and a
-//! JSON file (schema `iowhy.incident/1`) in the store, and what `--exec` gets on stdin. Everything is
-//! asked later: `iowhy incidents`, and `--at`, `--since` and `--until` of `why`, `stat`, `hist`,
-//! `map`, `top`, `report`, `compare`.
+//! JSON file (schema `iowhy.incident/1`) in the store, and the stdin of the `--exec` program. Query
+//! the store later with `iowhy incidents`, and with `--at`, `--since` and `--until` of `why`,
+//! `stat`, `hist`, `map`, `top`, `report`, `compare`.
 //!
-//! Nothing waits for the disk that the store is on. What it refuses (full, gone) waits in memory, some minutes of it; what
-//! is given up then is counted. That the store cannot be written is reported on stderr or in the journal, by status 503 of `/healthz` and
-//! in `iowhy incidents`. A kill costs the second that was about to be written. Ages are recorded time: a wall clock that is
-//! set ahead or back removes nothing, and the step is marked in the store. After the start the recorder has no rights but
-//! those to read what the kernel tells and to write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf with
-//! native histograms) and `/healthz`; with `--token-file` the figures are for those who show the token, with `--tls-cert`
-//! and `--tls-key` they are told under TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a restart). `--otlp` pushes the same figures to an OpenTelemetry
-//! collector, latencies as exponential histograms, under TLS to an address that begins with `https://`; a process without any rights does it, and only then.
+//! Recording never waits for the disk of the store. If that disk fails writes (full, removed), up
+//! to some minutes of data are buffered in memory; data dropped after that is counted. A store that
+//! is not writable is reported on stderr or in the journal, by status 503 of `/healthz` and in
+//! `iowhy incidents`. A kill loses the second that was about to be written. Ages are counted in
+//! recorded time: setting the wall clock ahead or back removes nothing, and the step is noted in
+//! the store. After the start the recorder keeps only the privileges to read kernel data and to
+//! write its store. `--listen` serves `/metrics` for Prometheus (text, OpenMetrics, or protobuf
+//! with native histograms) and `/healthz`; `--token-file` requires a token, and `--tls-cert` with
+//! `--tls-key` enables TLS 1.2 or 1.3 (both files are read at the start; a new certificate needs a
+//! restart). `--otlp` pushes the same metrics to an OpenTelemetry collector, latencies as
+//! exponential histograms, with TLS if the address begins with `https://`; this is done by a
+//! separate unprivileged process.
 //!
 //! ## Examples
-//! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it from boot on.
-//! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, elsewhere.
-//! `iowhy watch --listen 127.0.0.1:9435`: with figures for Prometheus.
-//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key --token-file token`: for others.
-//! `iowhy watch --otlp http://127.0.0.1:4318`: pushed to an OpenTelemetry collector on this machine.
-//! `iowhy watch --exec /usr/local/bin/page-me`: a program for each incident, its JSON on stdin.
+//! `iowhy watch`: into /var/lib/iowhy, until it is stopped; `contrib/iowhy-watch.service` runs it
+//! from boot on.
+//! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, in another folder.
+//! `iowhy watch --listen 127.0.0.1:9435`: with metrics for Prometheus.
+//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key --token-file token`:
+//! on the network.
+//! `iowhy watch --otlp http://127.0.0.1:4318`: pushes metrics to an OpenTelemetry collector on this
+//! machine.
+//! `iowhy watch --exec /usr/local/bin/page-me`: runs a program for each incident, with its JSON on
+//! stdin.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -46,7 +57,8 @@ use iowhy_store::Bounds;
 
 use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
-use crate::messages::HintedError;
+use crate::device_lookup;
+use crate::messages::{self, HintedError};
 use crate::recorder::daemon::{self, Settings};
 use crate::recorder::{announce, otlp};
 use crate::store_input::FOLDER;
@@ -55,7 +67,7 @@ use crate::when::long_duration;
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
     name: "watch",
-    summary: "The flight recorder: always on, keeps the I/Os around incidents, judges them",
+    summary: "Flight recorder: always on, keeps and judges the I/Os around incidents",
     manual: iowhy_model::manual!("watch.rs"),
     arguments: WatchCommand::augment_args,
     run,
@@ -66,57 +78,59 @@ struct WatchCommand {
     /// The folder to record into [default: $STATE_DIRECTORY, else /var/lib/iowhy]
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Remove what is older: `36h`, `7d`, `2w`
+    /// Remove data older than this: `36h`, `7d`, `2w`
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = long_duration)]
     keep_for: Duration,
-    /// Keep no more bytes than these
+    /// Maximum size of the store
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     store_size: u64,
-    /// How much of the past is kept in memory, I/O by I/O
+    /// How long individual I/Os are kept in memory
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     ring: Nanos,
-    /// The memory for it
+    /// Memory for individual I/Os
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = size)]
     ring_size: u64,
-    /// Keep every single I/O up to so many a second; above, the slow ones and a sample of the others
+    /// Keep every I/O up to this rate per second; above it, the slow ones and a sample of the
+    /// others
     #[arg(long, value_name = "RATE", default_value = "20000")]
     #[arg(value_parser = clap::value_parser!(u32).range(100..))]
     one_by_one: u32,
-    /// An incident from this share of 10 s in which tasks waited for I/O (PSI some avg10), %
+    /// Trigger an incident when tasks wait for I/O this share of 10 s (PSI some avg10), %
     #[arg(long, value_name = "PERCENT", default_value = "60", value_parser = clap::value_parser!(u8).range(1..=100))]
     psi: u8,
-    /// The longest pause after which things are judged without an incident
+    /// Longest interval between verdicts without an incident
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     judge: Nanos,
-    /// Incidents an hour at most
+    /// Maximum number of incidents per hour
     #[arg(long, value_name = "N", default_value = "30")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     per_hour: u32,
-    /// Serve figures for Prometheus at this address: `127.0.0.1:9435`
+    /// Serve Prometheus metrics at this address: `127.0.0.1:9435`
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
-    /// Allow `--listen` at an address that others can reach; use `--tls-cert` and `--token-file` too
+    /// Allow `--listen` on a non-loopback address; use it with `--tls-cert` and `--token-file`
     #[arg(long, requires = "listen")]
     listen_wide: bool,
-    /// Answer only who shows the token on this file's first line (`Authorization: Bearer`)
+    /// Require the token in the first line of this file (`Authorization: Bearer`)
     #[arg(long, requires = "listen", value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Answer under TLS, with the certificates of this PEM file
+    /// Serve over TLS with the certificates in this PEM file
     #[arg(long, requires_all = ["listen", "tls_key"], value_name = "FILE")]
     tls_cert: Option<PathBuf>,
-    /// The private key that belongs to the first of them
+    /// Private key of the first certificate
     #[arg(long, requires = "tls_cert", value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// Push figures to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`, `https://HOST`
+    /// Push metrics to an OpenTelemetry collector, OTLP over HTTP: `http://127.0.0.1:4318`,
+    /// `https://HOST`
     #[arg(long, value_name = "URL", value_parser = collector)]
     otlp: Option<String>,
-    /// Trust the certificates that these vouch for, a PEM file, instead of those of this machine
+    /// CA certificates for `--otlp`, a PEM file, instead of the system's
     #[arg(long, value_name = "FILE")]
     otlp_ca: Option<PathBuf>,
-    /// How often figures are pushed
+    /// Push interval
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
     otlp_every: Nanos,
-    /// A program to run for each incident, without a shell, its JSON on stdin
+    /// Program to run for each incident, without a shell; it gets the incident as JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
     /// Only this device (may be given several times)
@@ -149,8 +163,13 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let is_plain = |address: &String| address.starts_with("http://");
     if asked.otlp_ca.is_some() && asked.otlp.as_ref().is_none_or(is_plain) {
-        let text = "`--otlp-ca` says whom to trust, and nothing is pushed under TLS";
-        return Err(HintedError::error(text, "push to `--otlp https://HOST`, or leave it out"));
+        let text = "`--otlp-ca` has no effect: the `--otlp` address does not use TLS";
+        return Err(HintedError::error(text, "push to `--otlp https://HOST`, or omit it"));
+    }
+    let (devices, partition) = device_lookup::on_this_machine(&asked.device)?;
+    if let Some((name, _)) = partition {
+        let text = device_lookup::of_whole_disk(&name, &name, &devices.join(", "));
+        messages::warn(&text, None);
     }
     let state = || std::env::var_os("STATE_DIRECTORY").map(PathBuf::from);
     let settings = Settings {
@@ -169,7 +188,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
         otlp_ca: asked.otlp_ca,
         exec: asked.exec,
-        devices: asked.device,
+        devices,
         length_ns: asked.watch_for.map(Nanos::ns),
         json: asked.json,
         clock_shifted_by: asked.clock_shifted_by,
@@ -189,6 +208,6 @@ fn pause(every: Nanos) -> Duration {
 fn size(text: &str) -> Result<u64, String> {
     match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
         Some(bytes) => Ok(bytes as u64),
-        None => Err(format!("`{text}` is not a size from 1M on, such as `1G`")),
+        None => Err(format!("`{text}` is not a size of at least 1M, such as `1G`")),
     }
 }

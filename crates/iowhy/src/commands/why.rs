@@ -1,27 +1,29 @@
 //! The verdict: why is it slow, and is it the workload or the disk?
 //!
 //! ## Does
-//! With files (or a pipe), reads every capture it finds in them, whatever their formats and
-//! however they are quoted, and judges them together. Without, it watches this machine: every
-//! request by BPF where that is allowed, else the counters of /proc/diskstats. Prints the most
-//! likely cause with its confidence, the evidence behind it, what would refute it, what to do
-//! next and, where single I/Os are known, the latency after the cure. Where the evidence leaves a
-//! question open, the first next step is the probe that settles it, as a command to paste; `--ask`
-//! offers to run it, if it only reads, and judges again with what it found.
+//! With files (or a pipe), it reads every capture in them, in any format and quoted in any way, and
+//! judges them together. Without, it watches this machine: every request with BPF if permitted,
+//! else the counters of /proc/diskstats. It prints the most likely cause with its confidence, the
+//! evidence for it, what would refute it, the next step and, if individual I/Os are known, the
+//! expected latency after the fix. If the evidence leaves a question open, the first next step is
+//! the probe that decides it, as a command to paste; `--ask` offers to run it, if it is read-only,
+//! and judges again with the result.
 //!
-//! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or family is found.
+//! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
+//! family is found.
 //!
-//! A device is judged by all that it did. `--device` chooses which; `--op`, `--size`, `--comm`, `--pid`,
-//! `--cgroup` and `--flag` choose whose latency is told beside the verdict.
+//! A device is always judged by all its I/Os. `--device` selects devices; `--op`, `--size`,
+//! `--comm`, `--pid`, `--cgroup` and `--flag` select the I/Os whose latency is reported with the
+//! verdict.
 //!
 //! ## Examples
-//! `iowhy`: watch everything for 10 s.
+//! `iowhy`: watches everything for 10 s.
 //! `iowhy why --device sdb --for 30s`: one device, longer.
 //! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
-//! `biosnoop -d sdb | iowhy`: another tool, live.
-//! `iowhy why --learn sdb.base monday.txt`, then `iowhy why --baseline sdb.base tuesday.txt`: a disk
-//! beside its own history. The evidence names the baseline used.
-//! `iowhy why --example dusty-disk`: a bundled capture of a sick disk.
+//! `biosnoop -d sdb | iowhy`: live output of another tool.
+//! `iowhy why --learn sdb.base monday.txt`, then `iowhy why --baseline sdb.base tuesday.txt`:
+//! compares a disk with its own history. The evidence names the baseline used.
+//! `iowhy why --example dusty-disk`: a bundled capture of a faulty disk.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -43,9 +45,8 @@ use crate::crosscheck::CrossCheck;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
-use crate::sanitised;
-use crate::scope;
 use crate::watch::{self, Plan, Watch};
+use crate::{recorded, sanitised, scope, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -63,13 +64,13 @@ struct Why {
     /// How long to watch this machine [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// The spindle speed of the disk in revolutions per minute, if you know it
+    /// Spindle speed of the disk in revolutions per minute, if known
     #[arg(long, value_name = "RPM", value_parser = spindle_speed)]
     rpm: Option<f64>,
-    /// Judge a capture that is bundled with iowhy; without a name, list them
+    /// Judge a capture bundled with iowhy; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     example: Option<String>,
-    /// If a question stays open, ask whether to run the probe that settles it; reads only
+    /// If the verdict is not certain, offer to run the probe that would decide; read-only
     #[arg(long)]
     ask: bool,
     /// Answer yes to `--ask`
@@ -81,7 +82,7 @@ struct Why {
     baselines: Baselines,
     #[command(flatten)]
     selection: Selection,
-    /// Say at the end what the tracing cost: ns per I/O in BPF, CPU
+    /// Print the tracing overhead at the end: ns per I/O in BPF, CPU
     #[arg(long, help_heading = "Tracing")]
     overhead: bool,
     #[command(flatten)]
@@ -105,7 +106,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ),
     (
         "one-of-seventeen",
-        "SystemTap latency tables of a shelf with one sick disk",
+        "SystemTap latency tables of a shelf with one faulty disk",
         include_str!("../../tests/cases/one-of-seventeen/capture.txt"),
     ),
 ];
@@ -116,11 +117,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     why.files.add_store();
     if why.selection.over.is_some() {
         return Err(HintedError::error(
-            "cannot judge slow I/Os without the quick ones beside them",
-            "leave `--over` out, or look at the slow ones: `iowhy snoop --over 100ms`",
+            "a verdict on slow I/Os needs the fast ones, too",
+            "omit `--over`, or list the slow ones: `iowhy snoop --over 100ms`",
         ));
     }
     let healthy_origin = why.baselines.healthy_origin()?;
+    let mut past = Vec::new();
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
@@ -142,6 +144,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let learned = why.baselines.learned();
             let writes = Later::Write(confinement::folders(learned.as_slice()));
             let later = if why.ask { Later::Probe } else { writes };
+            // While files may still be opened.
+            past = recorded::of_the_last_day();
+            why.selection = why.selection.settled_here()?;
             (watch(why.watch_for, &why.selection, why.overhead, false, later)?, 0, true)
         }
     };
@@ -158,7 +163,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if asked_for == Some(0) || !live && is_idle(&recording) {
             return Err(HintedError::error(
                 "no I/O matches the filters, so there is nothing to judge",
-                "averages and ready-made histograms cannot be filtered by operation, size or process",
+                "averages and histograms in the input cannot be filtered by operation, size or \
+                 process",
             ));
         }
     }
@@ -188,6 +194,15 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if !(why.ask && why.output.json) {
         show(&report)?;
     }
+    if let Some(known) = report.findings.first().filter(|_| !why.output.json)
+        && let Some(device) = known.subject.device
+    {
+        let device = &report.recording.device_of(device).name;
+        let known = recorded::history(&past, device, known.verdict.name(), when::now_ns());
+        if let Some(known) = known {
+            writeln!(sanitised::stdout(), "  recorded    {known}")?;
+        }
+    }
     if let Some(proposal) = proposal.filter(|_| why.ask) {
         let quiet = why.output.json;
         let anew = ask::ask(&proposal, why.yes, quiet, &options, &mut report.recording)?;
@@ -202,7 +217,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let mut out = sanitised::stdout();
     if idle && !why.output.json {
-        writeln!(out, "\nNothing did I/O while iowhy watched, so there is nothing to judge.")?;
+        writeln!(out, "\nThere was no I/O while iowhy watched, so there is nothing to judge.")?;
         // `./run` says how it was called, so that what is shown can be pasted as it stands.
         let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
         writeln!(out, "To see a verdict, read a bundled capture: `{me} why --example dusty-disk`")?;
@@ -227,7 +242,7 @@ pub fn watch(
 ) -> anyhow::Result<Recording> {
     let how = TraceArgs { before: true, overhead, ftrace: false };
     // Whose latency is told, is asked of the recording: the judge sees all that the devices did.
-    let asked = selection.settled_here();
+    let asked = selection.settled_here()?;
     asked.in_the_kernel()?;
     let devices = Selection { device: asked.device, ..Selection::default() };
     let mut watch = Watch::start(&Plan {
@@ -257,9 +272,7 @@ pub fn watch(
 pub fn spindle_speed(text: &str) -> Result<f64, String> {
     // From the slowest disk ever sold in numbers to well past the fastest.
     text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
-        format!(
-            "invalid spindle speed `{text}`; disks turn at 4200, 5400, 7200, 10000 or 15000 rpm"
-        )
+        format!("invalid spindle speed `{text}`; use 4200, 5400, 7200, 10000 or 15000 (rpm)")
     })
 }
 
@@ -282,7 +295,7 @@ fn example(name: &str) -> anyhow::Result<Recording> {
             EXAMPLES.iter().map(|(name, what, _)| format!("`{name}`: {what}")).collect();
         let text = match name {
             "" => "name one of the bundled captures".to_string(),
-            name => format!("no bundled capture is called `{name}`"),
+            name => format!("no bundled capture `{name}`"),
         };
         return Err(HintedError::error(text, lines.join("\n      ")));
     };

@@ -38,7 +38,7 @@ enum Told {
 }
 
 /// Tells in a thread of its own.
-pub struct Teller {
+pub struct Notifier {
     incidents: SyncSender<Told>,
     /// Incidents that were given up because too many waited.
     pub given_up: u64,
@@ -80,16 +80,16 @@ impl Outputs {
     }
 }
 
-impl Teller {
+impl Notifier {
     /// Starts it.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(way: Outputs) -> std::io::Result<(Teller, std::thread::JoinHandle<()>)> {
+    pub fn start(way: Outputs) -> std::io::Result<(Notifier, std::thread::JoinHandle<()>)> {
         let (incidents, to_tell) = sync_channel(WAITING);
-        let thread = std::thread::Builder::new().name("teller".to_string());
+        let thread = std::thread::Builder::new().name("notifier".to_string());
         let thread = thread.spawn(move || tell(way, &to_tell))?;
-        Ok((Teller { incidents, given_up: 0 }, thread))
+        Ok((Notifier { incidents, given_up: 0 }, thread))
     }
 
     /// Tells of an incident, or gives it up.
@@ -131,10 +131,7 @@ fn tell(mut way: Outputs, incidents: &Receiver<Told>) {
         if let Some(runner) = &mut way.runner {
             let sent = runner.stdin.as_mut().map(|stdin| writeln!(stdin, "{incident}"));
             if !matches!(sent, Some(Ok(()))) {
-                crate::messages::warn(
-                    "the program of `--exec` is told no more: its runner ended",
-                    None,
-                );
+                crate::messages::warn("`--exec` disabled: the helper process exited", None);
                 way.runner = None;
             }
         }
@@ -171,7 +168,7 @@ fn round(value: f64) -> f64 {
 /// protocol; a value with line ends would need its length, so it gets none).
 fn entry(incident: &Value) -> Vec<u8> {
     let one_line = |text: &str| sanitised::text(text).replace('\n', " ");
-    let sentence = incident["sentence"].as_str().unwrap_or("an incident, not judged");
+    let sentence = incident["sentence"].as_str().unwrap_or("incident without a verdict");
     let device = incident["device"].as_str().unwrap_or_default();
     let mut entry = format!("MESSAGE={}\nPRIORITY=4\n", one_line(&format!("{device}: {sentence}")));
     for field in FIELDS {
@@ -214,7 +211,7 @@ pub fn run_for_incidents(program: &std::path::Path) -> anyhow::Result<()> {
             std::thread::sleep(Duration::from_millis(20));
         }
         if matches!(child.try_wait(), Ok(None)) {
-            let text = format!("`{}` took longer than 60 s and was ended", program.display());
+            let text = format!("`{}` took longer than 60 s and was killed", program.display());
             crate::messages::warn(&text, None);
             let _ = child.kill();
             let _ = child.wait();

@@ -140,8 +140,8 @@ mod tests {
     fn thinning_ends_once_there_is_clearly_less() {
         let mut busy = Busy::new(1000.0);
         assert_eq!(busy.second(&second(&[("sda", 1500)])).len(), 1);
-        let goes_on = busy.second(&second(&[("sda", 900)]));
-        assert!(matches!(goes_on.as_slice(), [(_, Some(_))]), "{goes_on:?}");
+        let ongoing = busy.second(&second(&[("sda", 900)]));
+        assert!(matches!(ongoing.as_slice(), [(_, Some(_))]), "{ongoing:?}");
         assert_eq!(busy.second(&second(&[("sda", 600)])), [(("sda".to_string(), Op::Read), None)]);
         assert_eq!(busy.second(&second(&[("sda", 900)])), []);
         // A device that does nothing any more.

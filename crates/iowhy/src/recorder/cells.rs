@@ -65,8 +65,7 @@ impl Cells {
         let boot = FactValue::Text(self.boot.clone());
         let path = "/proc/sys/kernel/random/boot_id";
         self.writer.fact(Fact::of(None, typed::RECORDER.of("boot"), boot, path));
-        let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
-        self.writer.fact(Fact::of(None, typed::HOST_KERNEL, kernel, "uname"));
+        crate::collectors::state_host(&mut self.writer);
         self.counters = self.writer.begin(source("diskstats", Level::A, Sampling::Sampled));
         self.around = self.writer.begin(source("host-facts", Level::E, Sampling::Sampled));
         for ((device, _), fact) in self.stated.clone() {
@@ -86,6 +85,11 @@ impl Cells {
         let known = self.stated.range(first..).take_while(|((of, _), _)| of == device);
         let known: Vec<Fact> = known.map(|(_, fact)| fact.clone()).collect();
         known.into_iter().for_each(|fact| self.write_fact(device, fact));
+        let is_part =
+            |fact: &Fact| fact.key == key::PARTITION_DISK && fact.value.text() == Some(device);
+        let parts = self.stated.iter().filter(|(_, fact)| is_part(fact));
+        let parts: Vec<String> = parts.map(|((part, _), _)| part.clone()).collect();
+        parts.iter().for_each(|part| self.activate(part));
     }
 
     /// What a device is made of.
@@ -120,6 +124,14 @@ impl Cells {
         }
         fact.value = coarse(fact.value);
         fact.at = None;
+        if let Some(disk) = fact.value.text().filter(|_| fact.key == key::PARTITION_DISK)
+            && self.active.contains(disk)
+        {
+            self.active.insert(device.to_string());
+        }
+        // A device is mounted in several places.
+        let is_mount = fact.key == key::MOUNT_POINT;
+        let name = if is_mount { format!("{name} {}", fact.value) } else { name };
         let known = (device.to_string(), name);
         if self.stated.get(&known).is_some_and(|known| known.value == fact.value) {
             return;

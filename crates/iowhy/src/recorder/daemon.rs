@@ -1,6 +1,6 @@
 //! The recorder at work: one second after the other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use iowhy_model::{
     FELT_PER_S, Fact, FactValue, Level, Nanos, Recording, Sink, Source, Stage, Time, key,
 };
 use iowhy_store::{Bounds, LearnedHistograms, SegmentName, Store};
-use jiff::tz::TimeZone;
 use signal_hook::consts::SIGUSR1;
 
-use super::announce::{Outputs, Teller};
+use super::announce::{Notifier, Outputs};
 use super::busy::Busy;
 use super::cells::Cells;
 use super::clock::{Change, ClockSource, Clocks, boot_id};
+use super::extent::Activity;
 use super::incident::{Incident, with_clock};
 use super::intake::{Intake, Second};
 use super::marks::Marks;
-use super::metrics::{self, SharedFigures};
+use super::metrics::{self, SharedMetrics};
 use super::otlp;
 use super::ring::{Ring, beginning, ending};
 use super::triggers::{Alarm, Rate, Trigger, Triggers};
@@ -32,6 +32,7 @@ use super::writer::{self, Queue, Write};
 use crate::collectors::LiveCollectors;
 use crate::command::Status;
 use crate::confinement;
+use crate::device_lookup::NamingFacts;
 use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -46,7 +47,7 @@ const CALM_EVENTS: u64 = 2000;
 /// what is not told one by one: of busy devices.
 const HISTOGRAM_BYTES: usize = 96 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-const SECOND_NS: i64 = 1_000_000_000;
+pub(super) const SECOND_NS: i64 = 1_000_000_000;
 /// Bytes at most of what was learned before.
 const LEARNED: u64 = 16 << 20;
 /// Histograms are taken with the second, and not before: a pouring costs a grace period of the kernel.
@@ -60,7 +61,7 @@ const LEARNED_S: u64 = 600;
 const KERNEL_LINES: usize = 6000;
 /// How things are is judged by the last so many seconds, and only if somebody waited: a hundredth
 /// of the time ([`FELT_PER_S`]).
-const LOOK_NS: i64 = 20 * SECOND_NS;
+pub(super) const LOOK_NS: i64 = 20 * SECOND_NS;
 /// The next look comes no sooner than this, and so that looks take no more than one part in so many of a core: what has few
 /// I/Os is looked at often, and what has many as `--judge` says (choices).
 const LOOK_AGAIN_NS: i64 = 10 * SECOND_NS;
@@ -69,9 +70,15 @@ const LOOKS_OF_A_CORE: i64 = 500;
 /// bound yet, s per second (a choice).
 const UNLEARNED_PER_S: f64 = 0.05;
 /// A verdict below this confidence is no accusation (docs/METHOD.md, Confidence).
-const SURE: f64 = 0.6;
+pub(super) const SURE: f64 = 0.6;
+/// Who is to blame where an accusation is an incident; that a program asks for much is none.
+const NEWS: [&str; 3] = ["disk", "path", "limit"];
 /// An incident's I/Os take this share of the store at most.
 const INCIDENT_SHARE: u64 = 16;
+/// An incident that goes on is written down anew so often, s (a choice): a file of a few hundred KB.
+const REWRITTEN_S: u64 = 30;
+/// Incidents that may go on, the latest.
+const RECENT: usize = 16;
 /// Letters of a token that cannot be tried one by one.
 const SHORTEST_TOKEN: usize = 16;
 /// A disk that takes nothing of the store for so long hangs, ns: ten times what a flush of a bad one takes.
@@ -140,6 +147,8 @@ struct Recorder {
     kernel: Option<KernelLog>,
     /// The devices that were asked for; all if empty.
     wanted: Vec<String>,
+    /// The names of devices at the start.
+    named: NamingFacts,
     /// The last lines of the kernel's log.
     kernel_lines: std::collections::VecDeque<String>,
     pressure: Option<std::fs::File>,
@@ -151,19 +160,21 @@ struct Recorder {
     rate: Rate,
     open: Option<Incident>,
     unjudged: Vec<Incident>,
+    /// Those that may go on.
+    recent: Vec<Incident>,
+    activity: Activity,
     judge: Judge,
     queue: Queue,
-    trouble: StoreTrouble,
+    trouble: StoreFailure,
     /// Names of incidents that are taken.
     ids: HashSet<String>,
     writing: std::thread::JoinHandle<()>,
-    teller: Teller,
+    notifier: Notifier,
     announcer: std::thread::JoinHandle<()>,
     marks: Option<Marks>,
     asked: Arc<AtomicBool>,
-    shared: SharedFigures,
+    shared: SharedMetrics,
     stop: Stop,
-    zone: TimeZone,
     boot: String,
     began: Clocks,
     last: Clocks,
@@ -178,7 +189,8 @@ struct Recorder {
     /// CPU that the last look at how things are took, ns.
     look_cpu_ns: i64,
     waited_s: f64,
-    verdict: Option<(String, String)>,
+    /// What the last look accused each device of.
+    verdicts: HashMap<String, String>,
     length_ns: Option<i64>,
     most: usize,
 }
@@ -194,8 +206,7 @@ impl Recorder {
         }
         let (learned, damaged) = LearnedHistograms::parse(&learned);
         if damaged > 0 {
-            let text =
-                format!("{damaged} lines of what was learned before are damaged and left out");
+            let text = format!("{damaged} damaged lines of the learned baseline were ignored");
             messages::warn(&text, None);
         }
         // All that needs rights is opened here, and what needs threads comes after they are gone.
@@ -219,8 +230,8 @@ impl Recorder {
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
-        let wanted: Vec<String> =
-            settings.devices.iter().map(|name| bare(name).to_string()).collect();
+        let wanted = settings.devices.clone();
+        let named = NamingFacts::of(&crate::collectors::known_devices()?);
         let collectors = LiveCollectors::begin(&plan(&wanted), &mut intake)?;
         let boot = boot_id();
         let mut cells = Cells::new(&boot, now);
@@ -231,9 +242,9 @@ impl Recorder {
         }
         let mut kernel = KernelLog::open();
         if kernel.is_none() {
-            let hint = "start it with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
+            let hint = "start the recorder with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
             messages::warn(
-                "the kernel's log may not be read: its errors are no trigger",
+                "kernel-log triggers are disabled: no permission to read /dev/kmsg",
                 Some(hint),
             );
         }
@@ -241,25 +252,27 @@ impl Recorder {
         let pressure = std::fs::File::open("/proc/pressure/io").ok();
         let asked = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
-        let zone = TimeZone::system();
         iowhy_live::give_up_rights()?;
         confinement::recording(&settings.store)?;
         let (queue, writing) = writer::start(store, settings.bounds, now)?;
-        let (teller, announcer) = Teller::start(way)?;
-        let shared = SharedFigures::default();
+        let (notifier, announcer) = Notifier::start(way)?;
+        let shared = SharedMetrics::default();
         if let Some(listener) = listener {
             let at = listener.local_addr()?;
             metrics::serve(listener, &shared, &terms)?;
             let scheme = if terms.tls.is_some() { "https" } else { "http" };
-            messages::warn(&format!("figures for Prometheus at {scheme}://{at}/metrics"), None);
+            messages::warn(&format!("Prometheus metrics at {scheme}://{at}/metrics"), None);
             if !at.ip().is_loopback() && terms.tls.is_none() {
                 let hint = "add `--tls-cert FILE --tls-key FILE`";
-                messages::warn("figures and token cross the network in clear text", Some(hint));
+                messages::warn(
+                    "metrics and token are sent over the network in clear text",
+                    Some(hint),
+                );
             }
         }
         if let (Some(sender), Some((address, every))) = (sender, otlp) {
             otlp::start(sender, *every, &shared)?;
-            messages::warn(&format!("figures are pushed to {address}"), None);
+            messages::warn(&format!("pushing metrics to {address}"), None);
         }
         let mut recorder = Recorder {
             clock,
@@ -267,6 +280,7 @@ impl Recorder {
             collectors,
             kernel,
             wanted: wanted.clone(),
+            named,
             kernel_lines: last_lines(&kernel_lines),
             pressure,
             snapshot: Snapshot::new(Recording::new()),
@@ -277,18 +291,19 @@ impl Recorder {
             rate: Rate::new(settings.per_hour),
             open: None,
             unjudged: Vec::new(),
+            recent: Vec::new(),
+            activity: Activity::default(),
             judge: Judge::start(wanted)?,
             queue,
-            trouble: StoreTrouble::default(),
+            trouble: StoreFailure::default(),
             ids,
             writing,
-            teller,
+            notifier,
             announcer,
             marks: marks.ok(),
             asked,
             shared,
             stop,
-            zone,
             boot,
             began: now,
             last: now,
@@ -302,7 +317,7 @@ impl Recorder {
             judge_cpu_ns: 0,
             look_cpu_ns: 0,
             waited_s: 0.0,
-            verdict: None,
+            verdicts: HashMap::new(),
             length_ns: settings.length_ns,
             most: usize::try_from(settings.bounds.size / INCIDENT_SHARE).unwrap_or(usize::MAX),
         };
@@ -310,7 +325,8 @@ impl Recorder {
         if behind_s > 0 {
             let behind = Nanos(behind_s.saturating_mul(SECOND_NS));
             let text = format!(
-                "the wall clock is {} behind what is in the store; it is wrong, or was: nothing is removed for it",
+                "the wall clock is {} behind the newest data in the store: it is wrong now, or was \
+                 before; no data is removed because of it",
                 iowhy_model::numbers::duration(behind.ns() as f64)
             );
             messages::warn(&text, None);
@@ -366,6 +382,7 @@ impl Recorder {
                 trace.thin(&device, op, how)?;
             }
         }
+        self.activity.add(&second, now.monotonic);
         let mut alarms = self.triggers.second(&second, now.hour(), now.monotonic);
         alarms.extend(self.messages_of_the_kernel(now));
         alarms.extend(self.pressure(now));
@@ -373,6 +390,7 @@ impl Recorder {
         alarms.extend(self.what_was_judged(now));
         alarms.into_iter().for_each(|alarm| self.alarm(alarm, now));
         self.go_on(now);
+        self.recent_go_on(now);
         self.waited_s += waited_s(&second);
         self.shared.figures().second(&second);
         if self.seconds.is_multiple_of(SNAPSHOT_S) {
@@ -387,7 +405,7 @@ impl Recorder {
             self.queue.push(Write::Learned(self.triggers.learned.text()));
         }
         self.look(now);
-        self.state_figures(now);
+        self.update_metrics(now);
         Ok(())
     }
 
@@ -408,7 +426,8 @@ impl Recorder {
                 self.cells.state("clock-step", FactValue::Duration(Nanos(ns)), now);
                 if ns.abs() >= SECOND_NS {
                     let text = format!(
-                        "the wall clock was set {} by {}: a mark in the store, nothing is removed for it",
+                        "the wall clock was set {} by {}: recorded in the store; no data is \
+                         removed because of it",
                         if ns < 0 { "back" } else { "ahead" },
                         iowhy_model::numbers::duration(ns.abs() as f64)
                     );
@@ -441,10 +460,11 @@ impl Recorder {
             (Some(why), None) => {
                 self.trouble.since = Some((now, lost - fresh, why.clone()));
                 let text = format!(
-                    "the store cannot be written: {why}; what comes waits in memory, for a while"
+                    "cannot write to the store: {why}; new data is buffered in memory for a \
+                     limited time"
                 );
                 self.shared.figures().trouble = Some(why);
-                self.teller.trouble(text);
+                self.notifier.trouble(text);
             }
             (Some(why), Some((since, before, _))) => {
                 self.shared.figures().trouble = Some(why.clone());
@@ -454,10 +474,10 @@ impl Recorder {
                 self.shared.figures().trouble = None;
                 let (length_s, lost) = (now.ran_s(since), lost - before);
                 let text = format!(
-                    "the store could not be written for {length_s} s ({why}); {lost} s of it are lost"
+                    "the store was not writable for {length_s} s ({why}); {lost} s of data are lost"
                 );
                 let id = self.id(since, "store");
-                let wall = crate::when::words(since.wall, &self.zone);
+                let wall = crate::when::words(since.wall);
                 let incident = serde_json::json!({
                     "schema": "iowhy.incident/1",
                     "id": id,
@@ -474,7 +494,7 @@ impl Recorder {
                 });
                 let json = serde_json::to_vec_pretty(&incident).unwrap_or_default();
                 self.queue.push(Write::Verdict(id, json));
-                self.teller.trouble(text);
+                self.notifier.trouble(text);
             }
             (None, None) => {}
         }
@@ -497,6 +517,9 @@ impl Recorder {
         source.sampling = iowhy_model::Sampling::Sampled;
         recording.begin(source);
         if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
+            // Links in /dev may not be read any more.
+            let named = NamingFacts::of(&devices).with_links_of(&self.named);
+            named.state(&self.wanted, &mut recording);
             let names: HashSet<&str> = devices.iter().map(|one| one.name.as_str()).collect();
             self.shared.figures().retain(|name| names.contains(name));
             for device in devices {
@@ -569,6 +592,7 @@ impl Recorder {
             device: String::new(),
             words,
             excess_ns: 0.0,
+            verdict: None,
         };
         words.into_iter().map(alarm).collect()
     }
@@ -582,20 +606,35 @@ impl Recorder {
             self.judge_cpu_ns += judged.cpu_ns;
             if judged.incident.is_none() {
                 self.look_cpu_ns = judged.cpu_ns as i64;
+                for known in &mut self.recent {
+                    known.look(&judged, &self.activity, now.monotonic);
+                }
             }
-            let Some(first) = judged.first.clone() else { continue };
             for brief in judged.first.iter().chain(&judged.others) {
                 self.shared.figures().verdict(brief, now.monotonic + 2 * self.judge_every_ns);
             }
-            let sure = first.accuses && first.confidence >= SURE;
-            let before = self.verdict.replace((first.device.clone(), first.verdict.clone()));
+            let accused: Vec<Brief> = judged
+                .first
+                .iter()
+                .chain(&judged.others)
+                .filter(|of| of.accuses && of.confidence >= SURE && NEWS.contains(&of.blame))
+                .cloned()
+                .collect();
+            let verdicts = accused.iter().map(|of| (of.device.clone(), of.verdict.clone()));
+            let mut before: HashMap<String, String> = verdicts.collect();
             if judged.incident.is_some() {
-                self.tell(&judged);
-                continue;
+                self.tell(judged);
+            } else {
+                std::mem::swap(&mut self.verdicts, &mut before);
             }
-            let new = before != self.verdict;
-            if sure && new && ["disk", "path", "limit"].contains(&first.blame) {
-                alarms.push(accusation(&first, now));
+            // A device that is sick beside another one has an incident of its own.
+            for of in accused {
+                let known = self.unjudged.iter().chain(&self.recent);
+                let is_known = known.into_iter().any(|one| one.is_about(&of.device));
+                // One that ended long ago and comes again is new as well.
+                if !is_known || before.get(&of.device) != Some(&of.verdict) {
+                    alarms.push(accusation(&of, now));
+                }
             }
         }
         if any {
@@ -608,6 +647,10 @@ impl Recorder {
     fn alarm(&mut self, alarm: Alarm, now: Clocks) {
         if let Some(open) = &mut self.open {
             return open.add(alarm);
+        }
+        let known = self.unjudged.iter_mut().chain(&mut self.recent);
+        if let Some(same) = known.into_iter().find(|one| one.is_same(&alarm)) {
+            return same.add_later(alarm, &self.activity);
         }
         if !self.rate.allows(&alarm) {
             return;
@@ -650,32 +693,55 @@ impl Recorder {
         let taken = self.judge.push(Case { incident: Some(incident.id.clone()), capture });
         self.unjudged.push(incident);
         if !taken && let Some(incident) = self.unjudged.pop() {
-            self.told(&incident, None);
+            self.told(incident, None);
         }
         self.judged_ns = now.monotonic;
     }
 
-    fn tell(&mut self, judged: &CaseVerdict) {
+    fn tell(&mut self, judged: CaseVerdict) {
         let place = self.unjudged.iter().position(|one| Some(&one.id) == judged.incident.as_ref());
         let Some(incident) = place.map(|place| self.unjudged.remove(place)) else { return };
-        self.told(&incident, Some(judged));
+        self.told(incident, Some(judged));
     }
 
-    fn told(&mut self, incident: &Incident, judged: Option<&CaseVerdict>) {
+    fn told(&mut self, mut incident: Incident, judged: Option<CaseVerdict>) {
         self.incidents += 1;
-        let first = judged.and_then(|judged| judged.first.as_ref());
+        let first = judged.as_ref().and_then(|judged| judged.first.as_ref());
         let verdict = first.map_or("none".to_string(), |first| first.verdict.clone());
         *self.shared.figures().incidents.entry(verdict).or_default() += 1;
-        let mut json = incident.json(judged, &self.boot, &self.zone);
-        let text = serde_json::to_vec_pretty(&json).unwrap_or_default();
-        self.queue.push(Write::Verdict(incident.id.clone(), text));
-        if let Some(object) = json.as_object_mut()
-            && !object.is_empty()
-        {
-            // Whoever is told reads the whole of it in the store.
-            object.shift_remove("report");
+        if let Some(judged) = judged {
+            incident.judge(judged, &self.activity, self.snapshot.recording());
         }
-        self.teller.push(json);
+        self.write_down(&mut incident);
+        // Whoever is told reads the whole of it in the store.
+        self.notifier.push(incident.json(&self.boot));
+        self.recent.push(incident);
+        let over = self.recent.len().saturating_sub(RECENT);
+        for mut gone in self.recent.drain(..over).collect::<Vec<_>>() {
+            self.write_down(&mut gone);
+        }
+    }
+
+    /// Writes an incident down as it is now, if that is not what was written.
+    fn write_down(&mut self, incident: &mut Incident) {
+        if incident.has_changed() {
+            self.queue.push(Write::Verdict(incident.id.clone(), incident.text(&self.boot)));
+        }
+    }
+
+    /// Looks whether incidents go on whose captures are over.
+    fn recent_go_on(&mut self, now: Clocks) {
+        for mut one in std::mem::take(&mut self.recent) {
+            let was_ongoing = one.ongoing();
+            one.second(&self.activity, now.monotonic);
+            let past = one.is_past(now.monotonic);
+            if past || one.ongoing() != was_ongoing || self.seconds.is_multiple_of(REWRITTEN_S) {
+                self.write_down(&mut one);
+            }
+            if !past {
+                self.recent.push(one);
+            }
+        }
     }
 
     /// Now and then judges how things are, if anybody waited.
@@ -708,25 +774,25 @@ impl Recorder {
         self.judge.push(Case { incident: None, capture });
     }
 
-    fn state_figures(&self, now: Clocks) {
+    fn update_metrics(&self, now: Clocks) {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
         let written = &self.queue.written;
         let number = |value: &std::sync::atomic::AtomicU64| value.load(Relaxed) as f64;
         let mut figures = self.shared.figures();
-        figures.let_fall(now.monotonic);
+        figures.expire(now.monotonic);
         let unlisted = figures.unlisted();
         figures.own = vec![
             (
                 "iowhy_unlisted_devices",
-                "Devices whose metrics share the name `other`: 256 have their own.",
+                "Devices whose metrics are combined as `other`, beyond the first 256.",
                 false,
                 unlisted as f64,
             ),
-            ("iowhy_lost_ios_total", "I/Os that the tracer lost.", true, self.lost as f64),
+            ("iowhy_lost_ios_total", "I/Os lost by the tracer.", true, self.lost as f64),
             (
                 "iowhy_unlisted_ios_total",
-                "I/Os that are in histograms only, for more came than is kept one by one.",
+                "I/Os counted in histograms only, because of the limit on individual I/Os.",
                 true,
                 self.collectors
                     .of::<BlockTrace>()
@@ -737,25 +803,25 @@ impl Recorder {
             ),
             (
                 "iowhy_suppressed_alarms",
-                "Alarms since the last incident that began none.",
+                "Alarms since the last incident that did not start one.",
                 false,
                 self.rate.suppressed as f64,
             ),
             (
                 "iowhy_unjudged_total",
-                "Judgements given up because others waited.",
+                "Verdicts skipped (queue full).",
                 true,
                 self.judge.given_up as f64,
             ),
             (
                 "iowhy_untold_total",
-                "Incidents nobody was told of because others waited.",
+                "Incident notifications dropped (queue full).",
                 true,
-                self.teller.given_up as f64,
+                self.notifier.given_up as f64,
             ),
             (
                 "iowhy_store_bytes",
-                "Bytes that the store takes.",
+                "Size of the store in bytes.",
                 false,
                 number(&written.store_bytes),
             ),
@@ -767,53 +833,53 @@ impl Recorder {
             ),
             (
                 "iowhy_store_waiting_bytes",
-                "Bytes that wait to be written.",
+                "Bytes waiting to be written to the store.",
                 false,
                 number(&written.waiting),
             ),
             (
                 "iowhy_store_given_up_total",
-                "Writes given up because the disk did not take them.",
+                "Writes to the store dropped because the disk did not accept them in time.",
                 true,
                 number(&written.given_up),
             ),
             (
                 "iowhy_store_refused_total",
-                "Writes that the disk refused.",
+                "Writes to the store that failed with an error.",
                 true,
                 number(&written.refused),
             ),
             (
                 "iowhy_store_thinned_total",
-                "Histograms and averages added up as they aged.",
+                "Histograms and averages merged into coarser intervals as they aged.",
                 true,
                 number(&written.thinned),
             ),
             (
                 "iowhy_store_removed_total",
-                "Segments and incidents removed.",
+                "Segments and incidents removed from the store.",
                 true,
                 number(&written.removed),
             ),
             (
                 "iowhy_cpu_seconds_total",
-                "CPU time of the recorder, without its programs in the kernel.",
+                "CPU time of the recorder, without its BPF programs.",
                 true,
                 cpu,
             ),
             (
                 "iowhy_bpf_seconds_total",
-                "Time in the recorder's programs in the kernel, while kernel.bpf_stats_enabled is 1.",
+                "CPU time of the recorder's BPF programs, while kernel.bpf_stats_enabled is 1.",
                 true,
                 self.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent).as_secs_f64(),
             ),
             (
                 "iowhy_judge_cpu_seconds_total",
-                "Of it, that of the judge.",
+                "CPU time spent on verdicts, part of iowhy_cpu_seconds_total.",
                 true,
                 self.judge_cpu_ns as f64 / 1e9,
             ),
-            ("iowhy_resident_bytes", "Memory of the recorder.", false, resident_bytes()),
+            ("iowhy_resident_bytes", "Resident memory of the recorder.", false, resident_bytes()),
             ("iowhy_seconds_total", "Seconds recorded.", true, self.seconds as f64),
         ];
     }
@@ -832,14 +898,17 @@ impl Recorder {
         }
         // Those that the judge did not come to.
         for incident in std::mem::take(&mut self.unjudged) {
-            self.told(&incident, None);
+            self.told(incident, None);
+        }
+        for mut incident in std::mem::take(&mut self.recent) {
+            self.write_down(&mut incident);
         }
         self.collectors.end(&mut self.intake)?;
         self.queue.push(Write::Second(self.cells.end(now), now));
         self.queue.push(Write::Learned(self.triggers.learned.text()));
         self.queue.push(Write::End);
         drop(self.marks.take());
-        drop(self.teller);
+        drop(self.notifier);
         let begun = Instant::now();
         let done = |thread: &std::thread::JoinHandle<()>| thread.is_finished();
         while !(done(&self.writing) && done(&self.announcer)) && begun.elapsed() < AT_THE_END {
@@ -848,7 +917,8 @@ impl Recorder {
         let written = &self.queue.written;
         let (given_up, refused) = (written.given_up.load(Relaxed), written.refused.load(Relaxed));
         let text = format!(
-            "recorded {} s, {} incidents; {} I/Os lost, {given_up} writes given up, {refused} refused",
+            "recorded {} s, {} incidents; {} I/Os lost, {given_up} writes dropped, {refused} \
+             failed",
             self.seconds, self.incidents, self.lost
         );
         messages::warn(&text, None);
@@ -858,7 +928,7 @@ impl Recorder {
 
 /// What is known of a store that does not take what is written.
 #[derive(Default)]
-struct StoreTrouble {
+struct StoreFailure {
     /// Since when, seconds lost before it, and why.
     since: Option<(Clocks, u64, String)>,
     /// Seconds that were lost so far, and those among them that are not stated in the store yet.
@@ -868,7 +938,7 @@ struct StoreTrouble {
     moved: (i64, i64),
 }
 
-impl StoreTrouble {
+impl StoreFailure {
     /// Why nothing is written, if something waits and the writer has not come back for a while.
     fn hangs(&mut self, written: &writer::Written, now: Clocks) -> Option<String> {
         let done_s = written.done_s.load(Relaxed);
@@ -876,7 +946,7 @@ impl StoreTrouble {
             self.moved = (now.monotonic, done_s);
         }
         let waited_ns = now.monotonic - self.moved.0;
-        (waited_ns >= HANGS_NS).then(|| "its disk does not answer".to_string())
+        (waited_ns >= HANGS_NS).then(|| "its disk does not respond".to_string())
     }
 }
 
@@ -901,6 +971,7 @@ fn accusation(first: &Brief, now: Clocks) -> Alarm {
         device: first.device.clone(),
         words: format!("{}: {}", first.verdict, first.sentence),
         excess_ns: first.waited_per_s.unwrap_or(0.0) * LOOK_NS as f64,
+        verdict: Some(first.verdict.clone()),
     }
 }
 
@@ -927,12 +998,10 @@ fn open_store(folder: &Path) -> anyhow::Result<Store> {
         let text = format!("cannot record into `{}`: {cause}", folder.display());
         let hint = match cause.kind() {
             std::io::ErrorKind::WouldBlock => {
-                "another recorder writes there; stop it, or name another folder with `--store`"
+                "another recorder uses this folder; stop it, or name another one with `--store`"
             }
-            std::io::ErrorKind::AlreadyExists => {
-                "name a folder that is empty, or not there yet, with `--store`"
-            }
-            _ => "name a folder that you may write to with `--store`",
+            std::io::ErrorKind::AlreadyExists => "name an empty or new folder with `--store`",
+            _ => "name a folder with write permission with `--store`",
         };
         HintedError::error(text, hint)
     })
@@ -941,7 +1010,7 @@ fn open_store(folder: &Path) -> anyhow::Result<Store> {
 fn bind(address: SocketAddr, wide: bool) -> anyhow::Result<TcpListener> {
     if !address.ip().is_loopback() && !wide {
         let hint = "use `127.0.0.1:PORT`, or add `--listen-wide` with `--tls-cert`, `--tls-key` and `--token-file`";
-        return Err(HintedError::error(format!("{address} can be reached by others"), hint));
+        return Err(HintedError::error(format!("{address} is not a loopback address"), hint));
     }
     TcpListener::bind(address).map_err(|cause| {
         HintedError::error(format!("cannot listen at {address}: {cause}"), "choose another port")
@@ -954,22 +1023,21 @@ fn token(path: &Path) -> anyhow::Result<String> {
     let failed = |what: &str, hint: &str| {
         HintedError::error(format!("the token in `{}` {what}", path.display()), hint)
     };
-    let text = std::fs::read_to_string(path)
-        .map_err(|cause| failed(&format!("cannot be read: {cause}"), "name a file of one line"))?;
+    let text = std::fs::read_to_string(path).map_err(|cause| {
+        failed(&format!("cannot be read: {cause}"), "name a file with the token in its first line")
+    })?;
     if std::fs::metadata(path).is_ok_and(|about| about.mode() & 0o077 != 0) {
-        return Err(failed("may be read by others", "chmod 600 it, and choose another one"));
+        return Err(failed("is readable by other users", "set mode 600, and choose a new token"));
     }
     let token = text.lines().next().unwrap_or_default().trim();
     if token.len() < SHORTEST_TOKEN || !token.chars().all(|letter| letter.is_ascii_graphic()) {
-        let hint = "put 16 letters and digits or more on its first line: `openssl rand -hex 16`";
-        return Err(failed("is too short, or holds what no header can", hint));
+        let hint = "put at least 16 letters and digits in the first line: `openssl rand -hex 16`";
+        return Err(failed(
+            "is too short, or contains characters not allowed in an HTTP header",
+            hint,
+        ));
     }
     Ok(token.to_string())
-}
-
-/// `sdb` of `/dev/sdb`.
-fn bare(name: &str) -> &str {
-    name.trim_start_matches("/dev/")
 }
 
 /// What a recorder has its collectors do: every I/O and every histogram, the counters each second.

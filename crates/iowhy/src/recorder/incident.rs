@@ -2,23 +2,28 @@
 
 use std::sync::Arc;
 
-use iowhy_model::{Fact, FactValue, Nanos, key};
+use iowhy_model::{Fact, FactValue, NameTable, Nanos, Recording, key};
+use iowhy_show::device_label;
 use serde_json::{Value, json};
 
 use super::clock::Clocks;
+use super::daemon::{LOOK_NS, SECOND_NS, SURE};
+use super::extent::{Activity, GAP_NS, NamedDisk, SlowLevel};
 use super::ring::{Ring, beginning, ending};
-use super::triggers::Alarm;
-use super::verdicts::CaseVerdict;
+use super::triggers::{Alarm, Trigger};
+use super::verdicts::{Brief, CaseVerdict};
 
 /// What is kept from before the first alarm, and after the last one, ns.
 pub const BEFORE_NS: i64 = 30_000_000_000;
-const AFTER_NS: i64 = 10_000_000_000;
-/// An incident that goes on longer becomes another one, ns.
+const AFTER_NS: i64 = GAP_NS;
+/// No more is captured of one that goes on longer, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
+/// An alarm about the same that comes so long after the last one belongs to the same incident, ns (a choice).
+pub const SAME_NS: i64 = 300_000_000_000;
 /// Alarms that are told one by one; the first of a device and a trigger is, up to twice as many.
 const TOLD: usize = 20;
 
-/// An incident whose I/Os are still coming, or that is not judged yet.
+/// An incident whose I/Os are still coming, that is not judged yet, or that may still go on.
 pub struct Incident {
     /// Its name.
     pub id: String,
@@ -28,8 +33,11 @@ pub struct Incident {
     pub alarms: Vec<Alarm>,
     more: u64,
     excess_ns: f64,
+    /// When its first I/Os were slow and when the last ones, as far as is known, CLOCK_MONOTONIC in ns.
+    began_ns: i64,
+    last_ns: i64,
+    /// When its capture ends.
     until_ns: i64,
-    last_alarm_ns: i64,
     /// Its capture so far.
     pub capture: Vec<Arc<[u8]>>,
     bytes: usize,
@@ -40,6 +48,19 @@ pub struct Incident {
     offset_ns: i64,
     /// Alarms that began no incident since the last one.
     pub suppressed: u64,
+    /// What was made of it.
+    judged: Option<CaseVerdict>,
+    /// What tells its device's slow seconds, once it is judged, and whether they go on.
+    level: Option<SlowLevel>,
+    ongoing: bool,
+    /// Where file systems on its device are mounted.
+    mounts: Vec<String>,
+    /// The other names of its device.
+    names: Option<Value>,
+    /// Which of all disks that had the name its first device is.
+    disk: Option<u64>,
+    /// What changed since it was written down.
+    changed: bool,
 }
 
 impl Incident {
@@ -48,9 +69,11 @@ impl Incident {
         Incident {
             id,
             at,
+            began_ns: alarm.at_ns - SECOND_NS,
+            last_ns: alarm.at_ns,
             until_ns: alarm.at_ns + AFTER_NS,
-            last_alarm_ns: alarm.at_ns,
             excess_ns: alarm.excess_ns,
+            disk: iowhy_live::disk_sequence(&alarm.device),
             alarms: vec![alarm],
             more: 0,
             bytes: facts.len(),
@@ -60,14 +83,21 @@ impl Incident {
             serial: None,
             offset_ns: at.offset(),
             suppressed: 0,
+            judged: None,
+            level: None,
+            ongoing: false,
+            mounts: Vec::new(),
+            names: None,
+            changed: true,
         }
     }
 
     /// It goes on.
     pub fn add(&mut self, alarm: Alarm) {
         self.excess_ns += alarm.excess_ns;
-        self.last_alarm_ns = alarm.at_ns;
+        self.last_ns = alarm.at_ns;
         self.until_ns = (alarm.at_ns + AFTER_NS).min(self.at.monotonic + LONGEST_NS);
+        self.changed = true;
         let first_of_its_kind = || {
             let same = |told: &Alarm| told.device == alarm.device && told.trigger == alarm.trigger;
             self.alarms.len() < 2 * TOLD && !self.alarms.iter().any(same)
@@ -79,7 +109,22 @@ impl Incident {
         }
     }
 
-    /// Whether all that belongs to it has come.
+    /// It goes on, or begins again, after its capture.
+    pub fn add_later(&mut self, alarm: Alarm, activity: &Activity) {
+        let at_ns = alarm.at_ns;
+        self.add(alarm);
+        if !self.ongoing {
+            self.look_back((at_ns - SECOND_NS, at_ns), activity);
+        }
+    }
+
+    /// Whether it is about this device.
+    pub fn is_about(&self, device: &str) -> bool {
+        let first = self.first().is_some_and(|first| first.device == device);
+        first || self.accused().is_some_and(|of| of.device == device)
+    }
+
+    /// Whether all that is captured of it has come.
     pub fn is_over(&self, now_ns: i64) -> bool {
         now_ns >= self.until_ns
     }
@@ -87,6 +132,144 @@ impl Incident {
     /// What began it.
     pub fn first(&self) -> Option<&Alarm> {
         self.alarms.first()
+    }
+
+    /// What the judge accuses.
+    fn accused(&self) -> Option<&Brief> {
+        let first = self.judged.as_ref()?.first.as_ref();
+        first.filter(|first| first.accuses && first.confidence >= SURE)
+    }
+
+    /// The disk that the judge accuses. Only of that which was noticed it is known which of its name it is.
+    fn disk(&self) -> Option<NamedDisk> {
+        let name = self.accused()?.device.clone();
+        let is_first = self.first().is_some_and(|first| first.device == name);
+        Some(NamedDisk { name, sequence: self.disk.filter(|_| is_first) })
+    }
+
+    /// Whether an alarm that comes after its capture is about the same.
+    pub fn is_same(&self, alarm: &Alarm) -> bool {
+        let Some(first) = self.first().filter(|_| alarm.trigger != Trigger::Asked) else {
+            return false;
+        };
+        let pause_ns = alarm.at_ns - self.last_ns;
+        let accused = self.accused();
+        let device = accused.map_or(&first.device, |of| &of.device);
+        let is_near = pause_ns <= if accused.is_some() { SAME_NS } else { GAP_NS };
+        // Another disk may have come by the name of this one.
+        let is_disk = *device == alarm.device
+            && (*device != first.device || self.disk == iowhy_live::disk_sequence(device));
+        let is_slow =
+            |of: Trigger| matches!(of, Trigger::Latency | Trigger::Stall | Trigger::Verdict);
+        let is_kind = first.trigger == alarm.trigger
+            || is_slow(first.trigger) && is_slow(alarm.trigger)
+            || alarm.trigger == Trigger::Pressure;
+        match (&self.judged, &alarm.verdict) {
+            // It goes on while it is judged.
+            (None, _) => is_disk && pause_ns <= GAP_NS,
+            (Some(_), Some(verdict)) => {
+                let is_cause = |of: &Brief| self.ongoing() || of.verdict == *verdict;
+                is_disk && is_near && accused.is_some_and(is_cause)
+            }
+            (Some(_), None) => {
+                let is_of_all = alarm.trigger == Trigger::Pressure && pause_ns <= GAP_NS;
+                (is_disk || is_of_all) && is_near && is_kind
+            }
+        }
+    }
+
+    /// Takes what the judge made of it, and looks how long its device was slow.
+    pub fn judge(&mut self, judged: CaseVerdict, activity: &Activity, around: &Recording) {
+        let judged = self.about_its_device(judged);
+        self.judged = Some(judged);
+        let first = self.judged.as_ref().and_then(|judged| judged.first.as_ref());
+        let device = first.map(|first| first.device.clone()).filter(|device| !device.is_empty());
+        if let Some(device) = device {
+            let table = NameTable::of(around);
+            self.mounts = table.mounts(&device).into_iter().map(str::to_string).collect();
+            self.names = device_label::object(&table, &device);
+        }
+        self.changed = true;
+        let is_of_the_judge = self.alarms.iter().all(|alarm| alarm.trigger == Trigger::Verdict);
+        let looked_ns = if is_of_the_judge { LOOK_NS } else { SECOND_NS };
+        let noticed = (self.began_ns, self.last_ns);
+        if is_of_the_judge {
+            // What the judge noticed was before that.
+            (self.began_ns, self.last_ns) = (i64::MAX, i64::MIN);
+        }
+        self.look_back((self.at.monotonic - looked_ns, self.until_ns), activity);
+        if self.began_ns > self.last_ns {
+            (self.began_ns, self.last_ns) = noticed;
+        }
+    }
+
+    /// Puts first what is said of the device that was noticed: another one may be worse, and has an incident of its own.
+    fn about_its_device(&self, mut judged: CaseVerdict) -> CaseVerdict {
+        let Some(noticed) = self.first().map(|first| &first.device) else { return judged };
+        let is_first = judged.first.as_ref().is_none_or(|first| first.device == *noticed);
+        let place = judged.others.iter().position(|other| other.device == *noticed);
+        if let Some(of_it) = place.filter(|_| !is_first).map(|place| judged.others.remove(place)) {
+            judged.others.splice(0..0, judged.first.replace(of_it));
+        }
+        judged
+    }
+
+    /// Looks how long its device was slow around a stretch in which it was.
+    fn look_back(&mut self, stretch: (i64, i64), activity: &Activity) {
+        let Some(disk) = self.disk() else { return };
+        self.level = self.level.or_else(|| activity.slow_level(&disk, stretch));
+        let level = self.level.unwrap_or(SlowLevel::ANY);
+        let Some(known) = activity.extent(&disk, level, stretch) else { return };
+        if self.level.is_none() {
+            // Where nothing tells slow seconds from others, no more is known than what was judged.
+            self.began_ns = self.began_ns.min(known.began_ns.max(stretch.0));
+            self.last_ns = self.last_ns.max(known.until_ns.min(stretch.1));
+            return;
+        }
+        self.began_ns = self.began_ns.min(known.began_ns);
+        self.last_ns = self.last_ns.max(known.until_ns);
+        self.excess_ns = self.excess_ns.max(known.excess_ns);
+        self.ongoing = true;
+    }
+
+    /// Counts the second that ended now, if its device was slow in it.
+    pub fn second(&mut self, activity: &Activity, now_ns: i64) {
+        let Some((disk, level)) = self.disk().zip(self.level).filter(|_| self.ongoing) else {
+            return;
+        };
+        if let Some(excess_ns) = activity.slow_now(&disk, level, now_ns) {
+            (self.last_ns, self.changed) = (now_ns, true);
+            self.excess_ns += excess_ns;
+        } else if now_ns - self.last_ns > GAP_NS {
+            (self.ongoing, self.changed) = (false, true);
+        }
+    }
+
+    /// A look at how things are: whether its device is still accused.
+    pub fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
+        let Some(device) = self.accused().map(|of| of.device.clone()) else { return };
+        let accuses = |of: &Brief| of.accuses && of.confidence >= SURE && of.device == device;
+        if !looked.first.iter().chain(&looked.others).any(accuses) {
+            self.changed |= std::mem::take(&mut self.ongoing);
+        } else if !self.ongoing && now_ns - self.last_ns <= SAME_NS {
+            self.changed = true;
+            self.look_back((now_ns - LOOK_NS, now_ns), activity);
+        }
+    }
+
+    /// Whether it goes on, as far as is known.
+    pub fn ongoing(&self) -> bool {
+        self.ongoing
+    }
+
+    /// Whether nothing that comes can be of it.
+    pub fn is_past(&self, now_ns: i64) -> bool {
+        !self.ongoing() && now_ns - self.last_ns > SAME_NS
+    }
+
+    /// Whether it changed since this was asked.
+    pub fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// Takes what came into the ring since the last time; the new blocks of its capture.
@@ -116,13 +299,17 @@ impl Incident {
         Some(block)
     }
 
-    /// The whole of it, for its file and for who is told.
-    pub fn json(
-        &self,
-        judged: Option<&CaseVerdict>,
-        boot: &str,
-        zone: &jiff::tz::TimeZone,
-    ) -> Value {
+    /// The whole of it, for its file, where the report of the judge is put in.
+    pub fn text(&self, boot: &str) -> Vec<u8> {
+        let text = serde_json::to_string_pretty(&self.json(boot)).unwrap_or_default();
+        let report = self.judged.as_ref().map_or("null", |judged| &judged.report);
+        let open = text.trim_end().trim_end_matches('}').trim_end();
+        format!("{open},\n  \"report\": {}\n}}", report.trim()).into_bytes()
+    }
+
+    /// The same without the report, for who is told.
+    pub fn json(&self, boot: &str) -> Value {
+        let judged = self.judged.as_ref();
         let first = judged.and_then(|judged| judged.first.as_ref());
         let wall = |ns: i64| ns.saturating_add(self.offset_ns);
         let seen = self.first();
@@ -133,7 +320,7 @@ impl Incident {
             .iter()
             .map(|alarm| {
                 json!({
-                    "at": crate::when::words(wall(alarm.at_ns), zone),
+                    "at": crate::when::words(wall(alarm.at_ns)),
                     "trigger": alarm.trigger.name(),
                     "device": alarm.device,
                     "seen": alarm.words,
@@ -156,12 +343,21 @@ impl Incident {
         json!({
             "schema": "iowhy.incident/1",
             "id": self.id,
-            "at": crate::when::words(self.at.wall, zone),
+            "at": crate::when::words(self.at.wall),
             "at_ns": self.at.wall,
+            "began": crate::when::words(wall(self.began_ns)),
+            "began_ns": wall(self.began_ns),
+            "until": crate::when::words(wall(self.last_ns)),
+            "until_ns": wall(self.last_ns),
+            "over": !self.ongoing(),
             "boot": boot,
-            "length_s": (self.last_alarm_ns - self.at.monotonic) as f64 / 1e9 + 1.0,
+            "length_s": (self.last_ns - self.began_ns) as f64 / 1e9,
             "trigger": seen.map(|alarm| alarm.trigger.name()),
             "device": device,
+            "mounts": self.mounts,
+            "names": self.names,
+            "who": first.and_then(|first| first.who.as_deref()),
+            "owner": first.and_then(|first| first.owner.as_deref()),
             "verdict": first.map(|first| first.verdict.as_str()),
             "blame": first.map(|first| first.blame),
             "confidence": first.map(|first| first.confidence),
@@ -176,7 +372,6 @@ impl Incident {
             "thinned": judged.map(|judged| &judged.thinned),
             "blocks_cut": self.cut,
             "capture": format!("incidents/{}.iowhy", self.id),
-            "report": judged.map_or(Value::Null, |judged| judged.report.clone()),
         })
     }
 }

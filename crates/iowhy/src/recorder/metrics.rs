@@ -154,7 +154,7 @@ impl Figures {
     }
 
     /// Verdicts that were not given again in time fall to 0, and go some time later.
-    pub fn let_fall(&mut self, now_ns: i64) {
+    pub fn expire(&mut self, now_ns: i64) {
         self.verdicts.retain(|_, standing| now_ns < standing.until_ns.saturating_add(FALLEN_NS));
         for standing in self.verdicts.values_mut().filter(|one| now_ns >= one.until_ns) {
             standing.confidence = 0.0;
@@ -164,9 +164,9 @@ impl Figures {
 
 /// Figures that the recorder writes and the server reads.
 #[derive(Clone, Default)]
-pub struct SharedFigures(Arc<Mutex<Figures>>);
+pub struct SharedMetrics(Arc<Mutex<Figures>>);
 
-impl SharedFigures {
+impl SharedMetrics {
     /// The figures, for a moment.
     pub fn figures(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -207,6 +207,8 @@ mod tests {
             explained: 1.0,
             sentence: String::new(),
             waited_per_s: None,
+            who: None,
+            owner: None,
         }
     }
 
@@ -218,13 +220,13 @@ mod tests {
             if now_s % 20 == 0 && now_s < 100 {
                 figures.verdict(&brief("sda"), (now_s + 120) * SECOND);
             }
-            figures.let_fall(now_s * SECOND);
+            figures.expire(now_s * SECOND);
             // Given last at 80 s.
             assert_eq!(stands(&figures), Some(if now_s < 200 { 0.99 } else { 0.0 }), "{now_s}");
         }
-        figures.let_fall(799 * SECOND);
+        figures.expire(799 * SECOND);
         assert_eq!(stands(&figures), Some(0.0));
-        figures.let_fall(800 * SECOND);
+        figures.expire(800 * SECOND);
         assert_eq!(stands(&figures), None);
         figures.verdict(&brief("sda"), 1000 * SECOND);
         figures.retain(|name| name != "sda");

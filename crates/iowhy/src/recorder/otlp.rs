@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustls::ClientConfig;
 
 use super::clock::Clocks;
-use super::metrics::{DeadlineStream, SharedFigures, Span, export};
+use super::metrics::{DeadlineStream, SharedMetrics, Span, export};
 use super::trust::{connection, trusting};
 use crate::messages::{self, HintedError};
 
@@ -43,7 +43,7 @@ impl Collector {
     pub fn parse(text: &str) -> Result<Collector, String> {
         let secure = text.strip_prefix("https://");
         let rest = secure.or_else(|| text.strip_prefix("http://"));
-        let rest = rest.ok_or("it begins with http:// or https://")?;
+        let rest = rest.ok_or("the address must begin with http:// or https://")?;
         let (authority, path) = rest
             .split_once('/')
             .map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
@@ -55,11 +55,11 @@ impl Collector {
                 .split_once(':')
                 .map_or((authority, None), |(host, port)| (host, Some(port))),
         };
-        let port =
-            port.map_or(Ok(PORT), |port| port.parse().map_err(|_| format!("`{port}` is no port")))?;
+        let port = port
+            .map_or(Ok(PORT), |port| port.parse().map_err(|_| format!("`{port}` is not a port")))?;
         let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         if host.is_empty() || !plain(host) || !plain(&path) {
-            return Err("it needs a host: http://127.0.0.1:4318".to_string());
+            return Err("the host is missing: http://127.0.0.1:4318".to_string());
         }
         Ok(Collector { under_tls: secure.is_some(), host: host.to_string(), port, path })
     }
@@ -96,8 +96,13 @@ impl Collector {
         let Collector { host, port, path, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/x-protobuf\r\n\
-             Content-Length: {}\r\nConnection: close\r\n\r\n",
+            "POST {path} HTTP/1.1\r\n\
+             Host: {host}:{port}\r\n\
+             Content-Type: application/x-protobuf\r\n\
+             Content-Length: {}\r\n\
+             Connection: close\r\n\
+             \r\n\
+             ",
             body.len()
         );
         stream.write_all(head.as_bytes())?;
@@ -121,7 +126,7 @@ impl Collector {
             return Ok(());
         }
         let first = answer.lines().next().unwrap_or("nothing").trim();
-        Err(std::io::Error::other(format!("it answered `{first}`")))
+        Err(std::io::Error::other(format!("the server responded `{first}`")))
     }
 }
 
@@ -154,7 +159,7 @@ pub fn sender(address: &str, trusted: Option<&Path>) -> anyhow::Result<Sender> {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn start(sender: Sender, every: Duration, shared: &SharedFigures) -> std::io::Result<()> {
+pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io::Result<()> {
     let Sender { mut process, host } = sender;
     let (shared, from) = (shared.clone(), Clocks::now().wall as u64);
     let thread = std::thread::Builder::new().name("pusher".to_string()).stack_size(256 << 10);
@@ -169,7 +174,7 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedFigures) -> std::io
                 stdin.write_all(&length.to_le_bytes()).and_then(|()| stdin.write_all(&body))
             });
             if !matches!(sent, Some(Ok(()))) {
-                messages::warn("nothing is pushed any more: the process that pushes ended", None);
+                messages::warn("push disabled: the helper process exited", None);
                 let _ = process.wait();
                 return;
             }
@@ -196,13 +201,13 @@ pub fn push_exports(address: &str, trusted: Option<&Path>) -> anyhow::Result<()>
         stdin.read_exact(&mut body)?;
         match collector.post(&body, trust.as_ref()) {
             Ok(()) if failing => {
-                messages::warn(&format!("figures reach {address} again"), None);
+                messages::warn(&format!("pushing metrics to {address} works again"), None);
                 failing = false;
             }
             Ok(()) => {}
             Err(error) if !failing => {
                 let text =
-                    format!("figures do not reach {address}: {error}; it is tried again each time");
+                    format!("cannot push metrics to {address}: {error}; retrying at each interval");
                 messages::warn(&text, None);
                 failing = true;
             }

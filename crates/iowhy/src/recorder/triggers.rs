@@ -76,6 +76,8 @@ pub struct Alarm {
     pub words: String,
     /// Time waited beyond the usual, ns.
     pub excess_ns: f64,
+    /// The verdict, if that is what changed.
+    pub verdict: Option<String>,
 }
 
 /// How often incidents may begin.
@@ -156,6 +158,7 @@ impl Triggers {
                     device: device.clone(),
                     words: format!("{count} I/Os failed, the last with errno {errno}"),
                     excess_ns: 0.0,
+                    verdict: None,
                 });
             }
         }
@@ -206,6 +209,7 @@ impl Triggers {
                     numbers::duration(silent as f64)
                 ),
                 excess_ns: excess as f64 * waiting as f64,
+                verdict: None,
             });
         }
         alarms
@@ -225,6 +229,7 @@ impl Triggers {
             device: String::new(),
             words: format!("tasks waited for I/O {} of 10 s", numbers::share(share)),
             excess_ns: 0.0,
+            verdict: None,
         })
     }
 
@@ -236,6 +241,7 @@ impl Triggers {
             device: device.to_string(),
             words: format!("{kind}: {text}"),
             excess_ns: 0.0,
+            verdict: None,
         })
     }
 }
@@ -262,7 +268,7 @@ fn latency(
     let usual = if learned.is_some() {
         format!("4 times the p99.9 of this hour, {}", numbers::duration(bound as f64))
     } else {
-        "1 s; what is usual is not learned yet".to_string()
+        "1 s (no baseline learned yet)".to_string()
     };
     Some(Alarm {
         at_ns: now_ns,
@@ -270,6 +276,7 @@ fn latency(
         device: device.to_string(),
         words: format!("{count} {} I/Os above {usual}; slowest {slowest}", op.name()),
         excess_ns: excess,
+        verdict: None,
     })
 }
 
@@ -340,6 +347,7 @@ mod tests {
             device: "sda".to_string(),
             words: String::new(),
             excess_ns: 0.0,
+            verdict: None,
         };
         let mut begun = Vec::new();
         for at in 0..600 {

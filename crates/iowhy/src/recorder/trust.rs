@@ -27,10 +27,10 @@ const BUNDLES: [&str; 4] = [
 /// # Errors
 /// If there is no such file, or it holds no certificate.
 pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
-    let name = "name a PEM file of whom to trust with `--otlp-ca FILE`";
+    let name = "name a PEM file of CA certificates with `--otlp-ca FILE`";
     let bundle = || BUNDLES.into_iter().map(Path::new).find(|path| path.is_file());
     let Some(path) = file.or_else(bundle) else {
-        let text = "this machine trusts no certificate: `ca-certificates` is not installed";
+        let text = "no CA certificates found: `ca-certificates` is not installed";
         return Err(HintedError::error(text, name));
     };
     let failed = |what: String| HintedError::error(format!("`{}` {what}", path.display()), name);
@@ -40,7 +40,7 @@ pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     let mut roots = RootCertStore::empty();
     let (taken, _) = roots.add_parsable_certificates(known);
     if taken == 0 {
-        return Err(failed("holds no certificate".to_string()));
+        return Err(failed("contains no certificate".to_string()));
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?

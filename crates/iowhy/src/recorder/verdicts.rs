@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use iowhy_diagnose::{Options, judge};
-use iowhy_model::{Finding, Recording, Report, STANDS, Sink};
+use iowhy_model::{Finding, OwnerNames, Recording, Report, STANDS, Sink};
 use iowhy_show::{Style, views};
-use serde_json::Value;
 
 use crate::scope;
 
@@ -47,6 +46,10 @@ pub struct Brief {
     pub sentence: String,
     /// Time waited per second.
     pub waited_per_s: Option<f64>,
+    /// The program that waited most, or the control group.
+    pub who: Option<String>,
+    /// The unit, container or pod of its control group.
+    pub owner: Option<String>,
 }
 
 /// What was made of a case.
@@ -61,8 +64,8 @@ pub struct CaseVerdict {
     pub lost: u64,
     /// Devices of which only the slow I/Os and a sample are in it one by one.
     pub thinned: Vec<String>,
-    /// The whole report, for an incident.
-    pub report: Value,
+    /// The whole report as JSON, for an incident.
+    pub report: String,
     /// CPU that it took, ns.
     pub cpu_ns: u64,
 }
@@ -127,13 +130,19 @@ fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
     // What cannot be read of it is counted in it.
     let _ = iowhy_read::scan(&input, &mut bytes, None, &mut recording);
     scope::about(&mut recording, devices);
-    let findings = judge(&recording, &Options::default());
+    let mut findings = judge(&recording, &Options::default());
+    // The kernel's counters, which stand beside the I/Os, are of all disks.
+    let scope = scope::Scope::of(&recording, devices);
+    findings.retain(|finding| {
+        let device = finding.subject.device.map(|id| &recording.device_of(id).name);
+        device.is_none_or(|name| scope.holds(name))
+    });
     let first = findings.first().map(|first| brief(first, &recording));
     let others = others(&findings, &recording);
     let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
     let thinned = thinned(&recording);
     let report = Report { recording, findings };
-    let report = if case.incident.is_some() { json(&report) } else { Value::Null };
+    let report = if case.incident.is_some() { json(&report) } else { "null".to_string() };
     CaseVerdict { incident: case.incident, first, others, lost, thinned, report, cpu_ns: 0 }
 }
 
@@ -166,6 +175,8 @@ fn others(findings: &[Finding], recording: &Recording) -> Vec<Brief> {
 
 fn brief(finding: &Finding, recording: &Recording) -> Brief {
     let device = finding.subject.device;
+    let first = finding.requesters.iter().find(|one| one.program.is_some() || one.cgroup.is_some());
+    let cgroup = first.and_then(|one| one.cgroup.as_deref());
     Brief {
         verdict: finding.verdict.name().to_string(),
         blame: finding.verdict.blames().name(),
@@ -175,15 +186,16 @@ fn brief(finding: &Finding, recording: &Recording) -> Brief {
         explained: finding.explained_share,
         sentence: finding.sentence.clone(),
         waited_per_s: finding.impact.and_then(|impact| impact.waited_per_s),
+        who: first.and_then(|one| one.program.clone().or(one.cgroup.clone())),
+        owner: cgroup.and_then(|cgroup| OwnerNames::of(recording).words(cgroup)),
     }
 }
 
-fn json(report: &Report) -> Value {
+fn json(report: &Report) -> String {
     let mut text = Vec::new();
-    match (views::json::VIEW.write)(report, &Style::plain(), &mut text) {
-        Ok(()) => serde_json::from_slice(&text).unwrap_or(Value::Null),
-        Err(_) => Value::Null,
-    }
+    let written = (views::json::VIEW.write)(report, &Style::plain(), &mut text);
+    let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+    text.unwrap_or_else(|| "null".to_string())
 }
 
 fn cpu_ns() -> u64 {

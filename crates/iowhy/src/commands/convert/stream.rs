@@ -22,7 +22,7 @@ const CONVERTED: u64 = 0;
 pub fn run(convert: &Convert, target: &str, output: Output) -> anyhow::Result<Status> {
     let files = Files {
         files: vec![convert.from.clone()],
-        format: convert.format.clone(),
+        read_as: convert.read_as.clone(),
         ..Files::default()
     };
     let selection = convert.selection.settled();
@@ -68,8 +68,9 @@ fn nothing(
     if failed > 0 {
         return Ok(Status::Failed);
     }
-    let filtered = if all { "it holds no latencies" } else { "nothing in it passes the filters" };
+    let filtered =
+        if all { "it contains no latencies" } else { "nothing in it matches the filters" };
     let reason = reason.map_or(filtered, String::as_str);
     let text = format!("cannot convert to {target}: {reason}");
-    Err(HintedError::error(text, "`iowhy explain convert` says what each format carries"))
+    Err(HintedError::error(text, "`iowhy explain convert` lists what each format can contain"))
 }

@@ -31,9 +31,9 @@ impl Partition {
 /// A host's name that can be one.
 pub fn host(text: &str) -> Result<String, String> {
     match text.len() {
-        0 => Err("a host's name is not empty".to_string()),
+        0 => Err("a host name must not be empty".to_string()),
         1..=HOST_BYTES => Ok(text.to_string()),
-        _ => Err(format!("a host's name has at most {HOST_BYTES} bytes")),
+        _ => Err(format!("a host name has at most {HOST_BYTES} bytes")),
     }
 }
 

@@ -32,7 +32,7 @@ impl Exporter {
         let span = self.asked.files.past.span()?;
         let cannot = |cause: std::io::Error| {
             let text = format!("cannot read the recorder's store `{}`: {cause}", folder.display());
-            HintedError::error(text, "run as a user who may read it, such as root")
+            HintedError::error(text, "run as a user with read permission, such as root")
         };
         let segments = store.segments().map_err(cannot)?;
         let newest = segments.last().map(|name| name.began_s);
@@ -98,7 +98,7 @@ impl Exporter {
             let poured = store.pour_segment(name, sink).map_err(|cause| {
                 HintedError::error(
                     format!("cannot read `{}` of the store: {cause}", name.file()),
-                    "run as a user who may read it, such as root",
+                    "run as a user with read permission, such as root",
                 )
             })?;
             // The last second of the hour that is being recorded may be half written.
@@ -168,7 +168,7 @@ impl Exporter {
                     let text = format!("cannot read `{input}`: {cause}");
                     return Err(HintedError::error(
                         text,
-                        "run as a user who may read it, such as root",
+                        "run as a user with read permission, such as root",
                     ));
                 }
             };
@@ -238,6 +238,7 @@ fn host_of(
     if (same || folder == Path::new(FOLDER)) && !here.host.is_empty() {
         return Ok(here.host.clone());
     }
-    let text = format!("`{}` does not say on which host it was recorded", folder.display());
-    Err(HintedError::error(text, "say it: `--host NAME`"))
+    let text =
+        format!("`{}` does not contain the name of the host it was recorded on", folder.display());
+    Err(HintedError::error(text, "set it: `--host NAME`"))
 }

@@ -19,7 +19,7 @@ use crate::sanitised;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Compatibility")]
 pub struct Compat {
-    /// Draw what this tool draws of its own records: `pylatencymap`
+    /// Draw the same picture as this tool, from its records: `pylatencymap`
     #[arg(long, value_name = "TOOL", value_parser = ["pylatencymap"])]
     pub compat: Option<String>,
     /// Records in the picture
@@ -34,13 +34,13 @@ pub struct Compat {
     #[arg(long, alias = "max_bucket", value_name = "POWER", requires = "compat")]
     #[arg(value_parser = clap::value_parser!(u32).range(..=64))]
     max_bucket: Option<u32>,
-    /// Events per second that get the last colour
+    /// Events per second at the end of the colour scale
     #[arg(long, alias = "frequency_maxval", value_name = "N", requires = "compat")]
     frequency_maxval: Option<f64>,
-    /// Time waited per second that gets the last colour, in the unit of the records
+    /// Time waited per second at the end of the colour scale, in the unit of the records
     #[arg(long, alias = "intensity_maxval", value_name = "N", requires = "compat")]
     intensity_maxval: Option<f64>,
-    /// Pause after each frame, for looking at a file
+    /// Pause after each frame when reading a file
     #[arg(long, alias = "screen_delay", value_name = "TIME", value_parser = duration)]
     #[arg(requires = "compat")]
     screen_delay: Option<iowhy_model::Nanos>,
@@ -109,10 +109,10 @@ fn cumulative(record: LiteralRecord) -> CumulativeRecord {
 
 fn no_records(input: &str) -> anyhow::Error {
     HintedError::error(
-        format!("`{input}` holds no records of PyLatencyMap"),
+        format!("`{input}` contains no PyLatencyMap records"),
         format!(
-            "`iowhy convert {input} - --to pylatencymap | iowhy map - --compat pylatencymap` \
-             draws any other capture so"
+            "to draw any other capture: `iowhy convert {input} - --to pylatencymap | iowhy map - \
+             --compat pylatencymap`"
         ),
     )
 }
@@ -125,7 +125,7 @@ fn complain(input: &str, records: &LiteralRecords) {
         .iter()
         .map(|note| format!("line {}: {} `{}`", note.line, note.reason, note.text))
         .collect();
-    let hint = "`iowhy map` without `--compat` says what they mean";
+    let hint = "`iowhy map` without `--compat` explains them";
     messages::warn(
         &format!("{input}: {skipped} lines were left out ({})", first.join("; ")),
         Some(hint),

@@ -19,16 +19,16 @@ const LONG: usize = 42;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Picture")]
 pub struct Drawing {
-    /// Colours: `even`, fit for colour-blind eyes, or `classic`, PyLatencyMap's
+    /// Colours: `even` (safe for colour-blind readers) or `classic` (PyLatencyMap's)
     #[arg(long, value_name = "NAME", value_parser = palette, default_value = "even")]
     palette: Palette,
-    /// How colours follow values: `log` or `linear`; without it, linear for `classic` only
+    /// Colour scale: `log` or `linear` [default: linear for `classic`, else log]
     #[arg(long, value_name = "WAY", value_parser = growth)]
     scale: Option<Growth>,
-    /// Write an SVG picture there (`-` is standard output), instead of text to stdout
+    /// Write an SVG picture to this file (`-` is standard output), instead of text to stdout
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write a PNG picture there (`-` is standard output), instead of text to stdout
+    /// Write a PNG picture to this file (`-` is standard output), instead of text to stdout
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
     #[command(flatten)]

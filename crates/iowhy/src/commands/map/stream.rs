@@ -34,7 +34,7 @@ impl Map {
     /// Draws what comes in on a terminal, once a second, until it ends or the user stops it. A
     /// capture that is whole within the first second is drawn whole.
     pub(super) fn arriving(&self, files: &Files) -> anyhow::Result<Status> {
-        let only = files.only()?;
+        let known = files.read_as.known()?;
         let mut pages = Pages::open()?;
         // Before the thread that reads begins, which inherits it.
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
@@ -45,7 +45,7 @@ impl Map {
         std::thread::spawn(move || {
             let outcome = files.open().next().map_or(Ok(()), |(input, opened)| {
                 let mut reader = opened?;
-                iowhy_read::scan(&input, &mut reader, only, &mut feed)?;
+                iowhy_read::scan(&input, &mut reader, known, &mut feed)?;
                 Ok::<(), anyhow::Error>(())
             });
             drop(feed.settle());

@@ -62,5 +62,5 @@ pub fn share(text: &str) -> Result<f64, String> {
     percent
         .filter(|percent| (0.0..=100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| format!("`{text}` is no share in percent, 0 to 100"))
+        .ok_or_else(|| format!("`{text}` is not a percentage from 0 to 100"))
 }

@@ -31,17 +31,17 @@ pub fn ask(
     let Some(kind) = iowhy_probe::find(proposal.kind) else { return Ok(None) };
     if (kind.purpose)(&probe.ask()) != Purpose::Read {
         let hint = format!("run it yourself: `{command}`");
-        messages::warn("the probe that would settle it writes, so it is not run here", Some(&hint));
+        messages::warn("the deciding probe writes, so it is not run automatically", Some(&hint));
         return Ok(None);
     }
     let Some(target) = proposal.path() else {
         let hint = format!("run it yourself: `{command}`");
-        messages::warn("the input does not say which disk of this machine it is", Some(&hint));
+        messages::warn("the input does not identify a disk of this machine", Some(&hint));
         return Ok(None);
     };
     if !Path::new(&target).exists() {
-        let hint = format!("run it where the disk is: `{command}`");
-        messages::warn(&format!("there is no `{target}` on this machine"), Some(&hint));
+        let hint = format!("run it on the machine with that disk: `{command}`");
+        messages::warn(&format!("no `{target}` on this machine"), Some(&hint));
         return Ok(None);
     }
     if !agreed && !agrees(&command, &proposal.settles, kind.loads)? {
@@ -63,11 +63,10 @@ fn agrees(command: &str, settles: &str, loads: bool) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(HintedError::error(
             "cannot ask: stdin is not a terminal",
-            format!("`--ask --yes` agrees beforehand; or run it yourself: `{command}`"),
+            format!("use `--ask --yes` to agree in advance, or run it yourself: `{command}`"),
         ));
     }
-    let cost =
-        if loads { "It reads only, and loads the device while it runs" } else { "It reads only" };
+    let cost = if loads { "Read-only, but it loads the device while it runs" } else { "Read-only" };
     let mut said = std::io::stderr().lock();
     write!(said, "\n`{}` {settles}.\n{cost}. Run it? [y/N] ", sanitised::text(command))?;
     said.flush()?;

@@ -21,7 +21,7 @@ pub const FOLLOWUPS: &[Followup] = &[
         between: &[Verdict::DeviceMedia, Verdict::DeviceRetry, Verdict::DeviceStall],
         kind: "surface",
         words: &["--for", "60s"],
-        shows: "places that are slow at each read are defects of the disk",
+        shows: "places that are slow on every read are disk defects",
     },
     Followup {
         between: &[
@@ -32,7 +32,8 @@ pub const FOLLOWUPS: &[Followup] = &[
         ],
         kind: "ramp",
         words: &[],
-        shows: "a rate that stops growing is a limit or a full device, one that grows is neither",
+        shows: "a rate that stops growing shows a limit or a saturated device; one that keeps \
+                growing shows neither",
     },
     Followup {
         between: &[
@@ -44,43 +45,44 @@ pub const FOLLOWUPS: &[Followup] = &[
         ],
         kind: "calibrate",
         words: &[],
-        shows: "what one I/O needs when nothing waits: a sick device is slow even then",
+        shows: "service time of one I/O at a time: a faulty device is slow even without a queue",
     },
     Followup {
         between: &[Verdict::DeviceRetry, Verdict::DeviceSlow, Verdict::PeerOutlier],
         kind: "read-latency",
         words: &["--size", "4k", "--count", "1000", "--order", "random"],
-        shows: "reads slower by whole revolutions were retried",
+        shows: "reads that are slower by whole revolutions were retried",
     },
     Followup {
         between: &[Verdict::CapBurst, Verdict::DeviceThermal],
         kind: "sustain",
         words: &[],
-        shows: "a rate that stays low has used up its credits, one that comes and goes is heat",
+        shows: "a rate that drops and stays low points to used-up burst credits, one that comes \
+                and goes to thermal throttling",
     },
     Followup {
         between: &[Verdict::DeviceIdleWake],
         kind: "idle-wake",
         words: &[],
-        shows: "what the first read after a pause costs",
+        shows: "latency of the first read after a pause",
     },
     Followup {
         between: &[Verdict::LoadFlush],
         kind: "flush-cost",
         words: &[],
-        shows: "what a flush costs beside the same write without",
+        shows: "latency of a write with and without a flush",
     },
     Followup {
         between: &[Verdict::LoadRwMix],
         kind: "mixed",
         words: &[],
-        shows: "how much longer reads take beside writes",
+        shows: "how much concurrent writes slow down reads",
     },
     Followup {
         between: &[Verdict::LoadMissedRevolution, Verdict::LoadSmallSync],
         kind: "write-latency",
         words: &[],
-        shows: "whether a write waits for a revolution, for a flush or for neither",
+        shows: "whether a write waits for a revolution, a flush or neither",
     },
 ];
 
@@ -177,12 +179,13 @@ pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> 
         .min_by_key(by_size);
     let one = FOLLOWUPS.iter().filter(|followup| fits(followup, leader)).min_by_key(by_size);
     let question = match (both, contested, leader) {
-        (Some(followup), Some((a, b)), _) => {
-            (followup, format!("tells {} from {}: {}", a.verdict, b.verdict, followup.shows))
-        }
+        (Some(followup), Some((a, b)), _) => (
+            followup,
+            format!("distinguishes {} from {}: {}", a.verdict, b.verdict, followup.shows),
+        ),
         (_, _, Some(leader)) => {
             let followup = one?;
-            (followup, format!("puts {} to the test: {}", leader.verdict, followup.shows))
+            (followup, format!("tests {}: {}", leader.verdict, followup.shows))
         }
         // Nothing is suspected: what a single I/O needs is the first thing to know.
         _ => {

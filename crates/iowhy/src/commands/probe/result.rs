@@ -26,7 +26,7 @@ pub fn write_text(
         writeln!(out, "{sentence}")?;
     }
     if let Some(why) = ended {
-        writeln!(out, "Ended early: {why}. What was measured before stands.")?;
+        writeln!(out, "Ended early: {why}. The measurements up to then are valid.")?;
     }
     if let Some(caution) = own.caution() {
         writeln!(out, "{caution}")?;
@@ -39,13 +39,13 @@ fn cost(own: &Own) -> String {
     let each = own.cpu_ns as f64 / own.n.max(1) as f64;
     let mut text = format!("engine: {}, {} of CPU per I/O", own.way, time(each / 1e6));
     if let Some(ns) = own.no_cpu_ns {
-        text.push_str(&format!(", {} ready without a CPU", time(ns as f64 / 1e6)));
+        text.push_str(&format!(", {} waiting for a CPU", time(ns as f64 / 1e6)));
     }
     if let (Some(mean), Some(max)) = (own.late.mean_ns(), own.late.max_ns)
         && max > 0
     {
         let (mean, max) = (time(mean / 1e6), time(max as f64 / 1e6));
-        text.push_str(&format!(", submitted {mean} late on average, {max} at most"));
+        text.push_str(&format!(", submitted {mean} late on average, at most {max}"));
     }
     text
 }

@@ -150,7 +150,7 @@ impl Place {
             bytes: 0,
         };
         if rotates && place.is_stdout() {
-            let hint = "name a file, or leave `--rotate` out";
+            let hint = "name a file, or omit `--rotate`";
             return Err(HintedError::error("standard output cannot be rotated", hint));
         }
         Ok(place)
@@ -202,13 +202,10 @@ impl Place {
         let folder = parent.unwrap_or(Path::new("."));
         if self.rotates && access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
             let text = format!(
-                "cannot make another file in `{}` without the rights that are given up after the start",
+                "cannot create further files in `{}` after dropping privileges at the start",
                 folder.display()
             );
-            return Err(HintedError::error(
-                text,
-                "choose a folder of your own, or leave `--rotate` out",
-            ));
+            return Err(HintedError::error(text, "use a folder that you own, or omit `--rotate`"));
         }
         Ok(())
     }

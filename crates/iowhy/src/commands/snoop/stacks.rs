@@ -87,7 +87,7 @@ pub fn write(
         let ios: u64 = rest.iter().map(|group| group.count).sum();
         writeln!(
             out,
-            "# {}, which sent {}",
+            "# {}, which submitted {}",
             numbers::several(rest.len() as u64, "more stack"),
             numbers::several(ios, "I/O")
         )?;
@@ -95,7 +95,8 @@ pub fn write(
     if missed > 0 {
         writeln!(
             out,
-            "# {missed} I/Os without a stack: already in flight when tracing began, or too many stacks differ"
+            "# {missed} I/Os without a stack: already in flight when tracing started, or too many \
+             different stacks"
         )?;
     }
     Ok(())
@@ -107,7 +108,7 @@ fn one(group: &StackGroup, recording: &Recording, out: &mut dyn Write) -> io::Re
     let total = group.total.ns() as f64;
     writeln!(
         out,
-        "# {}, {} of {device} by {}: {} in all, {} on average, {} at most",
+        "# {}, {} of {device} by {}: {} in total, {} on average, {} at most",
         numbers::several(group.count, "I/O"),
         group.op.name(),
         plain(comm(group, recording)),
@@ -196,7 +197,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(
             text.starts_with(
-                "# 4 I/Os, read of sdb by fio; x: 6 ms in all, 1.5 ms on average, 2 ms at most\n"
+                "# 4 I/Os, read of sdb by fio; x: 6 ms in total, 1.5 ms on average, 2 ms at most\n"
             ),
             "{text}"
         );

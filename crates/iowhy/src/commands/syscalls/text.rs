@@ -53,7 +53,7 @@ pub fn table(
         )?;
     }
     if counts.is_empty() {
-        writeln!(out, "no such call ended while iowhy watched")?;
+        writeln!(out, "no such call returned while iowhy watched")?;
     } else if counts.len() > shown {
         writeln!(out, "and {} more rows with --verbose", counts.len() - shown)?;
     }
@@ -92,17 +92,17 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
         .collect();
     both.sort_by_key(|(_, _, of)| std::cmp::Reverse(of.device_ns));
     if both.is_empty() {
-        return writeln!(out, "\nNone of these processes started block I/O of its own meanwhile.");
+        return writeln!(
+            out,
+            "\nNone of these processes submitted block I/O of its own meanwhile."
+        );
     }
-    writeln!(
-        out,
-        "\nWhat of it was disk: block I/Os that the process itself started (D2C, summed)\n"
-    )?;
+    writeln!(out, "\nDisk share: block I/Os that the process itself submitted (D2C, summed)\n")?;
     for (pid, (comm, wait), of) in both.into_iter().take(ROWS) {
         let device = of.device_ns as f64;
         let share = match device <= *wait {
             true => format!("at most {} of its wait", numbers::share(device / wait)),
-            false => "more than its wait: asynchronous, mmap or concurrent".to_string(),
+            false => "more than the wait: asynchronous, mmap or concurrent I/O".to_string(),
         };
         writeln!(
             out,

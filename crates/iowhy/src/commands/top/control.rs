@@ -1,5 +1,6 @@
 //! Keys and mouse: what the user looks at.
 
+use iowhy_model::NameTable;
 use iowhy_show::top::{Key, Panel, Places, Popup, Tick};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
@@ -42,6 +43,8 @@ pub struct State {
     pub selected: String,
     /// Whether the user selected it.
     chosen: bool,
+    /// The other names of devices.
+    pub names: NameTable,
     /// Letters that names must have.
     pub filter: String,
     /// Whether these are being typed.
@@ -67,6 +70,7 @@ impl State {
             window: WINDOW,
             selected: String::new(),
             chosen: false,
+            names: NameTable::default(),
             filter: String::new(),
             typing: false,
             sort: Key::Waited,
@@ -84,7 +88,7 @@ impl State {
 
     /// `live` or `paused`.
     pub fn mode(&self) -> &'static str {
-        if self.at.is_some() { "paused (p goes on)" } else { "live" }
+        if self.at.is_some() { "paused (p resumes)" } else { "live" }
     }
 
     /// The tick that is looked at.
@@ -262,6 +266,7 @@ impl State {
             popup: None,
             filter: self.filter.clone(),
             selected: self.selected.clone(),
+            names: NameTable::default(),
             ..*self
         };
         let style = iowhy_show::Style::plain();

@@ -1,6 +1,7 @@
 //! The last minutes as ticks, and the last seconds as a recording to judge.
 
-use iowhy_model::{Event, Filter, Interval, Listing, Nanos, Recording, Time};
+use iowhy_model::{Event, Filter, Interval, Listing, Nanos, Recording, Time, key};
+use iowhy_show::clock::Clock;
 use iowhy_show::top::Tick;
 
 /// Ticks kept of a live watch: ten minutes of seconds.
@@ -20,8 +21,9 @@ const SHORTEST: i64 = COLUMNS * 1_000;
 pub struct History {
     ticks: Vec<Tick>,
     window: Recording,
-    /// Where the clock of the watch stands, ns since its start.
+    /// Where the clock of the trace stands, ns, and what it is: its first part alone says that.
     now_ns: i64,
+    clock: Option<Clock>,
 }
 
 impl History {
@@ -35,6 +37,17 @@ impl History {
             keep(&mut shown, filter);
             Tick::of(&shown, (from, to), length)
         };
+        if self.clock.is_none()
+            && let Some(clock) = part.listings.iter().find_map(Clock::of)
+        {
+            let facts = part.listings.iter().flat_map(|listing| &listing.facts);
+            let began = facts.filter(|fact| fact.key == key::CLOCK_BEGAN);
+            let began = began.filter_map(|fact| Some(fact.value.duration()?.ns())).min();
+            (self.clock, self.now_ns) =
+                (Some(clock), began.map_or(self.now_ns, |began| began.saturating_sub(clock.zero)));
+        }
+        tick.clock = self.clock;
+        tick.slowest.iter_mut().for_each(|one| one.clock = one.clock.or(self.clock));
         tick.start_ns = self.now_ns;
         self.now_ns += length.ns();
         self.ticks.push(tick);
@@ -86,6 +99,10 @@ fn join(listing: &mut Listing, mut old: Listing) {
     old.distributions.drain(..over);
     listing.distributions = old.distributions;
     // The settings come first, and stay.
+    if !old.facts.is_empty() {
+        // Each part of a watch has its names.
+        listing.facts.retain(|fact| !fact.is_name());
+    }
     old.facts.append(&mut listing.facts);
     if old.facts.len() > FACTS {
         let over = old.facts.len() - FACTS;
@@ -157,7 +174,8 @@ impl Replay {
         };
         if slowest.is_some() {
             missing.push(
-                "too many I/Os to tell who waited when: `iowhy report` tells it of all".to_string(),
+                "too many I/Os for a list of waiters over time: `iowhy report` has it for all"
+                    .to_string(),
             );
         }
         let row = row.map(Nanos::ns);

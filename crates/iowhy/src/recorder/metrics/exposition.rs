@@ -132,9 +132,7 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
         ("iowhy_bytes_total", "Bytes read or written, as /proc/diskstats counts them.", |one| {
             one.bytes
         }),
-        ("iowhy_waited_seconds_total", "Time that I/Os waited, summed over all.", |one| {
-            one.waited_s
-        }),
+        ("iowhy_waited_seconds_total", "Summed waiting time of all I/Os.", |one| one.waited_s),
     ];
     for (name, help, of) in counters {
         let samples = figures.counters.iter().map(|((device, op), one)| {
@@ -149,7 +147,7 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
         .map(|(device, count)| (vec![("device", device.clone())], Value::Number(*count as f64)));
     families.push(Family {
         name: "iowhy_in_flight",
-        help: "I/Os in flight at the last reading.",
+        help: "I/Os in flight at the last sample.",
         kind: Kind::Gauge,
         samples: in_flight.collect(),
     });
@@ -159,7 +157,8 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
     });
     families.push(Family {
         name: "iowhy_verdict",
-        help: "The verdict that stands, by its confidence from 0 to 1; 0 for ten minutes once it does not.",
+        help: "Confidence of the current verdict, 0 to 1; after it no longer holds, 0 for ten \
+               minutes.",
         kind: Kind::Gauge,
         samples: verdicts.collect(),
     });
@@ -175,7 +174,7 @@ pub fn families(figures: &Figures) -> Vec<Family<'_>> {
     });
     families.push(Family {
         name: "iowhy_store_failing",
-        help: "1 while the store cannot be written.",
+        help: "1 while the store is not writable.",
         kind: Kind::Gauge,
         samples: vec![(Vec::new(), Value::Number(f64::from(u8::from(figures.trouble.is_some()))))],
     });

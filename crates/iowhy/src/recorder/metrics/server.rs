@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 
-use super::SharedFigures;
+use super::SharedMetrics;
 use super::exposition::{Form, expose};
 use super::wire::Wire;
 
@@ -36,7 +36,7 @@ pub struct Terms {
 ///
 /// # Errors
 /// If no thread can be started.
-pub fn serve(listener: TcpListener, shared: &SharedFigures, terms: &Terms) -> io::Result<()> {
+pub fn serve(listener: TcpListener, shared: &SharedMetrics, terms: &Terms) -> io::Result<()> {
     let (hand_over, accepted) = sync_channel(0);
     let accepted = Arc::new(Mutex::new(accepted));
     let (connections, answers) = (Places::new(AT_ONCE), Places::new(ANSWERS));
@@ -141,7 +141,7 @@ impl Drop for Place {
 
 fn answer(
     mut wire: Wire,
-    shared: &SharedFigures,
+    shared: &SharedMetrics,
     token: Option<&str>,
     place: &dyn Fn() -> Option<Place>,
 ) -> io::Result<()> {
@@ -163,7 +163,7 @@ fn answer(
         ("GET" | "HEAD", "/metrics") if !admitted => (
             "401 Unauthorized\r\nWWW-Authenticate: Bearer",
             "text/plain",
-            b"a token is needed\n".to_vec(),
+            b"token required\n".to_vec(),
         ),
         ("GET" | "HEAD", "/metrics") => {
             _place = place();
@@ -174,7 +174,7 @@ fn answer(
         ("GET" | "HEAD", "/healthz") => match shared.figures().trouble.clone() {
             None => ("200 OK", "text/plain", b"ok\n".to_vec()),
             Some(why) => {
-                let text = format!("the store cannot be written: {why}\n");
+                let text = format!("cannot write to the store: {why}\n");
                 ("503 Service Unavailable", "text/plain", text.into_bytes())
             }
         },
@@ -233,7 +233,7 @@ mod tests {
     fn two_paths_are_answered_and_nothing_else() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = SharedFigures::default();
+        let shared = SharedMetrics::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
         serve(listener, &shared, &Terms::default()).expect("threads");
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -247,7 +247,10 @@ mod tests {
         assert!(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").contains("405"));
         shared.figures().trouble = Some("full".to_string());
         let text = ask(address, "GET /healthz HTTP/1.1\r\n\r\n");
-        assert!(text.contains(" 503 ") && text.contains("cannot be written: full"), "{text}");
+        assert!(
+            text.contains(" 503 ") && text.contains("cannot write to the store: full"),
+            "{text}"
+        );
         // Both say the same at any moment.
         let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
         assert!(text.contains("\niowhy_store_failing 1\n"), "{text}");
@@ -258,7 +261,7 @@ mod tests {
     fn whoever_holds_connections_open_does_not_delay_the_others() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = SharedFigures::default();
+        let shared = SharedMetrics::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
         for device in 0..200 {
             let histogram = iowhy_model::Histogram::empty(iowhy_model::Edges::standard());
@@ -324,7 +327,7 @@ mod tests {
     fn who_does_not_show_the_token_is_told_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = SharedFigures::default();
+        let shared = SharedMetrics::default();
         shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
         let terms = Terms { token: Some("open sesame".to_string()), tls: None };
         serve(listener, &shared, &terms).expect("threads");

@@ -143,19 +143,19 @@ pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>>
     let failed = |path: &Path, what: String, hint: &str| {
         HintedError::error(format!("`{}` {what}", path.display()), hint)
     };
-    let whole = "name a PEM file: the certificate of this host, then those that signed it";
+    let whole = "name a PEM file: the certificate of this host, then its issuers";
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)
         .and_then(Iterator::collect)
         .map_err(|cause| failed(certificates, format!("cannot be read: {cause}"), whole))?;
     if chain.is_empty() {
-        return Err(failed(certificates, "holds no certificate".to_string(), whole));
+        return Err(failed(certificates, "contains no certificate".to_string(), whole));
     }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|cause| {
         failed(key, format!("cannot be read: {cause}"), "name a PEM file with its private key")
     })?;
     if std::fs::metadata(key).is_ok_and(|about| about.mode() & 0o007 != 0) {
-        let hint = "chmod 640 or 600 it, and ask for another certificate";
-        return Err(failed(key, "is a private key that everybody may read".to_string(), hint));
+        let hint = "set mode 640 or 600, and get a new certificate";
+        return Err(failed(key, "is a private key readable by everyone".to_string(), hint));
     }
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -163,7 +163,7 @@ pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<Arc<ServerConfig>>
         .with_single_cert(chain, private)
         .map_err(|cause| {
             let hint = "name a certificate and the key that belongs to it";
-            failed(certificates, format!("does not go with the key: {cause}"), hint)
+            failed(certificates, format!("does not match the key: {cause}"), hint)
         })?;
     Ok(Arc::new(config))
 }

@@ -1,0 +1,306 @@
+//! Whose an I/O is, by names: the mount point or volume of the device and its partition, the unit, container or pod of the
+//! control group. Told of single I/Os, from names that a recording holds.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use iowhy_model::{
+    DeviceId, DeviceTotals, Distribution, Event, Interval, Name, NameTable, Owner, OwnerNames,
+    Recording, Sink,
+};
+
+use crate::arguments::Selection;
+
+/// What an I/O is told apart by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum NameKey {
+    /// Where the file system on its device or partition is mounted.
+    Mount,
+    /// The volume, array, loop file or partition.
+    Volume,
+    /// The unit of systemd.
+    Unit,
+    /// The container.
+    Container,
+    /// The pod.
+    Pod,
+}
+
+/// The key of a name.
+pub fn key(text: &str) -> Result<NameKey, String> {
+    let names = NameKey::ALL.map(|(name, _)| name).join(", ");
+    let found = NameKey::ALL.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, key)| key).ok_or_else(|| format!("use {names}"))
+}
+
+/// What is written where the names are not known.
+const UNKNOWN: &str = "?";
+
+impl NameKey {
+    /// All, by their names on the command line.
+    pub const ALL: [(&str, NameKey); 5] = [
+        ("mount", NameKey::Mount),
+        ("volume", NameKey::Volume),
+        ("unit", NameKey::Unit),
+        ("container", NameKey::Container),
+        ("pod", NameKey::Pod),
+    ];
+
+    /// Whether it is told by the control group.
+    pub fn is_of_cgroup(self) -> bool {
+        !matches!(self, NameKey::Mount | NameKey::Volume)
+    }
+}
+
+/// The names of a recording, asked for one I/O after another.
+#[derive(Debug)]
+pub struct EventNames {
+    table: NameTable,
+    owners: OwnerNames,
+    /// The partitions of devices: from and to which sector, and their name.
+    parts: HashMap<DeviceId, Vec<(u64, u64, String)>>,
+    /// What was found: the texts by key, device, place of the partition, and control group.
+    found: HashMap<(NameKey, DeviceId, Option<usize>, Option<Name>), usize>,
+    texts: Vec<String>,
+}
+
+impl EventNames {
+    /// Those that are known so far.
+    pub fn of(recording: &Recording) -> EventNames {
+        let table = NameTable::of(recording);
+        let devices = recording.devices().iter().enumerate();
+        let parts = devices.map(|(place, device)| {
+            let range = |name: &str| {
+                let (from, to) = table.get(name)?.partition.as_ref()?.range()?;
+                Some((from, to, name.to_string()))
+            };
+            let parts = table.partitions(&device.name).filter_map(range).collect();
+            (DeviceId::at(u32::try_from(place).unwrap_or(u32::MAX)), parts)
+        });
+        let parts = parts.collect();
+        let owners = OwnerNames::of(recording);
+        EventNames { table, owners, parts, found: HashMap::new(), texts: Vec::new() }
+    }
+
+    /// The number of the text that an I/O has by a key.
+    pub fn number(&mut self, key: NameKey, event: &Event, recording: &Recording) -> usize {
+        let part = event.sector.filter(|_| !key.is_of_cgroup()).and_then(|sector| {
+            let holds = |(from, to, _): &(u64, u64, String)| (*from..*to).contains(&sector);
+            self.parts.get(&event.device)?.iter().position(holds)
+        });
+        let cgroup = event.cgroup.filter(|_| key.is_of_cgroup());
+        let asked = (key, event.device, part, cgroup);
+        if let Some(known) = self.found.get(&asked) {
+            return *known;
+        }
+        let text = if key.is_of_cgroup() {
+            self.owner(key, cgroup.map(|name| recording.text(name)))
+        } else {
+            let device = recording.device_of(event.device).name.as_str();
+            let parts = self.parts.get(&event.device);
+            let part = part.and_then(|place| parts?.get(place)).map(|(_, _, name)| name.as_str());
+            self.place(key, part.unwrap_or(device))
+        };
+        let number = self.texts.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        self.found.insert(asked, number);
+        number
+    }
+
+    /// The texts of an I/O by several keys.
+    pub fn texts(
+        &mut self,
+        keys: &[NameKey],
+        event: &Event,
+        recording: &Recording,
+    ) -> Cow<'_, str> {
+        let numbers: Vec<usize> =
+            keys.iter().map(|key| self.number(*key, event, recording)).collect();
+        match numbers.as_slice() {
+            [one] => Cow::Borrowed(self.text(*one)),
+            all => {
+                let texts: Vec<&str> = all.iter().map(|number| self.text(*number)).collect();
+                Cow::Owned(texts.join(", "))
+            }
+        }
+    }
+
+    /// The text of a number.
+    pub fn text(&self, number: usize) -> &str {
+        self.texts.get(number).map_or(UNKNOWN, String::as_str)
+    }
+
+    /// I/Os of a disk below a volume are apart from those of the volume itself: both are traced, and one I/O would count
+    /// twice.
+    fn place(&self, key: NameKey, device: &str) -> String {
+        let known = self.table.get(device);
+        let own = match key {
+            NameKey::Mount => known.and_then(|known| known.mounts.first()).map(String::as_str),
+            _ => known.and_then(|known| known.given()),
+        };
+        if let Some(own) = own {
+            return own.to_string();
+        }
+        let above = match key {
+            NameKey::Mount => self.table.mounts(device).into_iter().next(),
+            _ => {
+                let above = self.table.above(device).into_iter();
+                above.filter_map(|above| self.table.get(above)?.given()).next()
+            }
+        };
+        match (above, key) {
+            (Some(above), _) => format!("below {above}"),
+            (None, NameKey::Mount) => format!("{device}, not mounted"),
+            (None, _) => device.to_string(),
+        }
+    }
+
+    fn owner(&self, key: NameKey, cgroup: Option<&str>) -> String {
+        let Some(cgroup) = cgroup else { return UNKNOWN.to_string() };
+        let owner = Owner::of_cgroup(cgroup);
+        let named = match key {
+            NameKey::Unit => owner.unit,
+            NameKey::Container => owner.container.map(|id| self.owners.container_words(&id)),
+            _ => owner.pod.map(|uid| self.owners.pod_words(&uid)),
+        };
+        let none = match key {
+            NameKey::Unit => "no unit",
+            NameKey::Container => "no container",
+            _ => "no pod",
+        };
+        named.unwrap_or_else(|| none.to_string())
+    }
+}
+
+/// A sink in which each I/O is that of a name instead of a device; averages and histograms, which no name tells
+/// apart, are left out.
+pub struct NamedEvents<S> {
+    /// Where it goes.
+    pub inner: S,
+    keys: Vec<NameKey>,
+    names: Option<EventNames>,
+    known: fn(&S) -> &Recording,
+    /// The devices that were asked for, by any of their names, and by the recording's own once the first I/O has come.
+    selection: Selection,
+    wanted: Option<Vec<String>>,
+    /// Whether any I/O told what the key asks for.
+    pub told: bool,
+}
+
+impl<S: Sink> NamedEvents<S> {
+    /// Into a sink that knows its recording.
+    pub fn new(
+        inner: S,
+        keys: &[NameKey],
+        known: fn(&S) -> &Recording,
+        selection: Selection,
+    ) -> NamedEvents<S> {
+        let (names, wanted) = (None, None);
+        NamedEvents { inner, keys: keys.to_vec(), names, known, selection, wanted, told: false }
+    }
+}
+
+impl<S: Sink> Sink for NamedEvents<S> {
+    iowhy_model::forward!(inner: begin resume source device set_medium name unread fact end);
+
+    fn event(&mut self, mut event: Event) {
+        let recording = (self.known)(&self.inner);
+        let selection = &self.selection;
+        let wanted = self.wanted.get_or_insert_with(|| selection.known_in(recording).device);
+        if !wanted.is_empty() && !wanted.contains(&recording.device_of(event.device).name) {
+            return;
+        }
+        let keys = self.keys.iter();
+        self.told |= event.cgroup.is_some() || !keys.copied().any(NameKey::is_of_cgroup);
+        let names = self.names.get_or_insert_with(|| EventNames::of(recording));
+        let name = names.texts(&self.keys, &event, recording);
+        event.device = self.inner.device(&name);
+        self.inner.event(event);
+    }
+
+    fn interval(&mut self, _: Interval) {}
+
+    fn distribution(&mut self, _: Distribution) {}
+}
+
+/// The same of what was recorded already.
+pub fn rename(recording: &mut Recording, keys: &[NameKey]) {
+    let mut names = EventNames::of(recording);
+    for place in 0..recording.listings.len() {
+        let Some(listing) = recording.listings.get_mut(place) else { continue };
+        let mut events = std::mem::take(&mut listing.events);
+        (listing.intervals, listing.distributions) = (Vec::new(), Vec::new());
+        listing.rest = Vec::new();
+        for event in &mut events {
+            let name = names.texts(keys, event, recording);
+            event.device = recording.device(&name);
+        }
+        if let Some(listing) = recording.listings.get_mut(place) {
+            listing.events = events;
+        }
+    }
+}
+
+/// The averages of single I/Os, for views that write averages alone.
+pub fn average(recording: &mut Recording) {
+    for listing in &mut recording.listings {
+        let mut all = listing.counted.clone();
+        let mut places = DeviceTotals::places(&all);
+        for event in &listing.events {
+            DeviceTotals::count(&mut all, &mut places, event);
+        }
+        let watched = listing.source.watched;
+        listing.intervals = all.iter().map(|known| known.interval(watched)).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Fact, FactKey, Layer, Level, Op, Source, Time, key};
+
+    use super::*;
+
+    #[test]
+    fn ios_are_told_apart_by_partition_and_by_control_group() {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("block-trace", "live", Level::D));
+        let mut fact = |device: &str, key: FactKey, text: &str| {
+            let device = Some(recording.device(device));
+            recording.fact(Fact::read(device, key, text, "/sys"));
+        };
+        for (part, first) in [("sda1", "2048"), ("sda2", "4096"), ("sda3", "6144")] {
+            fact(part, key::PARTITION_DISK, "sda");
+            fact(part, key::PARTITION_FIRST_SECTOR, first);
+            fact(part, key::PARTITION_SECTORS, "2048");
+        }
+        fact("sda1", key::MOUNT_POINT, "/boot");
+        fact("dm-0", key::DEVICE_SLAVES, "sda2");
+        fact("dm-0", key::DM_NAME, "vg-root");
+        fact("dm-0", key::MOUNT_POINT, "/");
+        let ios = [("sda", 2048), ("sda", 5000), ("sda", 7000), ("sda", 9000), ("dm-0", 0)];
+        let groups = ["/system.slice/a.service", "/docker", "/system.slice/a.service", "/", "/"];
+        for ((device, sector), group) in ios.into_iter().zip(groups) {
+            let mut event = Event::new(recording.device(device), Op::Read, Layer::Block);
+            event.sector = Some(sector);
+            event.cgroup = Some(recording.name(group));
+            event.completed = Some(Time::from_ns(1));
+            recording.event(event);
+        }
+        let by = |key: NameKey| {
+            let mut renamed = recording.clone();
+            rename(&mut renamed, &[key]);
+            let events = renamed.listings[0].events.iter();
+            events.map(|event| renamed.device_of(event.device).name.clone()).collect::<Vec<_>>()
+        };
+        let mounts = ["/boot", "below /", "sda3, not mounted", "below /boot", "/"];
+        assert_eq!(by(NameKey::Mount), mounts);
+        assert_eq!(
+            by(NameKey::Volume),
+            ["sda1", "below vg-root", "sda3", "below vg-root", "vg-root"]
+        );
+        let units = ["a.service", "no unit", "a.service", "no unit", "no unit"];
+        assert_eq!(by(NameKey::Unit), units);
+    }
+}

@@ -1,0 +1,206 @@
+//! The incidents of a recorder's store, read back.
+
+use std::time::UNIX_EPOCH;
+
+use iowhy_show::incidents::IncidentRow;
+use iowhy_store::{Incident, SECOND_NS, Span, Store};
+use serde_json::{Value, json};
+
+use crate::recorder::incident::SAME_NS;
+use crate::store_input::{self, StoreInput};
+use crate::when;
+
+/// One that its recorder still writes down was written anew not longer ago, ns: three times its pause.
+const STALE_NS: i64 = 90 * SECOND_NS;
+
+/// What a store has of an incident.
+pub struct RecordedIncident {
+    /// Its files.
+    pub files: Incident,
+    /// What was made of it, without the report.
+    pub json: Value,
+    /// Whether its verdict is damaged.
+    pub damaged: bool,
+}
+
+impl RecordedIncident {
+    /// Reads one.
+    pub fn read(files: Incident) -> RecordedIncident {
+        let text = files.verdict.as_deref().map(store_input::verdict).transpose();
+        let read = text.map_err(anyhow::Error::from).and_then(|text| {
+            Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
+        });
+        let at_ns = files.at_s.saturating_mul(SECOND_NS);
+        let bare = || json!({"id": files.id, "at_ns": at_ns});
+        let (mut json, damaged) = match read {
+            Ok(Some(json)) if json.is_object() => (json, false),
+            Ok(None) => (bare(), false),
+            Ok(Some(_)) | Err(_) => (bare(), true),
+        };
+        json["capture"] =
+            files.capture.as_ref().map_or(Value::Null, |path| path.display().to_string().into());
+        if let Some(object) = json.as_object_mut() {
+            object.shift_remove("report");
+        }
+        // The recorder wrote the times of its own zone.
+        for (words, ns) in [("at", "at_ns"), ("began", "began_ns"), ("until", "until_ns")] {
+            if let Some(ns) = json[ns].as_i64() {
+                json[words] = when::words(ns).into();
+            }
+        }
+        RecordedIncident { files, json, damaged }
+    }
+
+    /// From when to when it went on, as far as is known. Of one that was not judged, what its capture may reach.
+    pub fn span(&self) -> Span {
+        let at_ns =
+            self.json["at_ns"].as_i64().unwrap_or(self.files.at_s.saturating_mul(SECOND_NS));
+        let length_s = self.json["length_s"].as_f64().unwrap_or(0.0);
+        let from_ns = self.json["began_ns"].as_i64().unwrap_or(at_ns);
+        let to_ns = self.json["until_ns"].as_i64();
+        let to_ns = to_ns.unwrap_or(at_ns.saturating_add((length_s * 1e9) as i64));
+        Span { from_ns, to_ns: to_ns.max(from_ns) }
+    }
+
+    /// Its line in a list.
+    pub fn row(&self, is_written: bool) -> IncidentRow {
+        let json = &self.json;
+        let text = |key: &str| json[key].as_str().filter(|text| !text.is_empty());
+        let span = self.span();
+        let verdict = match (text("verdict"), &json["capture"]) {
+            (Some(verdict), _) => verdict,
+            _ if json["trigger"] == "store" => "store not written",
+            (_, Value::Null) => "not judged",
+            _ => "not judged yet",
+        };
+        let lately = span.to_ns > when::now_ns().saturating_sub(STALE_NS);
+        let mounts = json["mounts"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        IncidentRow {
+            began_ns: span.from_ns,
+            until_ns: span.to_ns,
+            ongoing: json["over"] == false && is_written && lately,
+            device: text("device").unwrap_or_default().to_string(),
+            names: given_names(&json["names"]),
+            mounts: mounts.map(str::to_string).collect(),
+            others: json["others"].as_array().map_or(0, Vec::len),
+            who: text("who").map(|who| match text("owner") {
+                Some(owner) => format!("{who}, {owner}"),
+                None => who.to_string(),
+            }),
+            verdict: verdict.to_string(),
+            confidence: json["confidence"].as_f64(),
+            lost_s: json["lost_s"].as_f64(),
+            id: self.files.id.clone(),
+        }
+    }
+}
+
+/// The names that people gave a device, or what is made of it.
+fn given_names(names: &Value) -> Vec<String> {
+    let own = ["dm", "md", "backing_file"].into_iter().find_map(|key| names[key].as_str());
+    match own {
+        Some(own) => vec![own.to_string()],
+        None => {
+            let volumes = names["volumes"].as_array().into_iter().flatten();
+            volumes.filter_map(Value::as_str).map(str::to_string).collect()
+        }
+    }
+}
+
+/// The incidents of a stretch of time, the earliest first.
+///
+/// # Errors
+/// If the store's folder cannot be read.
+pub fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncident>> {
+    let mut all: Vec<RecordedIncident> = store
+        .incidents()?
+        .into_iter()
+        // What begins after the stretch, or was written down for the last time before it, is not read.
+        .filter(|one| store_input::begins_before(one, span.to_ns))
+        .filter(|one| store_input::touches(one, span) || is_written_since(one, span.from_ns))
+        .map(RecordedIncident::read)
+        .filter(|one| {
+            let its = one.span();
+            span.touches(its.from_ns, its.to_ns) || store_input::touches(&one.files, span)
+        })
+        .collect();
+    all.sort_by_key(|one| one.span().from_ns);
+    Ok(all)
+}
+
+fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
+    let written = incident.verdict.as_ref().and_then(|path| path.metadata().ok()?.modified().ok());
+    let since_1970 = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    since_1970.is_some_and(|at| at.as_nanos() as i64 >= moment_ns)
+}
+
+/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none can be read.
+pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
+    let known = || -> anyhow::Result<Vec<IncidentRow>> {
+        let (folder, span) = (past.folder(), past.span()?);
+        let is_written = Store::is_written(&folder);
+        let all = incidents(&store_input::open(&folder)?, span)?;
+        Ok(all.iter().map(|one| one.row(is_written)).collect())
+    };
+    if past.asked() { known().unwrap_or_default() } else { Vec::new() }
+}
+
+/// What is asked of a store beside a verdict of this moment, ns: a day.
+const DAY_NS: i64 = 86_400 * SECOND_NS;
+
+/// The incidents of the last day in this machine's store; none where there is no store that may be read.
+pub fn of_the_last_day() -> Vec<IncidentRow> {
+    let folder = std::path::Path::new(store_input::FOLDER);
+    let Ok(store) = Store::open(folder) else { return Vec::new() };
+    let (is_written, now_ns) = (Store::is_written(folder), when::now_ns());
+    let span = Span { from_ns: now_ns.saturating_sub(DAY_NS), to_ns: now_ns };
+    let all = incidents(&store, span).unwrap_or_default();
+    all.iter().map(|one| one.row(is_written)).collect()
+}
+
+/// Since when the recorder has known what a verdict says of a device, and how often it was so in the last day.
+pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -> Option<String> {
+    let same: Vec<&IncidentRow> =
+        rows.iter().filter(|row| row.device == device && row.verdict == verdict).collect();
+    let last = same.last()?;
+    let ongoing = last.ongoing || now_ns.saturating_sub(last.until_ns) <= SAME_NS;
+    let times = match same.len() + usize::from(!ongoing) {
+        1 => "the first time".to_string(),
+        2 => "the second time".to_string(),
+        3 => "the third time".to_string(),
+        more => format!("{more} times"),
+    };
+    Some(match ongoing {
+        true => format!("since {}, {times} in 24 hours", when::words(last.began_ns)),
+        false => format!("{times} in 24 hours, the last until {}", when::words(last.until_ns)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_told_since_when_and_how_often() {
+        let row = |began_s: i64, length_s: i64, verdict: &str| IncidentRow {
+            began_ns: began_s * SECOND_NS,
+            until_ns: (began_s + length_s) * SECOND_NS,
+            device: "sdb".to_string(),
+            verdict: verdict.to_string(),
+            ..IncidentRow::default()
+        };
+        let of = |rows: &[IncidentRow], now_s: i64| {
+            history(rows, "sdb", "device.retry", now_s * SECOND_NS)
+        };
+        let rows = [
+            row(1_795_260_000, 70, "device.retry"),
+            row(1_795_261_000, 5, "device.stall"),
+            row(1_795_263_000, 30, "device.retry"),
+        ];
+        let since = format!("since {}, the second time in 24 hours", when::words(rows[2].began_ns));
+        assert_eq!(of(&rows, 1_795_263_060), Some(since));
+        let later = of(&rows, 1_795_270_000).unwrap();
+        assert!(later.starts_with("the third time in 24 hours, the last until "), "{later}");
+        assert_eq!(of(&rows[1..2], 1_795_261_010), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! The words on a screen: columns, stages of a request, the lines of a verdict.
+
+/// Each word, what it means in a line, and as a manual who else says so or how it is computed.
+pub const WORDS: &[(&str, &str, &str)] = &[
+    (
+        "%util",
+        "share of the time with a request in flight",
+        "//! Share of the time in which at least one request was in flight (iostat(1)). 100 % \
+         means saturation only for a device that serves one\n//! request at a time, not for flash, \
+         arrays and cloud volumes.",
+    ),
+    (
+        "actv",
+        "mean number of requests on the device",
+        "//! Mean number of requests on the device, of iostat(1M) of Solaris.",
+    ),
+    (
+        "aqu-sz",
+        "mean number of requests waiting or on the device",
+        "//! Mean number of requests waiting or in service (iostat(1); older: avgqu-sz). Equals rate times await (Little's law).",
+    ),
+    (
+        "areq-sz",
+        "mean size of a request, KiB",
+        "//! Mean size of a request in KiB (iostat(1); older: avgrq-sz, in sectors of 512 bytes).",
+    ),
+    (
+        "asvc_t",
+        "mean time on the device, ms",
+        "//! Mean time of a request on the device in ms, of iostat(1M) of Solaris.",
+    ),
+    (
+        "avgqu-sz",
+        "older name of aqu-sz",
+        "//! Older name of aqu-sz: mean number of requests waiting or in service (iostat(1)).",
+    ),
+    (
+        "avgrq-sz",
+        "older name of areq-sz, in sectors",
+        "//! Mean size of a request in sectors of 512 bytes (iostat(1)); newer: areq-sz, in KiB.",
+    ),
+    (
+        "await",
+        "mean latency with the time in the queue, ms",
+        "//! Mean time from the start of a request to its completion in ms, queue included (iostat(1)).",
+    ),
+    (
+        "B2Q",
+        "from bio arrival to request: waiting before the queue",
+        "//! Time from the arrival of an I/O (bio) in the block layer to its request (`--before`): \
+         waiting for a free tag, write-back\n//! throttling, io.cost or a limit of its control \
+         group.",
+    ),
+    (
+        "cells",
+        "data of a heat map",
+        "//! Counts by time and latency. They include all I/Os, even if individual I/Os are kept \
+         only in part.",
+    ),
+    (
+        "confidence",
+        "probability that the verdict is right",
+        "//! Calibrated probability that the verdict is right: in the lab, four in five verdicts \
+         with 80 % were right. `why -vv` shows\n//! how it was computed. Below 60 % no cause is \
+         accused.",
+    ),
+    (
+        "d/s",
+        "discards completed per second",
+        "//! Discards (TRIM, UNMAP) that completed per second (iostat(1)).",
+    ),
+    (
+        "D2C",
+        "from issue to completion: driver and device",
+        "//! Time from the issue of a request to the driver to its completion (events D and C of \
+         blktrace, btt(1)): time in the device and\n//! on the path to it. `hist --stage device`.",
+    ),
+    (
+        "d_await",
+        "mean latency of discards, ms",
+        "//! Mean time from the start of a discard to its completion in ms, queue included (iostat(1)).",
+    ),
+    ("dareq-sz", "mean size of a discard, KiB", "//! Mean size of a discard in KiB (iostat(1))."),
+    (
+        "discard",
+        "blocks released: TRIM, UNMAP",
+        "//! A request that releases blocks: TRIM, UNMAP, deallocate.",
+    ),
+    ("dkB/s", "KiB discarded per second", "//! KiB discarded per second (iostat(1))."),
+    (
+        "drqm/s",
+        "discards merged per second",
+        "//! Discards merged into a queued request, per second (iostat(1)).",
+    ),
+    (
+        "explains",
+        "share of the excess latency that the cause accounts for",
+        "//! Share of the excess latency, beyond that of a healthy device with the same requests, \
+         that the accused cause accounts for.",
+    ),
+    (
+        "f/s",
+        "flushes completed per second",
+        "//! Flushes of the device's write cache that completed per second (iostat(1)).",
+    ),
+    (
+        "f_await",
+        "mean latency of flushes, ms",
+        "//! Mean time of a flush of the device's write cache in ms (iostat(1)).",
+    ),
+    (
+        "flush",
+        "the device writes its cache to the medium",
+        "//! The device writes its volatile write cache to the medium, as required by fsync \
+         (Documentation/block/writeback_cache_control.rst).",
+    ),
+    (
+        "forecast",
+        "expected latency after the fix",
+        "//! Latency of the same requests after the fix, from a replay with normal service times \
+         in place of abnormal ones.",
+    ),
+    (
+        "FUA",
+        "forced unit access: on the medium when it completes",
+        "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
+    ),
+    (
+        "impact",
+        "cost of the problem",
+        "//! Time waited per second, all requests together; share of slow I/Os; p99 or mean. It \
+         alone determines the severity.",
+    ),
+    (
+        "in flight",
+        "issued and not completed",
+        "//! Requests that were issued and have not completed (Documentation/admin-guide/iostats.rst).",
+    ),
+    ("kB/s", "KiB read and written per second", "//! KiB read and written per second."),
+    (
+        "ladder",
+        "latencies one revolution of a platter apart",
+        "//! Latencies spaced one revolution of the platter apart, the pattern of sector retries: \
+         8.33 ms at 7200 rpm.",
+    ),
+    (
+        "lost",
+        "missing I/Os; for an incident, time waited",
+        "//! For an input: I/Os that were missed. For an incident: time that I/Os waited beyond \
+         the usual latency, summed\n//! over all of them.",
+    ),
+    ("max", "the longest latency", "//! The longest latency observed."),
+    (
+        "p50",
+        "the median",
+        "//! Half of the I/Os took at most this long. A percentile is the upper edge of its bucket \
+         and is omitted if there are too few I/Os for it.",
+    ),
+    (
+        "p95",
+        "the 95th percentile",
+        "//! 95 of 100 I/Os took at most this long. It is omitted if there are too few I/Os for \
+         it.",
+    ),
+    (
+        "p99",
+        "the 99th percentile",
+        "//! 99 of 100 I/Os took at most this long: tail latency. It needs 299 I/Os and is omitted \
+         if there are fewer.",
+    ),
+    (
+        "Q2C",
+        "from queue to completion: total latency",
+        "//! Time from the queueing of a request to its completion (events Q and C of blktrace, btt(1)): Q2D and D2C together.",
+    ),
+    (
+        "Q2D",
+        "from queue to issue: waiting in the host",
+        "//! Time from the queueing of a request to its issue to the driver (events Q and D of blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage queue`.",
+    ),
+    (
+        "queue depth",
+        "number of requests kept in flight",
+        "//! How many I/Os a program keeps in flight (`iodepth` of fio(1)).",
+    ),
+    ("r/s", "reads completed per second", "//! Reads that completed per second (iostat(1))."),
+    (
+        "r_await",
+        "mean latency of reads, ms",
+        "//! Mean time from the start of a read to its completion in ms, queue included (iostat(1)).",
+    ),
+    ("rareq-sz", "mean size of a read, KiB", "//! Mean size of a read in KiB (iostat(1))."),
+    (
+        "read-ahead",
+        "data fetched before it is requested",
+        "//! Data fetched before it is requested, by the page cache (`RA` in rwbs) or by the drive \
+         itself.",
+    ),
+    ("rkB/s", "KiB read per second", "//! KiB read per second (iostat(1))."),
+    (
+        "rrqm/s",
+        "reads merged per second",
+        "//! Reads merged into a queued request, per second (iostat(1)).",
+    ),
+    (
+        "rwbs",
+        "the letters of an operation and its flags",
+        "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
+    ),
+    (
+        "severity",
+        "how much it matters",
+        "//! None, minor, notable or severe, determined by the impact alone; it sets the colour.",
+    ),
+    (
+        "svctm",
+        "busy time over completed I/Os",
+        "//! Busy time divided by completed I/Os (iostat(1), removed in sysstat 12.1.2): not the \
+         service time of the device.",
+    ),
+    ("tps", "requests completed per second", "//! Requests that completed per second (iostat(1))."),
+    ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
+    (
+        "w_await",
+        "mean latency of writes, ms",
+        "//! Mean time from the start of a write to its completion in ms, queue included (iostat(1)).",
+    ),
+    ("wareq-sz", "mean size of a write, KiB", "//! Mean size of a write in KiB (iostat(1))."),
+    ("wkB/s", "KiB written per second", "//! KiB written per second (iostat(1))."),
+    (
+        "wrqm/s",
+        "writes merged per second",
+        "//! Writes merged into a queued request, per second (iostat(1)).",
+    ),
+    (
+        "wsvc_t",
+        "mean time waiting, ms",
+        "//! Mean time of a request in the queue in ms, of iostat(1M) of Solaris.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_of_stat_is_a_word() {
+        let columns = "tps kB/s areq-sz r/s rkB/s rrqm/s r_await rareq-sz w/s wkB/s wrqm/s w_await \
+                       wareq-sz d/s dkB/s drqm/s d_await dareq-sz f/s f_await await wsvc_t asvc_t \
+                       actv aqu-sz p50 p95 p99 max B2Q Q2D D2C %util";
+        for column in columns.split_whitespace() {
+            assert!(WORDS.iter().any(|(name, ..)| *name == column), "{column}");
+        }
+    }
+
+    #[test]
+    fn words_are_sorted_and_told_in_full() {
+        let fold = |name: &str| name.to_ascii_lowercase();
+        assert!(WORDS.is_sorted_by(|a, b| fold(a.0) <= fold(b.0)), "not sorted");
+        for (name, summary, text) in WORDS {
+            assert!(!summary.is_empty() && text.ends_with(['.', ':']), "{name}");
+            assert!(text.lines().all(|line| line.starts_with("//! ")), "{name}");
+        }
+    }
+}
