@@ -90,6 +90,7 @@ fn poured(of: &Recording, reversed: bool, faster: f64, keep: impl Fn(usize) -> b
     names.iter().for_each(|name| {
         made.device(name);
     });
+    of.unread.iter().cloned().for_each(|unread| made.unread(unread));
     let time = |time: Time| Time::from_ns((time.ns() as f64 / faster) as i64);
     for listing in &of.listings {
         made.begin(listing.source.clone());

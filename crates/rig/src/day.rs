@@ -263,9 +263,9 @@ fn outcomes(stretches: Vec<Stretch>, store: &Path) -> io::Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-/// Whether an incident, from its first alarm to its last one, and a stretch have a moment in common.
+/// Whether an incident and a stretch have a moment in common.
 fn touches(row: &Value, stretch: &Stretch) -> bool {
-    let begun = row["at_ns"].as_i64().unwrap_or(0) / 1_000_000_000;
+    let begun = row["began_ns"].as_i64().unwrap_or(0) / 1_000_000_000;
     let ended = begun + row["length_s"].as_f64().unwrap_or(0.0) as i64;
     begun <= stretch.until + LATE && ended >= stretch.from
 }

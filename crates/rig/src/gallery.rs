@@ -71,12 +71,10 @@ impl Gallery {
         let device = shown(scenario);
         let map = ["map", &capture_name, "--width", "110", "--device", &device, "--force", "--png"];
         ask(&own, Command::new(iowhy()?).args(map).arg(png))?;
-        let hist = ["hist", &capture_name, "--width", "96", "--device", &shown(scenario)];
-        let histogram = ask(&own, Command::new(iowhy()?).args(hist))?;
         let verdict =
             ask(&own, Command::new(iowhy()?).args(["why", &capture_name, "--width", "96"]))?;
         fs::remove_dir_all(&own)?;
-        Ok(page::part(picture, scenario, &name, &histogram, &verdict))
+        Ok(page::part(picture, scenario, &name, &verdict))
     }
 }
 

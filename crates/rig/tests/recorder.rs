@@ -66,22 +66,37 @@ fn told(store: &Folder, words: &[&str]) -> (String, i32) {
 /// A faulty disk and reads from it for so many seconds, until both are gone: its name, and when it was
 /// read, in seconds since 1970.
 fn disk(store: &Folder, model: &str, fault: &str, seconds: u32) -> (String, u64) {
-    let since_1970 = SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let began = since_1970.expect("a clock").as_secs();
-    let name = store.0.with_extension(model.to_string() + &began.to_string());
+    let name = store.0.with_extension("disk");
+    let device = read_when(&name, &store.0, model, fault, seconds);
+    let _ = std::fs::remove_file(&name);
+    // It took a while until the disk was there, and hardly any until it was gone.
+    (device, now_s() - u64::from(seconds) / 2 - 1)
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs()
+}
+
+/// The same from when `go` exists on; the disk's name stands in a file as soon as there is one.
+fn read_when(name: &Path, go: &Path, model: &str, fault: &str, seconds: u32) -> String {
     let load = format!(
-        "echo {{dev}} >{}; timeout {seconds} dd if={{dev}} of=/dev/null bs=128k iflag=direct \
-         status=none; true",
-        name.display()
+        "echo {{dev}} >{0}.new; mv {0}.new {0}; while ! [ -e {1} ]; do sleep 0.1; done; \
+         timeout {seconds} dd if={{dev}} of=/dev/null bs=128k iflag=direct status=none; true",
+        name.display(),
+        go.display()
     );
     let mut command = Command::new(env!("CARGO_BIN_EXE_rig"));
     command.args(["disk", "--model", model, "--fault", fault, "--run", &load]);
     let output = command.output().expect("rig starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let device = std::fs::read_to_string(&name).expect("the load began");
-    let _ = std::fs::remove_file(&name);
-    (device.trim().trim_start_matches("/dev/").to_string(), began + u64::from(seconds) / 2)
+    named(name).expect("the load began")
+}
+
+/// `loop700` of a file that names `/dev/loop700`.
+fn named(file: &Path) -> Option<String> {
+    let name = std::fs::read_to_string(file).ok()?;
+    Some(name.trim().trim_start_matches("/dev/").to_string())
 }
 
 /// Other tests have their disks beside this one, which the recorder sees as well: what is asked here
@@ -144,7 +159,104 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     }
     let (text, status) = told(&store, &["why", "--at", "2001-01-01 03:12"]);
     assert_eq!(status, 2);
-    assert!(text.contains("holds no I/O of that time"), "{text}");
+    assert!(text.contains("contains no I/O at that time"), "{text}");
+}
+
+/// Planted for 46 s: one incident of 46 s, the same at every moment of it. Another disk that is sick for
+/// the first half of them has its own.
+#[test]
+fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
+    let Some(_alone) =
+        alone("an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it")
+    else {
+        return;
+    };
+    let store = Folder::new("extent");
+    let [of_other, of_it, go] = ["other", "its", "go"].map(|what| store.0.with_extension(what));
+    // Disks that others make meanwhile are not its own: it records these two alone.
+    let (mut watch, other, device, gone_s) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| read_when(&of_other, &go, "rotational", "stall=3s/900ms", 23));
+        let its = scope.spawn(|| read_when(&of_it, &go, "rotational", "retry=0.35", 46));
+        let begun = Instant::now();
+        let names = loop {
+            if let (Some(other), Some(its)) = (named(&of_other), named(&of_it)) {
+                break [other, its];
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "no disk is there");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let [other_name, its_name] = &names;
+        let words =
+            ["--judge", "10s", "--psi", "100", "--device", other_name, "--device", its_name];
+        let watch = recorder(&store, &words);
+        // Until it records; of these disks there is nothing yet.
+        std::thread::sleep(Duration::from_secs(3));
+        std::fs::write(&go, "").expect("the load may begin");
+        let other = other.join().expect("the other disk");
+        (watch, other, its.join().expect("its disk"), now_s())
+    });
+    for file in [of_other, of_it, go] {
+        let _ = std::fs::remove_file(file);
+    }
+    std::thread::sleep(Duration::from_secs(35));
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&watch),
+        rustix::process::Signal::TERM,
+    )
+    .expect("it can be told to end");
+    watch.wait().expect("it ends");
+    let (text, _) = told(&store, &["incidents", "--json"]);
+    println!("{device} beside {other}\n{}", told(&store, &["incidents"]).0);
+    let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    // Whatever else this machine does may be an incident of another device, or of a later one that
+    // was given the name of this: it began when this one was gone.
+    let rows = all["incidents"].as_array().expect("a list").iter();
+    let gone_ns = gone_s as i64 * 1_000_000_000;
+    let rows: Vec<_> = rows.filter(|row| row["began_ns"].as_i64() < Some(gone_ns)).collect();
+    // How sure the judge is of a stall depends on what else the machine does: found it is either way.
+    let finds = |row: &&serde_json::Value| {
+        let alarms = row["alarms"].as_array().into_iter().flatten();
+        row["device"] == other.as_str() || alarms.clone().any(|one| one["device"] == other.as_str())
+    };
+    assert!(rows.iter().any(finds), "{other}: {text}");
+    // Of disks that it was not asked about it says nothing.
+    let others = rows.iter().flat_map(|row| row["others"].as_array().into_iter().flatten());
+    let strangers: Vec<&serde_json::Value> = others
+        .map(|one| &one["device"])
+        .filter(|name| **name != *other && **name != *device)
+        .collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+    // A later disk of the other's name may be noticed while this one is still the worst.
+    let is_of_it = |row: &&&serde_json::Value| {
+        row["device"] == device.as_str() && row["alarms"][0]["device"] == device.as_str()
+    };
+    let rows: Vec<_> = rows.iter().filter(is_of_it).collect();
+    let [row] = rows.as_slice() else { unreachable!("{} rows: {text}", rows.len()) };
+    let ns = |key: &str| row[key].as_i64().unwrap_or(0);
+    let length_s = row["length_s"].as_f64().unwrap_or(0.0);
+    assert!((41.0..=51.0).contains(&length_s), "{length_s} s of 46");
+    assert!((ns("until_ns") - ns("began_ns")) as f64 / 1e9 - length_s < 0.1, "{row}");
+    assert_eq!((&row["over"], &row["who"]), (&true.into(), &"dd".into()), "{row}");
+    for share in [1, 5, 9] {
+        let at = ns("began_ns") + (ns("until_ns") - ns("began_ns")) / 10 * share;
+        let at = format!("@{}", at / 1_000_000_000);
+        let (why, status) = told(&store, &["why", "--json", "--at", &at, "--device", &device]);
+        assert!(status < 2, "{why}");
+        let why: serde_json::Value =
+            serde_json::from_str(why.split("\niowhy: ").next().unwrap_or(""))
+                .unwrap_or_else(|error| unreachable!("{error}: {why}"));
+        let of_it = |finding: &&serde_json::Value| finding["device"] == device.as_str();
+        let first = why["findings"].as_array().and_then(|all| all.iter().find(of_it));
+        assert_eq!(first.map(|first| &first["verdict"]), Some(&row["verdict"]), "at {at}");
+    }
+    // A report of the time has it, and no more than it.
+    let page = store.0.with_extension("html");
+    let page = page.to_str().expect("a name");
+    let (said, status) = told(&store, &["report", "--since", "-5m", "-o", page, "--force"]);
+    assert!(status < 2, "{said}");
+    let written = std::fs::read_to_string(page).unwrap_or_default();
+    let _ = std::fs::remove_file(page);
+    assert!(written.contains("id=\"incidents\"") && written.contains(&device), "no timeline");
 }
 
 /// Ten times; 200 with `IOWHY_KILLS=200`.

@@ -82,7 +82,8 @@ impl Grade {
     const ALL: [Grade; 5] =
         [Grade::Right, Grade::Admitted, Grade::Insufficient, Grade::Wrong, Grade::Unread];
 
-    fn word(self) -> &'static str {
+    /// The word of it in tables.
+    pub fn word(self) -> &'static str {
         match self {
             Grade::Right => "right",
             Grade::Admitted => "admitted",

@@ -16,163 +16,165 @@ const fn picture(scenario: &'static str, title: &'static str, look: &'static str
     Picture { scenario, title, look }
 }
 
-/// All pictures, the good beside the bad.
+/// All pictures, healthy disks first.
 pub const PICTURES: &[Picture] = &[
     picture(
-        "retry/near-miss",
-        "Good: a disk read from end to end",
-        "One line. Every read of 128 KiB takes the 2 ms that a fifth of a revolution and the command take. Nothing above it, nothing in the intensity map that is not in the frequency map.",
-    ),
-    picture(
-        "retry/7200",
-        "Bad: a dusty disk that reads sectors twice",
-        "The good line is still there, and above it stand others, each one revolution (8.33 ms) higher and about a third as bright. In the intensity map the upper lines are the bright ones: that is where the time goes. Seeks or queues never make lines at equal distance.",
-    ),
-    picture(
         "slow/near-miss",
-        "Good: a disk that looks here and there",
-        "A band from 3 to 20 ms: each read costs a seek and on average half a revolution. Wide, but with an upper edge; a turning disk looks like this when it is well.",
-    ),
-    picture(
-        "slow/platter",
-        "Bad: the same disk, four times slower",
-        "The same band, two octaves up, under a load that leaves the disk idle half of the time. Its shape says nothing; that so little is asked of it does.",
-    ),
-    picture(
-        "missed-revolution/7200",
-        "Healthy disk, bad habit: synchronous writes one behind the other",
-        "One line again, but at a whole revolution: each write comes just after its sector has passed. The disk is well. Compare with the dusty disk: there the lowest line is the brightest and lies at 2 ms.",
-    ),
-    picture(
-        "saturated/platter",
-        "Healthy disk, too much load",
-        "The band of the healthy disk, lifted by the queue: twelve are always in flight, so each waits for about eleven others. Latency is depth over rate, and the disk does all it can.",
-    ),
-    picture(
-        "batch/platter",
-        "Healthy disk, load in batches",
-        "Columns, not lines: with each batch latency climbs from the lowest row to the highest, because the last of sixteen waits for fifteen. Between the batches there is nothing.",
-    ),
-    picture(
-        "large/platter",
-        "Healthy disk, large requests",
-        "One line at 8.7 ms: so long it takes to move a megabyte under the head. Per byte the disk is fast.",
-    ),
-    picture(
-        "stall/flash",
-        "Bad: a disk that freezes",
-        "A quiet line near the bottom and, at even distance in time, single columns that reach half a second: whoever comes during a freeze waits for its end, and whoever comes early waits longest. Few in the frequency map, everything in the intensity map.",
+        "Healthy: random reads of a spinning disk",
+        "A band from 3 to 20 ms: each read needs a seek and on average half a revolution. Wide, but with an upper edge.",
     ),
     picture(
         "stall/near-miss",
-        "Good: flash with bursts",
-        "Columns at even distance in time as well, but they end below a millisecond: a burst is served at once.",
-    ),
-    picture(
-        "cap/iops",
-        "The size of what was bought: a volume at its limit",
-        "One dead straight line at depth over limit. Nothing physical is that regular: every request takes 32 ms because 16 in flight share 500 a second.",
+        "Healthy: flash with bursts",
+        "Columns at regular intervals that end below a millisecond: a burst is served at once.",
     ),
     picture(
         "cap/near-miss",
-        "Good: the same kind of volume, below its limit",
-        "A thin band near 0.8 ms: the way there and back.",
+        "Healthy: a network volume below its limit",
+        "A thin band near 0.8 ms, the round trip.",
+    ),
+    picture(
+        "retry/near-miss",
+        "Healthy: a disk read from end to end",
+        "One line: every read of 128 KiB takes 2 ms, the command and a fifth of a revolution.",
+    ),
+    picture(
+        "retry/7200",
+        "Faulty: a disk that retries sectors",
+        "The line of the healthy disk, and above it others, each one revolution (8.33 ms) higher and about a third as bright. In the intensity map the upper lines are the bright ones: that is where the time goes. Seeks and queues never make lines at equal distances.",
+    ),
+    picture(
+        "slow/platter",
+        "Faulty: the first disk, four times slower",
+        "The same band, two octaves higher, although the load leaves the disk idle half of the time. The shape alone shows nothing; the low load does.",
+    ),
+    picture(
+        "missed-revolution/7200",
+        "Healthy disk: synchronous writes one after the other",
+        "One line again, but at a whole revolution: each write comes just after its sector has passed. With retries the lowest line is the brightest and lies at 2 ms.",
+    ),
+    picture(
+        "saturated/platter",
+        "Healthy disk: saturation",
+        "The band of the healthy disk, raised by queueing: twelve requests are always in flight, so each waits for about eleven others.",
+    ),
+    picture(
+        "batch/platter",
+        "Healthy disk: batches",
+        "Columns, not lines: in each batch latency climbs from the lowest row to the highest, because the last of sixteen requests waits for fifteen. Between the batches there is nothing.",
+    ),
+    picture(
+        "large/platter",
+        "Healthy disk: large requests",
+        "One line at 8.7 ms, the time to move a megabyte under the head. Per byte the disk is fast.",
+    ),
+    picture(
+        "stall/flash",
+        "Faulty: a disk that freezes",
+        "A quiet line near the bottom and, at regular intervals, columns up to half a second: a request that arrives during a freeze waits for its end. Few in the frequency map, everything in the intensity map: tail latency.",
+    ),
+    picture(
+        "cap/iops",
+        "Throttled: a volume at its limit",
+        "One straight line at depth over limit: every request takes 32 ms because 16 in flight share 500 a second. Nothing physical is that regular.",
     ),
     picture(
         "burst-credit/ends",
-        "The size of what was bought: credits that end",
-        "Two straight lines and a step between them. Left of it the volume spends its credits, right of it it gives what was paid for.",
+        "Throttled: burst credits that end",
+        "Two straight lines and a step between them: before it the volume spends its credits, after it it delivers its baseline.",
     ),
     picture(
         "peers/one-faulty",
-        "Bad: one disk of eight",
-        "Seen alone: a slow disk. Its seven neighbours do the same work four times quicker, and that is the proof.",
+        "Faulty: one disk of eight",
+        "Alone it is a slow disk. Its seven peers do the same work four times faster, which proves the fault.",
     ),
     picture(
         "cleaning/flash",
-        "Bad: flash that cleans while it is written",
-        "Reads wait behind the cleaning of blocks: the low line of quick reads, and a cloud two octaves and more above it, there only because somebody writes.",
+        "Faulty: flash that collects garbage during writes",
+        "Reads wait for garbage collection (write amplification): the low line of fast reads, and a cloud two octaves and more above it, present only during writes.",
     ),
     picture(
         "cliff/flash",
-        "Bad: flash whose quick cells are full",
-        "A line with a step in it. The load is the same on both sides; left of the step writes go to quick cells, right of it they take the slow way.",
+        "Faulty: flash with a full write cache",
+        "A line with a step. The load is the same on both sides; before the step writes go to the fast cells, after it they do not.",
     ),
     picture(
         "thermal/flash",
-        "Bad: flash that is too hot",
-        "Steps up and down again, with no change in the load: each time it is hot, everything takes longer, reads as well as writes.",
+        "Faulty: flash that throttles because of heat",
+        "Steps up and down without a change in the load: while it is hot everything takes longer, reads as well as writes.",
     ),
     picture(
         "shingled/scattered",
-        "Bad: scattered writes on a shingled disk",
-        "Quick at first, while writes go to the stretch that is kept for them. When that is full each write waits for a band to be read and written whole.",
+        "Faulty: random writes to a shingled disk",
+        "Fast at first, while writes go to the reserved zone. When that is full each write waits until a whole band is read and written.",
     ),
     picture(
         "recovery/flash",
-        "Bad: a disk that rescues sectors",
-        "A quiet line, and far above it single requests that all took the same time: not a tail but a time limit.",
+        "Faulty: error recovery",
+        "A quiet line, and far above it single requests that all took the same time: a time limit, not a tail.",
     ),
     picture(
         "periodic/flash",
-        "Bad: firmware that answers on ticks",
-        "Lines at equal distance, like the dusty disk, but 5 ms apart: that would be 12,000 revolutions a minute, at which no disk spins, and this one has no platter.",
+        "Faulty: firmware with a timer",
+        "Lines at equal distances, as with retries, but 5 ms apart: that would be 12,000 revolutions a minute, and this device has no platter.",
     ),
     picture(
         "wake/platter",
-        "Bad, or just asleep: a disk that has to wake",
+        "Faulty or asleep: a disk that wakes up",
         "The band of the healthy disk, and now and then one request at half a second: always the first after a pause.",
     ),
     picture(
         "media/eio",
-        "Bad: sectors that cannot be read",
-        "A line that breaks off: where the bad stretch is, each read takes 0.4 s and fails.",
+        "Faulty: unreadable sectors",
+        "A line that breaks off: at the bad sectors each read takes 0.4 s and fails.",
     ),
 ];
 
 /// What stands above the pictures.
 pub fn beginning(seed: u64) -> String {
     format!(
-        "# What good and bad look like\n\n\
-         A heat map of latency: time runs to the right, latency upwards; the upper map is coloured by the number of\n\
-         I/Os, the lower one by the time that was waited in them. Good and bad disks can be told apart by eye, once one\n\
-         has seen a few of each. Here they are: first what the picture shows, then the histogram, then what `iowhy why`\n\
-         says of it, then how to make it.\n\n\
-         Every picture is a model of a disk with a known fault, played in virtual time; this page is written by\n\
-         `rig gallery` (seed {seed}) and comes out the same each time. The same disks live, behind the kernel's own block\n\
-         layer, are the scenarios of [results/scenarios](results/scenarios.md). Where the verdict is not what it should be, that is left standing.\n"
+        "# Gallery: healthy and faulty disks\n\n\
+         A heat map of latency: time on the horizontal axis, latency on the vertical one. The upper map is\n\
+         coloured by the number of I/Os, the lower one by the time that they waited. Each section has the\n\
+         picture, what `iowhy why` says, and the command that reproduces it; `iowhy map` draws such a map\n\
+         and `iowhy hist` the histogram.\n\n\
+         Every picture is a model of a disk with a known fault in virtual time; `rig gallery` (seed {seed})\n\
+         writes this page and gives the same result each time. The same disks behind a real block layer\n\
+         are the scenarios of [results/scenarios](results/scenarios.md). Verdicts that are not the expected\n\
+         ones are shown as they are. After the pictures: published measurements that contain more than\n\
+         their authors saw.\n"
     )
 }
 
 /// One picture with its words.
-pub fn part(
-    picture: &Picture,
-    scenario: &WrittenScenario,
-    name: &str,
-    histogram: &str,
-    verdict: &str,
-) -> String {
+pub fn part(picture: &Picture, scenario: &WrittenScenario, name: &str, verdict: &str) -> String {
     let Picture { title, .. } = picture;
     let look = wrapped(picture.look);
-    // The reasoning behind it fills a screen; what matters stands before it.
-    let verdict: Vec<&str> = verdict.lines().take_while(|line| *line != "Evidence").collect();
+    // The headline, the impact, the confidence and the numbers it rests on.
+    let shown = ["▌", "  impact", "  confidence", "  because"];
+    let mut keep = false;
+    let verdict: Vec<&str> = verdict
+        .lines()
+        .filter(|line| {
+            if !line.starts_with("    ") {
+                keep = shown.iter().any(|label| line.starts_with(label));
+            }
+            keep
+        })
+        .collect();
     let verdict = verdict.join("\n");
-    let histogram: Vec<&str> =
-        histogram.lines().take_while(|line| !line.starts_with("  lost")).collect();
-    let histogram = histogram.join("\n");
     format!(
-        "\n## {title}\n\n{look}\n\n![{title}](gallery/{name}.png)\n\n```\n{}\n```\n\n```\n{}\n```\n\n{}",
-        histogram.trim_end(),
+        "\n## {title}\n\n{look}\n\n![{title}](gallery/{name}.png)\n\n```\n{}\n```\n\n{}",
         verdict.trim_end(),
         command(scenario)
     )
 }
 
-/// Text in lines of no more than 110 letters.
+/// Text in lines of no more than 100 letters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let long = |line: &&mut String| line.chars().count() + word.chars().count() > 110;
+        let long = |line: &&mut String| line.chars().count() + word.chars().count() >= 100;
         if lines.last_mut().as_ref().is_none_or(long) {
             lines.push(String::new());
         }
@@ -194,11 +196,12 @@ fn command(scenario: &WrittenScenario) -> String {
         (n, true) => format!(" and {n} more disks like it"),
         (n, false) => format!(" and {n} healthy disks (`--peers {n}`)"),
     };
-    format!(
-        "The disk: `rig disk --model {}{}`{beside}; the load: `{loads}`.\n\
-         Live, and judged: `sudo rig scenarios --only {} --keep here`.\n",
+    let text = format!(
+        "Disk: `rig disk --model {}{}`{beside}; load: `{loads}`. Live, and judged: \
+         `sudo rig scenarios --only {} --keep here`.",
         scenario.model,
         faults.concat(),
         scenario.name
-    )
+    );
+    wrapped(&text) + "\n"
 }

@@ -114,7 +114,7 @@ fn figure(finding: &Value, figure: Figure) -> Option<f64> {
     match figure {
         Figure::None => None,
         Figure::Rpm(_) => cited(["spindle speed", "spindle speed of that revolution time"]),
-        Figure::Cap(_) => cited(["throughput", "throughput since, median"]),
+        Figure::Cap(_) => cited(["throughput", "throughput after the fall, median"]),
         Figure::Added => {
             let forecast = &finding["forecast"];
             Some(forecast["now_mean_ms"].as_f64()? - forecast["mean_ms"].as_f64()?)

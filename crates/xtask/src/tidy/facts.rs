@@ -22,7 +22,9 @@ const USERS: &[&str] = &[
     "crates/diagnose/src/",
     "crates/iowhy/src/commands/",
     "crates/iowhy/src/scope.rs",
+    "crates/model/src/device_names.rs",
     "crates/model/src/limit.rs",
+    "crates/model/src/owner.rs",
     "crates/show/src/",
     "crates/store/src/",
 ];

@@ -20,7 +20,7 @@ pub const FAMILIES: &[Family] = &[
         word: "collector",
         folder: "crates/live/src/collectors",
         table: Some("COLLECTORS"),
-        headings: &["Watches", "Needs", "Costs", "Cannot know"],
+        headings: &["Watches", "Needs", "Costs", "Not in this output"],
     },
     Family {
         word: "command",
@@ -38,7 +38,7 @@ pub const FAMILIES: &[Family] = &[
         word: "format",
         folder: "crates/read/src/formats",
         table: Some("FORMATS"),
-        headings: &["Reads", "Where it comes from", "Versions", "Traps", "Cannot know"],
+        headings: &["Reads", "How to capture", "Versions", "Caveats", "Not in this output"],
     },
     Family {
         word: "kind of probe",
