@@ -123,7 +123,7 @@ fn what_old_kernels_report_of_a_surface_a_cable_and_dma() {
         unread.replace("Unc", "DriveStatusError Unc"),
         "ata1: status=0x51 { DriveReady SeekComplete Error }\nata1: error=0x40 { UncorrectableError }\n".to_string(),
         "sda: Current: sense key: Medium Error\n\
-             Additional sense: Unrecovered read error - auto reallocate failed\n\
+         \x20   Additional sense: Unrecovered read error - auto reallocate failed\n\
          end_request: I/O error, dev sda, sector 151\n\
          "
             .to_string(),

@@ -90,10 +90,10 @@ fn fio(mean_us: f64, percentiles: &[(f64, f64)], max_us: f64) -> String {
          fio-3.28\n\
          Starting 1 process\n\
          job: (groupid=0, jobs=1): err= 0: pid=2210: Tue Oct  6 09:12:44 2026\n\
-           read: IOPS={iops:.0}, BW={:.0}KiB/s (10MB/s)(288MiB/30020msec)\n\
-             clat (usec): min=60, max={max_us:.0}, avg={mean_us:.2}, stdev=100.0\n\
-             clat percentiles (usec):\n\
-              | {}\n\
+         \x20 read: IOPS={iops:.0}, BW={:.0}KiB/s (10MB/s)(288MiB/30020msec)\n\
+         \x20   clat (usec): min=60, max={max_us:.0}, avg={mean_us:.2}, stdev=100.0\n\
+         \x20   clat percentiles (usec):\n\
+         \x20    | {}\n\
          ",
         4.0 * iops,
         shown.join(", ")
@@ -179,8 +179,8 @@ fn no_depth_makes_the_latency_of_a_device_that_gives_a_part_of_its_class() {
              fio-3.28\n\
              Starting 1 process\n\
              rand: (groupid=0, jobs=1): err= 0: pid=4021: Tue Nov 24 11:02:13 2026\n\
-               read: IOPS={per_s:.0}, BW={:.0}KiB/s (5325kB/s)(304.7MiB/60004msec)\n\
-                 clat (usec): min={:.0}, max={:.0}, avg={:.2}, stdev={:.2}\n\
+             \x20 read: IOPS={per_s:.0}, BW={:.0}KiB/s (5325kB/s)(304.7MiB/60004msec)\n\
+             \x20   clat (usec): min={:.0}, max={:.0}, avg={:.2}, stdev={:.2}\n\
              ",
             4.0 * per_s,
             ms * 50.0,
@@ -279,8 +279,8 @@ fn a_rebuild_is_slowed_by_nobody_who_lacks_a_member_and_never_the_cause_at_its_f
             let findings = judged(&format!(
                 "Personalities : [raid1]\n\
                  md4 : active raid1 sdc1[2] sdb1[0]\n\
-                       976630464 blocks super 1.2 {counts}\n\
-                       [>....................]  {action} =  1.2% (11817984/976630464) \
+                 \x20     976630464 blocks super 1.2 {counts}\n\
+                 \x20     [>....................]  {action} =  1.2% (11817984/976630464) \
                  finish=40.2min speed={speed}K/sec\n\
                  "
             ));

@@ -114,7 +114,7 @@ fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (ChildGuard, u16
          rule_files: ['{}']\n\
          scrape_configs:\n\
          - job_name: iowhy\n\
-           static_configs: [{{targets: ['127.0.0.1:{target}']}}]\n\
+         \x20 static_configs: [{{targets: ['127.0.0.1:{target}']}}]\n\
          ",
         root().join("contrib/iowhy-alerts.yml").display()
     );
@@ -127,7 +127,7 @@ fn prometheus(folder: &Path, target: u16, features: &[&str]) -> (ChildGuard, u16
         command.arg(format!("--config.file={}", place.join("config.yml").display()));
         command.arg(format!("--storage.tsdb.path={}", place.join("data").display()));
         command.args([&format!("--web.listen-address=127.0.0.1:{port}"), "--log.level=error"]);
-        command.args(features).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(features).stdout(Stdio::null());
         let mut server = ChildGuard(command.spawn().expect("prometheus"));
         let end = Instant::now() + Duration::from_secs(60);
         while Instant::now() < end && matches!(server.0.try_wait(), Ok(None)) {

@@ -166,7 +166,7 @@ mod tests {
     fn records_are_taken_word_for_word() {
         let text = "noise\n\
                     <BEGIN record>\n\
-                     Timestamp , microsec, 10000000, Mon 1\n\
+                    \x20Timestamp , microsec, 10000000, Mon 1\n\
                     Label, My Wait\n\
                     latencyunit,microsec\n\
                     datasource,Oracle\n\
