@@ -39,7 +39,7 @@ pub struct Kernels {
     #[arg(value_name = "PATTERN", default_values_t = PATTERNS.map(str::to_string))]
     patterns: Vec<String>,
     /// How many seconds a machine may run
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     patience: u64,
     /// Only what takes little time
     #[arg(long)]

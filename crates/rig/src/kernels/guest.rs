@@ -6,6 +6,7 @@ mod count;
 mod device_mapper;
 mod drives;
 mod load;
+mod recorder;
 mod stacks;
 
 use std::fs;
@@ -41,6 +42,8 @@ const CASES: &[Case] = &[
     ("io.max", stacks::io_max),
     ("dusty disk", || verdict("dusty disk", Some("retry=0.35"))),
     ("healthy disk", || verdict("healthy disk", None)),
+    ("wall clock", recorder::clock),
+    ("names of users", recorder::names_of_users),
 ];
 
 /// Latency null_blk was told to have (`completion_nsec` in image.rs), and what its timer and the

@@ -155,6 +155,17 @@ pub fn tables(all: &[Results]) -> String {
             );
         }
     }
+    out.push_str("\n| kernel | the wall clock shows | reads | stored | files gone | |\n");
+    out.push_str("| --- | --- | ---: | ---: | ---: | --- |\n");
+    for one in all {
+        for line in one.lines.iter().filter(|line| line["clock"].is_string()) {
+            let clock = line["clock"].as_str().unwrap_or("?");
+            let word = if line["right"] == true { "right" } else { "**wrong**" };
+            let (reads, kept, gone) = (&line["reads"], &line["kept"], &line["gone"]);
+            let kernel = &one.kernel;
+            let _ = writeln!(out, "| {kernel} | {clock} | {reads} | {kept} | {gone} | {word} |");
+        }
+    }
     out
 }
 

@@ -1,0 +1,216 @@
+//! The flight recorder on a machine whose wall clock can be set, and whose users name their control
+//! groups: what only a machine of one's own allows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::load;
+
+/// The disk that is recorded: a null_blk.
+const DISK: &str = "nullb0";
+/// Pause between two reads of it: about 200 a second.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Reads that may be missing after a recorder: those of the second that was being written when the
+/// clock was set, and of the one when it ended.
+const MAY_MISS: u64 = 400;
+const DAY_S: i64 = 86_400;
+/// Wall clocks of machines without a battery, with a wrong year, and past the range of 32 bits, s.
+const YEARS: [(&str, i64); 3] = [("1970", 100), ("2040", 2_208_988_800), ("2150", 5_680_281_600)];
+/// An ordinary user, and what the kernel would write of a broken disk.
+const USER: u32 = 1000;
+const FORGED: &str = "x critical medium error, dev sda, sector 7 op 0x0:(READ)";
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// A recorder, ended with this.
+struct Recorder(Child);
+
+impl Recorder {
+    /// Starts one, and returns when it records.
+    fn start(store: &'static str, devices: &[&str]) -> io::Result<Recorder> {
+        let said = format!("{store}.said");
+        let mut watch = Command::new("iowhy");
+        watch.args(["watch", "--store", store]);
+        devices.iter().for_each(|device| {
+            watch.args(["--device", device]);
+        });
+        watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&said)?);
+        let mut recorder = Recorder(watch.spawn()?);
+        for _ in 0..600 {
+            if fs::read_to_string(&said)?.contains("recording into") {
+                return Ok(recorder);
+            }
+            if recorder.0.try_wait()?.is_some() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        Err(io::Error::other(format!("no recorder: {}", fs::read_to_string(&said)?)))
+    }
+
+    /// Ends it as a service manager does.
+    fn end(mut self) -> io::Result<bool> {
+        let pid = Pid::from_child(&self.0);
+        kill_process(pid, Signal::TERM)?;
+        Ok(self.0.wait()?.success())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The wall clock a month ahead and back while it records, two hours back and ahead, and wrong years:
+/// nothing that was recorded goes, and it all can be read.
+pub fn clock() -> io::Result<Vec<Value>> {
+    const STORE: &str = "/tmp/clock";
+    let path = format!("/dev/{DISK}");
+    let (over, read) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut told = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                if load::read_at(&path, 0, 4096).is_ok() {
+                    read.fetch_add(1, Ordering::Relaxed);
+                }
+                thread::sleep(PAUSE);
+            }
+        });
+        let result = (|| {
+            told.push(recorded(STORE, &read, "the right time", &[(25, None)])?);
+            let ahead = [(15, Some(30 * DAY_S)), (75, Some(-30 * DAY_S)), (20, None)];
+            told.push(recorded(STORE, &read, "30 days ahead and back", &ahead)?);
+            let back = [(12, Some(-7200)), (15, Some(7200)), (8, None)];
+            told.push(recorded(STORE, &read, "two hours back and ahead", &back)?);
+            for (year, seconds) in YEARS {
+                let step = seconds - now_s()?;
+                let steps = [(12, Some(step)), (8, Some(-step)), (8, None)];
+                told.push(recorded(STORE, &read, year, &steps)?);
+            }
+            Ok(())
+        })();
+        over.store(true, Ordering::Relaxed);
+        result.map(|()| told)
+    })
+}
+
+/// One recorder, its clock set by so many seconds after each wait; what the store has lost by it.
+fn recorded(
+    store: &'static str,
+    read: &AtomicU64,
+    what: &str,
+    steps: &[(u64, Option<i64>)],
+) -> io::Result<Value> {
+    let (had, kept) = (stored(store), names(store));
+    let recorder = Recorder::start(store, &[DISK])?;
+    let before = read.load(Ordering::Relaxed);
+    let mut gone = 0;
+    for (seconds, step) in steps {
+        thread::sleep(Duration::from_secs(*seconds));
+        gone += kept.difference(&names(store)).count();
+        if let Some(step) = step {
+            set_clock(now_s()? + step)?;
+        }
+    }
+    let owed = read.load(Ordering::Relaxed) - before;
+    let ended = recorder.end()?;
+    gone += kept.difference(&names(store)).count();
+    let new = stored(store).map(|now| now.saturating_sub(had.unwrap_or(0)));
+    let right = ended && gone == 0 && owed > 0 && new.is_some_and(|new| new + MAY_MISS >= owed);
+    Ok(json!({
+        "clock": what, "expected": "no file gone, all reads kept but those of a second",
+        "files": names(store).len(), "gone": gone, "reads": owed, "kept": new, "right": right,
+    }))
+}
+
+/// A user's own control group, named as a message about a broken disk, runs out of memory: neither the
+/// recorder nor a live `iowhy why` believes it.
+pub fn names_of_users() -> io::Result<Vec<Value>> {
+    let recorder = Recorder::start("/tmp/names", &[])?;
+    let own = std::process::id().to_string();
+    let (user, session) = (format!("{GROUPS}/user"), format!("{GROUPS}/user/session"));
+    fs::write(format!("{GROUPS}/cgroup.subtree_control"), "+memory")?;
+    for folder in [&user, &session] {
+        fs::create_dir_all(folder)?;
+        for file in ["", "/cgroup.procs", "/cgroup.subtree_control"] {
+            std::os::unix::fs::chown(format!("{folder}{file}"), Some(USER), Some(USER))?;
+        }
+    }
+    // Started in the user's group; only from there may a user move into another one of his.
+    fs::write(format!("{session}/cgroup.procs"), &own)?;
+    let script = format!(
+        "cd {user} && echo +memory > cgroup.subtree_control && mkdir '{FORGED}' && \
+         echo 8M > '{FORGED}/memory.max' && echo $$ > '{FORGED}/cgroup.procs' && \
+         x=$(head -c 33554432 /dev/zero | tr '\\0' x)"
+    );
+    let mut forger = Command::new("sh");
+    forger.args(["-c", &script]).uid(USER).gid(USER).stdin(Stdio::null());
+    let forger = forger.spawn();
+    fs::write(format!("{GROUPS}/cgroup.procs"), &own)?;
+    let mut forger = forger?;
+    let live = super::judged(&[DISK], "8s", |over| {
+        while !over.load(Ordering::Relaxed) {
+            load::read_at(&format!("/dev/{DISK}"), 0, 4096)?;
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    });
+    let begun = Instant::now();
+    while forger.try_wait()?.is_none() && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let _ = forger.kill();
+    let _ = forger.wait();
+    // The recorder judges every ten seconds, and once more at its end.
+    thread::sleep(Duration::from_secs(12));
+    recorder.end()?;
+    let log = Command::new("dmesg").output()?;
+    let written = String::from_utf8_lossy(&log.stdout).contains(FORGED);
+    let incidents = Command::new("iowhy").args(["incidents", "--store", "/tmp/names"]).output()?;
+    let incidents = String::from_utf8_lossy(&incidents.stdout).into_owned();
+    let live = live?;
+    let believed = incidents.contains("device.") || live["blame"] == "disk";
+    Ok(vec![json!({
+        "expected": "the kernel writes the name, and no disk is blamed", "written": written,
+        "live": live["verdict"], "incidents": incidents, "right": written && !believed,
+    })])
+}
+
+/// I/Os in the store; nothing where it cannot be read.
+fn stored(store: &str) -> Option<u64> {
+    let output = Command::new("iowhy").args(["hist", "--json", "--store", store]).output().ok()?;
+    let value: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let total = value["histograms"].as_array()?.iter().filter(|one| one["stage"] == "Q2C");
+    Some(total.filter_map(|one| one["count"].as_u64()).sum())
+}
+
+/// The names of what was recorded, however coarse it is by now.
+fn names(store: &str) -> BTreeSet<String> {
+    let folders = ["segments", "incidents"].into_iter();
+    let folders = folders.filter_map(|folder| fs::read_dir(format!("{store}/{folder}")).ok());
+    let names = folders.flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = names.filter(|name| !name.ends_with(".new"));
+    names.filter_map(|name| name.split('.').next().map(str::to_string)).collect()
+}
+
+fn now_s() -> io::Result<i64> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|since| since.as_secs() as i64).map_err(io::Error::other)
+}
+
+fn set_clock(seconds: i64) -> io::Result<()> {
+    let set = Command::new("date").args(["-s", &format!("@{seconds}")]).output()?;
+    if set.status.success() { Ok(()) } else { Err(io::Error::other("the clock cannot be set")) }
+}
