@@ -52,4 +52,4 @@ pub use compare::compare;
 pub use detector::{Detector, Needs, Rule};
 pub use detectors::{DETECTORS, find};
 pub use diagnosis::judge;
-pub use options::{Calibration, Options};
+pub use options::{Calibration, Options, StatedMedium};

@@ -1,5 +1,7 @@
 //! What the user may state or ask for.
 
+use iowhy_model::Medium;
+
 use crate::baseline::history::HealthyOrigin;
 
 /// What the user asked of the judge.
@@ -7,12 +9,33 @@ use crate::baseline::history::HealthyOrigin;
 pub struct Options {
     /// The spindle speed, if the user states it, in revolutions per minute.
     pub rpm: Option<f64>,
+    /// What devices are made of, if the user states it; a later one overrides an earlier one.
+    pub media: Vec<StatedMedium>,
     /// The healthy service time of every device, if the user states it, in ms.
     pub healthy_ms: Option<f64>,
     /// Where it comes from otherwise.
     pub healthy_origin: HealthyOrigin,
     /// How far confidences are calibrated.
     pub calibration: Calibration,
+}
+
+/// What the user says a disk is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedMedium {
+    /// The disk; all of them where none is named.
+    pub disk: Option<String>,
+    /// Its medium.
+    pub medium: Medium,
+}
+
+impl Options {
+    /// What the user says this disk is made of; by its name before all of them together.
+    pub fn medium_of(&self, disk: &str) -> Option<Medium> {
+        let of = |name: Option<&str>| {
+            self.media.iter().rev().find(|stated| stated.disk.as_deref() == name)
+        };
+        of(Some(disk)).or_else(|| of(None)).map(|stated| stated.medium)
+    }
 }
 
 /// How far confidences are calibrated; all the way, but for fitting the tables and for measuring them.

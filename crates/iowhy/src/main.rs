@@ -35,6 +35,7 @@ mod rows;
 mod sanitised;
 mod scope;
 mod selection;
+mod stated;
 mod stop;
 mod store_input;
 mod terminal;

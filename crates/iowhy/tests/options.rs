@@ -66,6 +66,52 @@ fn with<'a>(more: &[&'a str], words: &[&'a str]) -> Vec<&'a str> {
     [words, more].concat()
 }
 
+/// A deep queue on a disk of unknown class that completes one request every 4 ms.
+const QUEUED: &str = "\
+Device:  rrqm/s  wrqm/s    r/s    w/s     rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util
+xvdf       0.00    3.00   0.30   2.10      4.00    21.00    20.83     0.05   20.10   8.00   1.90
+
+Device:  rrqm/s  wrqm/s    r/s    w/s     rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util
+xvdf       0.00  120.00 195.00  59.00   6240.00  1888.00    64.00   131.00  515.70   3.92 100.00
+
+Device:  rrqm/s  wrqm/s    r/s    w/s     rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util
+xvdf       0.00  131.00 194.00  58.00   6208.00  1856.00    64.00   129.00  511.90   3.96 100.00
+";
+
+#[test]
+fn a_stated_class_decides_between_load_and_disk() {
+    let folder = Folder::new("class");
+    let file = &folder.file("iostat.txt", QUEUED.as_bytes());
+    let first = |more: &[&str]| {
+        let output = run(&with(more, &["why", "--json", file]));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (report["findings"][0]["verdict"].as_str().unwrap().to_string(), said)
+    };
+    let verdict = |more: &[&str]| first(more).0;
+    assert_eq!(verdict(&[]), "insufficient");
+    let open = printed(&["why", file]);
+    for words in ["if xvdf is", "spinning disk", "times slower than its class", "--class"] {
+        assert!(open.contains(words), "{words}: {open}");
+    }
+    for platter in ["--class=hdd", "--class=xvdf=hdd", "--class=/dev/xvdf=hdd", "--rpm=7200"] {
+        assert_eq!(verdict(&[platter]), "load.saturated", "{platter}");
+    }
+    for flash in ["--class=ssd", "--class=nvme", "--class=xvdf=ssd"] {
+        assert_eq!(verdict(&[flash]), "device.slow", "{flash}");
+    }
+    // One disk before all of them, whatever the order.
+    assert_eq!(verdict(&["--class=xvdf=ssd", "--class=hdd"]), "device.slow");
+    let (open, said) = first(&["--class", "sdq=hdd"]);
+    assert!(open == "insufficient" && said.contains("no `sdq` in this capture"), "{said}");
+    let wrong = run(&["why", "--class", "tape", file]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("hdd, ssd, nvme, card, network"));
+    let page = folder.0.join("report.html").display().to_string();
+    let _ = run(&["report", "--class", "hdd", "-o", &page, file]);
+    assert!(std::fs::read_to_string(page).unwrap().contains("load.saturated"));
+}
+
 #[test]
 fn filters_by_flag_group_and_name() {
     let folder = Folder::new("filters");

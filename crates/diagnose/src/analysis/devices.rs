@@ -120,12 +120,17 @@ impl<'a> Devices<'a> {
         self.medium(device) == Some(Medium::Rotational)
     }
 
-    /// What a device is made of, if the system or the drive itself stated it.
+    /// What a device is made of, if the user, the system or the drive itself stated it.
     pub fn medium(&self, device: DeviceId) -> Option<Medium> {
         let stated = self.recording.device_of(device).medium;
         let disk = self.disk(device);
-        let known =
-            stated.or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))?;
+        if let Some(medium) = self.options.medium_of(&disk) {
+            return Some(medium);
+        }
+        let known = stated
+            .or_else(|| self.facts.about(None, &disk).medium().map(|(medium, _)| medium))
+            // What has a spindle speed has a platter.
+            .or(self.options.rpm.map(|_| Medium::Rotational))?;
         // To the kernel it does not turn, and no more; its name tells the rest.
         let is_card = known == Medium::Flash && disk_names::is_card(&disk);
         Some(if is_card { Medium::Card } else { known })

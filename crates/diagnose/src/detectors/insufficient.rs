@@ -53,7 +53,9 @@ pub const DETECTOR: Detector = Detector {
 const SECONDS: u32 = 30;
 /// Where Linux says what a device is made of (lsblk(8)): no capture of I/Os does.
 const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the device is not known, \
-                       and the healthy service time depends on it";
+                       and the healthy service time depends on it; \
+                       if you know it, state it with `--class` (`hdd`, `ssd`, `nvme`, `card`, \
+                       `network`)";
 /// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
 /// percentile.
 const PLENTY: f64 = 1000.0;
@@ -309,7 +311,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
 /// What a suspicion of slowness comes to on each medium that the disk may be made of, where that decides: the row that lost
 /// most.
 fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
-    let device = suspicion.subject.device.filter(|_| suspicion.verdict == Verdict::DeviceSlow)?;
+    let device = suspicion.subject.device.filter(|_| class_decides(suspicion))?;
     let rows = analysis.intervals.iter().filter(|row| row.device == device);
     let row = rows.max_by(|a, b| a.lost().total_cmp(&b.lost()))?;
     let readings = medium_readings::of_row_from(analysis, row, SUSPECTED)?;
@@ -323,6 +325,11 @@ fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
         phrase::medium(readings.slow),
         phrase::digits(readings.times.round())
     ))
+}
+
+/// Whether the class of the disk tells one answer from the other.
+fn class_decides(suspicion: &Finding) -> bool {
+    matches!(suspicion.verdict, Verdict::DeviceSlow | Verdict::LoadSaturated)
 }
 
 /// How many times slower than its class a disk is suspected from (`device.slow`: docs/METHOD.md, 10 Rules).
@@ -494,9 +501,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     let meanwhile = if by_program { " while it runs" } else { "" };
     let capture = format!("{}{meanwhile}: adds {what}", phrase::capture(&first, seconds));
     let id = analysis.recording.find_device(&first);
-    let unstated = id.is_some_and(|id| analysis.recording.device_of(id).medium.is_none());
+    let unstated = id.is_some_and(|id| analysis.medium(id).is_none());
     // Slow is slow for a class.
-    let by_class = suspicion.is_some_and(|known| known.verdict == Verdict::DeviceSlow);
+    let by_class = suspicion.is_some_and(class_decides);
     let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
     finding.next_step = made_of.into_iter().chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, input, disks);

@@ -83,7 +83,9 @@ fn readings(
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (slow, _) = media
         .iter()
-        .filter(|(medium, other)| of(*medium) > from && *other >= LIKELY * odds)
+        .filter(|(medium, other)| {
+            medium != healthy && of(*medium) > from && *other >= LIKELY * odds
+        })
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Readings { healthy: *healthy, slow: *slow, times: of(*slow) })
 }

@@ -29,6 +29,7 @@ use crate::confinement::{self, Later};
 use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
+use crate::stated::StatedDisks;
 use crate::{recorded, scope};
 
 /// Entry in the list of commands.
@@ -54,9 +55,8 @@ struct ReportCommand {
     /// differences
     #[arg(long, value_name = "FILE")]
     against: Vec<PathBuf>,
-    /// Spindle speed of the disk in revolutions per minute, if known
-    #[arg(long, value_name = "RPM", value_parser = why::spindle_speed)]
-    rpm: Option<f64>,
+    #[command(flatten)]
+    stated: StatedDisks,
     #[command(flatten)]
     baselines: Baselines,
     #[command(flatten)]
@@ -118,7 +118,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if filter != Filter::default() {
         scope::narrow(&mut recording, &filter, &asked.selection);
     }
-    let options = Options { rpm: asked.rpm, healthy_origin, ..Options::default() };
+    let options = Options { healthy_origin, ..asked.stated.options(&recording) };
     let mut incomplete =
         failed > 0 || left_out || reads && recording.is_sampled() || recording.is_incomplete();
     let findings = judged(&recording, &options);

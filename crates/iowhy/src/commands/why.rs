@@ -12,6 +12,9 @@
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
+//! What a healthy device needs depends on its class. Where a capture does not tell it and the answer
+//! depends on it, both readings are given; `--class` or `--rpm` states it.
+//!
 //! A device is always judged by all its I/Os. `--device` selects devices; `--op`, `--size`,
 //! `--comm`, `--pid`, `--cgroup` and `--flag` select the I/Os whose latency is reported with the
 //! verdict.
@@ -21,6 +24,7 @@
 //! `iowhy why --device sdb --for 30s`: one device, longer.
 //! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
 //! `biosnoop -d sdb | iowhy`: live output of another tool.
+//! `iowhy why --class sdb=hdd iostat.txt`: sdb is a spinning disk, which iostat does not print.
 //! `iowhy why --learn sdb.base monday.txt`, then `iowhy why --baseline sdb.base tuesday.txt`:
 //! compares a disk with its own history. The evidence names the baseline used.
 //! `iowhy why --example dusty-disk`: a bundled capture of a faulty disk.
@@ -45,6 +49,7 @@ use crate::crosscheck::CrossCheck;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
+use crate::stated::StatedDisks;
 use crate::watch::{self, Plan, Watch};
 use crate::{recorded, sanitised, scope, when};
 
@@ -64,9 +69,8 @@ struct Why {
     /// How long to watch this machine [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
     watch_for: Option<Nanos>,
-    /// Spindle speed of the disk in revolutions per minute, if known
-    #[arg(long, value_name = "RPM", value_parser = spindle_speed)]
-    rpm: Option<f64>,
+    #[command(flatten)]
+    stated: StatedDisks,
     /// Judge a capture bundled with iowhy; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     example: Option<String>,
@@ -168,7 +172,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             ));
         }
     }
-    let options = Options { rpm: why.rpm, healthy_origin, ..Options::default() };
+    let options = Options { healthy_origin, ..why.stated.options(&recording) };
     let idle = live && is_idle(&recording);
     let left_out = bounds::said(&mut recording);
     // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was not.
@@ -266,14 +270,6 @@ pub fn watch(
     let mut recording = watch.end()?;
     CrossCheck::default().state(&mut recording, plug_clock);
     Ok(recording)
-}
-
-/// A spindle speed that a disk has.
-pub fn spindle_speed(text: &str) -> Result<f64, String> {
-    // From the slowest disk ever sold in numbers to well past the fastest.
-    text.parse().ok().filter(|rpm| (1000.0..=50_000.0).contains(rpm)).ok_or_else(|| {
-        format!("invalid spindle speed `{text}`; use 4200, 5400, 7200, 10000 or 15000 (rpm)")
-    })
 }
 
 /// Whether a recording holds no I/O at all.
