@@ -18,7 +18,7 @@
 //! requests are in flight, throughput is constant for 70 % of the time, and for the same number of
 //! the nine baselines the mean latency is above three healthy service times while the device
 //! completes as many as two healthy ones would. With averages: mean latency above three healthy
-//! service times while busy time per completion is not above twice; for a disk that serves one
+//! service times while busy time per completion is not above two and a half, as in the replay; for a disk that serves one
 //! request at a time it is enough that it works without a pause while two or more wait. With
 //! histograms of known duration, rate times latency must exceed five in flight; without it, all
 //! requests must wait, and the queue is only suspected. Another disk with similar waits under a
@@ -64,8 +64,9 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Busy time over S0 beyond which the device is the suspect (docs/METHOD.md, 1 Replay).
-const SERVED_WELL: f64 = 2.0;
+/// Busy time over S0 beyond which the device is the suspect: what the replay repairs (docs/METHOD.md,
+/// 1 Replay).
+const SERVED_WELL: f64 = 2.5;
 /// A persistent queue beyond this is the load's doing, unless the device is slower than any class
 /// in question (published bar of a database's operators: sustained queue above 5).
 const QUEUE: f64 = 5.0;
