@@ -87,6 +87,17 @@ pub fn node(disk: &str) -> String {
     format!("/dev/{}", if is_node { disk } else { "DISK" })
 }
 
+/// A clause out of a sentence: its first letter in lower case, unless it begins with an abbreviation.
+pub fn clause(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => sentence.to_string(),
+    }
+}
+
 /// The command that captures every I/O of a device for so many seconds and judges it; of all devices, where the
 /// input does not call it as the kernel does.
 pub fn capture(disk: &str, seconds: u32) -> String {

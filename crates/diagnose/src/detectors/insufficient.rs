@@ -292,7 +292,7 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
         "lines that look like block I/O, none of which could be parsed"
     } else {
-        "no block I/O to judge, only evidence from other layers"
+        FROM_ELSEWHERE
     };
     finding.sentence = format!("the input contains {known}");
     finding.evidence =
@@ -305,8 +305,18 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         .push(format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS)));
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
+    if known == FROM_ELSEWHERE
+        && let Some(pointer) = observations::pointer(ranked, &mut finding.seen)
+    {
+        finding.sentence = pointer.sentence;
+        finding.evidence = vec![pointer.evidence];
+        finding.next_step.splice(0..0, pointer.step);
+    }
     Some(finding)
 }
+
+/// What an input contains that has no I/O.
+const FROM_ELSEWHERE: &str = "no block I/O to judge, only evidence from other layers";
 
 /// What a suspicion of slowness comes to on each medium that the disk may be made of, where that decides: the row that lost
 /// most.

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    DeviceId, Distribution, FactKey, Finding, Interval, Layer, MessageKind, Observation, Op,
-    Quantity, STANDS, Unit, Verdict, key,
+    DeviceId, Distribution, Evidence, FactKey, Finding, Interval, Layer, MessageKind, Observation,
+    Op, Quantity, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -36,11 +36,17 @@ struct NotableNumber {
     would_mean: &'static str,
     verdict: Option<Verdict>,
     unit: Unit,
+    /// The reading that decides; `/dev/DISK` stands for the disk's node.
+    decided_by: Option<&'static str>,
 }
 
 impl NotableNumber {
     fn measured_in(self, unit: Unit) -> NotableNumber {
         NotableNumber { unit, ..self }
+    }
+
+    fn decided_by(self, step: &'static str) -> NotableNumber {
+        NotableNumber { decided_by: Some(step), ..self }
     }
 }
 
@@ -51,7 +57,8 @@ fn known(
     would_mean: &'static str,
     verdict: Option<Verdict>,
 ) -> NotableNumber {
-    NotableNumber { key, quantity, above, would_mean, verdict, unit: Unit::Count }
+    let (unit, decided_by) = (Unit::Count, None);
+    NotableNumber { key, quantity, above, would_mean, verdict, unit, decided_by }
 }
 
 /// The same of a share of something.
@@ -274,6 +281,11 @@ fn of_machine() -> Vec<NotableNumber> {
     ]
 }
 
+const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \
+                         ends in a read failure proves a bad surface";
+const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy that counts on has a bad \
+                         cable, connector or backplane slot";
+
 /// Numbers of a drive.
 fn of_drive() -> Vec<NotableNumber> {
     let (path, media) = (Some(Verdict::DevicePath), Some(Verdict::DeviceMedia));
@@ -284,6 +296,10 @@ fn of_drive() -> Vec<NotableNumber> {
             0.0,
             "a cable or contact failed at some time; only an increase shows that it still does",
             path,
+        )
+        .decided_by(
+            "`smartctl -A /dev/DISK` again after some hours of load: if attribute 199 has grown, replace \
+             the cable or use another port",
         ),
         known(
             key::SMART_RAW.of("5"),
@@ -291,21 +307,24 @@ fn of_drive() -> Vec<NotableNumber> {
             0.0,
             "sectors failed at some time; only an increase shows that more do",
             media,
-        ),
+        )
+        .decided_by(SELF_TEST),
         known(
             key::SMART_RAW.of("187"),
             "errors that the drive could not correct",
             0.0,
             "reads failed at some time; only an increase shows that they still do",
             media,
-        ),
+        )
+        .decided_by(SELF_TEST),
         known(
             key::SMART_GROWN_DEFECTS,
             "grown defects",
             0.0,
             "sectors failed at some time; only an increase shows that more do",
             media,
-        ),
+        )
+        .decided_by(SELF_TEST),
         known(
             key::SMART_REREAD,
             "reads corrected by rereading",
@@ -320,6 +339,10 @@ fn of_drive() -> Vec<NotableNumber> {
             0.0,
             "the member is slow: compare it with the others of its pool",
             Some(Verdict::DeviceSlow),
+        )
+        .decided_by(
+            "`zpool iostat -vl 5` while the pool is busy: `disk_wait` of this member beside that of \
+             the others",
         ),
         known(
             key::PHY.of("loss_of_dword_sync_count"),
@@ -327,14 +350,16 @@ fn of_drive() -> Vec<NotableNumber> {
             0.0,
             "each replug and power cycle adds one; only an increase shows that the link fails",
             path,
-        ),
+        )
+        .decided_by(PHY_AGAIN),
         known(
             key::PHY.of("invalid_dword_count"),
             "invalid dwords of the SAS phys",
             0.0,
             "each replug adds some; only an increase shows that the link fails",
             path,
-        ),
+        )
+        .decided_by(PHY_AGAIN),
         known(
             key::SMART_ERRORS,
             "errors in the drive's log",
@@ -342,6 +367,10 @@ fn of_drive() -> Vec<NotableNumber> {
             "commands failed at some time: compare their power-on hours with the drive's to find \
              out when",
             media,
+        )
+        .decided_by(
+            "`smartctl -l xerror /dev/DISK`: `UNC` is the surface, `ICRC` the cable; `smartctl -A /dev/DISK`: \
+             attributes 197, 198 and 199, and power-on hours",
         ),
         share(
             key::SMART_NVME_PERCENTAGE_USED,
@@ -380,6 +409,10 @@ fn of_drive() -> Vec<NotableNumber> {
             0.0,
             "the drive's surface or its path; the counters persist until they are cleared",
             media,
+        )
+        .decided_by(
+            "`smartctl -x /dev/DISK`: pending sectors and `UNC` are the surface, `ICRC` and attribute 199 \
+             the cable",
         ),
         known(
             key::MEMBER_ERRORS.of("write"),
@@ -689,10 +722,13 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
+/// What complaints of the kernel are counted as.
+const MESSAGES: &str = "kernel messages";
+
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
 fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
     let facts = &analysis.facts;
-    let mut seen = by_kind(analysis, disks, "kernel messages", facts.complaints(input));
+    let mut seen = by_kind(analysis, disks, MESSAGES, facts.complaints(input));
     let before = "kernel messages, more than ten minutes before the capture";
     seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
     seen.extend(facts.unknown_complaints(input).map(|line| {
@@ -740,9 +776,60 @@ fn by_kind<'a, 'b: 'a>(
         let n = lines.len() as f64;
         let mut evidence = cited(analysis.recording, &first.reading, &what, n, Unit::Count);
         evidence.n = lines.len() as u64;
-        Some(Observation { evidence, would_mean: meaning(kind).to_string(), verdict: None })
+        let (would_mean, verdict) = (meaning(kind).to_string(), speaks_for(kind));
+        Some(Observation { evidence, would_mean, verdict })
     });
     seen.collect()
+}
+
+/// The verdict that a complaint would speak for, if there were more of it.
+fn speaks_for(kind: MessageKind) -> Option<Verdict> {
+    match kind {
+        MessageKind::Medium | MessageKind::Hardware => Some(Verdict::DeviceMedia),
+        MessageKind::Link | MessageKind::Phy | MessageKind::Controller | MessageKind::Path => {
+            Some(Verdict::DevicePath)
+        }
+        MessageKind::Timeout | MessageKind::Command | MessageKind::Offline => {
+            Some(Verdict::DeviceStall)
+        }
+        MessageKind::Remote => Some(Verdict::LayerRemote),
+        _ => None,
+    }
+}
+
+/// What an input points to in which no I/O was timed.
+pub struct Pointer {
+    /// In words.
+    pub sentence: String,
+    /// The reading that decides.
+    pub step: Option<String>,
+    /// What was observed.
+    pub evidence: Evidence,
+}
+
+/// What the strongest observation points to, taken out of them: a message of the kernel before a counter, and what
+/// speaks for a verdict before what speaks for none.
+pub fn pointer(ranked: &RankedFindings, seen: &mut Vec<Observation>) -> Option<Pointer> {
+    let strength = |one: &Observation| match one.verdict {
+        None => 0,
+        Some(_) if one.evidence.quantity.starts_with(MESSAGES) => 2,
+        Some(_) => 1,
+    };
+    let strongest = seen.iter().map(strength).max()?;
+    let place = seen.iter().position(|one| strength(one) == strongest)?;
+    let one = seen.remove(place);
+    let said = format!("{}: {}", one.evidence.quantity, one.evidence.amount.words());
+    let suspected = one.verdict.and_then(|verdict| ranked.detector(verdict)).map(|detector| {
+        let summary = phrase::clause(detector.summary);
+        format!("a suspicion of {} ({summary}): ", detector.verdict)
+    });
+    let suspected = suspected.unwrap_or_default();
+    let sentence = format!("no block I/O was timed; {suspected}{said}; {}", one.would_mean);
+    let of_kind = |known: &NotableNumber| one.evidence.quantity.starts_with(known.quantity);
+    let step = of_drive().into_iter().find(of_kind).and_then(|known| known.decided_by);
+    let node = phrase::node(one.evidence.disk.as_deref().unwrap_or_default());
+    let step = step.map(|step| step.replace("/dev/DISK", &node));
+    Some(Pointer { sentence, step, evidence: one.evidence })
 }
 
 /// What a complaint would mean.
