@@ -47,6 +47,9 @@ pub struct Kernels {
     /// Real SCSI, NVMe and virtio drivers instead, over three dusty disks of this machine, in real time
     #[arg(long, conflicts_with = "fast")]
     drives: bool,
+    /// One case alone, by its name in the results
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["fast", "drives"])]
+    only: Option<String>,
     /// Keep what each machine found, as JSON lines in files named after the kernels
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
@@ -66,7 +69,11 @@ impl Kernels {
             disks.end()?;
             all?
         } else {
-            let cases = if self.fast { Cases::Fast } else { Cases::All };
+            let cases = match &self.only {
+                Some(name) => Cases::Only(name),
+                None if self.fast => Cases::Fast,
+                None => Cases::All,
+            };
             boot_all(&self.patterns, cases, patience)?
         };
         write!(io::stdout(), "{}", tables(&all))?;
@@ -150,7 +157,9 @@ fn boot_all(patterns: &[String], cases: Cases<'_>, patience: Duration) -> io::Re
 fn machines(cases: Cases<'_>) -> usize {
     match cases {
         Cases::Drives(_) => 1,
-        Cases::All | Cases::Fast => std::thread::available_parallelism().map_or(1, usize::from),
+        Cases::All | Cases::Fast | Cases::Only(_) => {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        }
     }
 }
 

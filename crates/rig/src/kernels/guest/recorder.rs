@@ -27,7 +27,7 @@ const DAY_S: i64 = 86_400;
 const YEARS: [(&str, i64); 3] = [("1970", 100), ("2040", 2_208_988_800), ("2150", 5_680_281_600)];
 /// An ordinary user, and what the kernel would write of a broken disk.
 const USER: u32 = 1000;
-const FORGED: &str = "x critical medium error, dev sda, sector 7 op 0x0:(READ)";
+const FORGED: &str = "x critical medium error, dev nullb1, sector 7 op 0x0:(READ)";
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// A recorder, ended with this.
@@ -177,10 +177,14 @@ pub fn names_of_users() -> io::Result<Vec<Value>> {
     recorder.end()?;
     let log = Command::new("dmesg").output()?;
     let written = String::from_utf8_lossy(&log.stdout).contains(FORGED);
-    let incidents = Command::new("iowhy").args(["incidents", "--store", "/tmp/names"]).output()?;
-    let incidents = String::from_utf8_lossy(&incidents.stdout).into_owned();
+    let mut incidents = Command::new("iowhy");
+    incidents.args(["incidents", "--json", "--store", "/tmp/names"]);
+    let incidents = String::from_utf8_lossy(&incidents.output()?.stdout).into_owned();
     let live = live?;
-    let believed = incidents.contains("device.") || live["blame"] == "disk";
+    // A null_blk of 1 ms is slow flash, and a real disk may have failed in an earlier case; what the name
+    // accuses does nothing.
+    let accused = |line: &&str| line.contains("device.media") && line.contains("nullb1");
+    let believed = incidents.lines().any(|line| accused(&line)) || accused(&&*live.to_string());
     Ok(vec![json!({
         "expected": "the kernel writes the name, and no disk is blamed", "written": written,
         "live": live["verdict"], "incidents": incidents, "right": written && !believed,
