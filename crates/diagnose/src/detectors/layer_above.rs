@@ -23,7 +23,7 @@
 //! half of the time: requests wait above a busy disk because of the disk. With averages its rows
 //! must be ten times slower than the slowest row of any disk in the listing, and above 0.1 s or
 //! with 16 requests in flight, while no disk has half a request in flight, flash none of 16, and
-//! all of them together moved its bytes. Fewer than three rows raise a suspicion.
+//! all of them together moved its bytes. Fewer than ten requests raise a suspicion.
 //!
 //! Or the kernel's log shows that a thin pool, a snapshot or a thin volume has no space left, or
 //! `lvs` that its data or metadata is full. Or a drive immediately rejects writes that are out of
@@ -93,8 +93,6 @@ const TO_DO: [&str; 2] = [
     "`cat /proc/mdstat`: a resync or a slow member slows down a whole array",
 ];
 
-/// Rows with I/O from which on averages tell of a habit.
-const ROWS: usize = 3;
 /// Requests are merged on their way down, so that many above wait for one below: only what is far longer tells
 /// (choices; ten times, and what people feel).
 const TIMES_OF_AVERAGES: f64 = 10.0;
@@ -590,7 +588,8 @@ fn averages_of_listing(
         let crowded = below().filter(|disk| !disk.has_room);
         let busiest = crowded.map(|disk| disk.in_flight).fold(0.0, f64::max);
         let times = mean_ns / slowest_ns.max(1.0);
-        let few = upper.rows < ROWS || upper.time.count < FEWEST;
+        // Those that still wait at the end of a row are seen as well as those that completed in it.
+        let few = upper.time.count.max(upper.in_flight) < FEWEST;
         let seen = moved >= MOVED * upper.bytes;
         if !seen
             || upper.contradicts
@@ -635,7 +634,7 @@ fn averages_of_listing(
         confidence::believe(&mut finding, PRIOR, clauses);
         finding.doubt_if(
             few,
-            "one or two rows are a snapshot and do not show which requests they were",
+            "fewer than ten requests are a snapshot and do not show which they were",
             confidence::SHAPE_ALONE,
         );
         finding.explained_share = 1.0 - 1.0 / times;
