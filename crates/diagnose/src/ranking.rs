@@ -408,6 +408,8 @@ fn join(known: &mut Finding, other: Finding) {
     if other.confidence() < AGREES * known.confidence() {
         return;
     }
+    // What one of them tells apart is told apart.
+    known.disk_or_path &= other.disk_or_path;
     known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {
         if !known.subject.listings.contains(&listing) {

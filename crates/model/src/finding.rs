@@ -257,6 +257,8 @@ impl Impact {
 pub struct Finding {
     /// What it states: `device.retry`.
     pub verdict: Verdict,
+    /// Whether its evidence leaves open if the disk or the path to it is at fault.
+    pub disk_or_path: bool,
     /// What it is about.
     pub subject: Subject,
     /// The verdict in one sentence, without a period.
@@ -317,6 +319,7 @@ impl Finding {
     pub fn new(verdict: Verdict, subject: Subject) -> Finding {
         Finding {
             verdict,
+            disk_or_path: false,
             subject,
             sentence: String::new(),
             evidence: Vec::new(),
@@ -404,19 +407,17 @@ impl Finding {
         }
     }
 
-    /// Whether it says that a disk is ill: by itself, or beside its peers.
-    pub fn blames_a_disk(&self) -> bool {
-        matches!(self.verdict.blames(), Blame::Disk | Blame::Path)
+    /// Whom it blames: whom its verdict does, unless its evidence tells less.
+    pub fn blames(&self) -> Blame {
+        match self.verdict.blames() {
+            Blame::Disk | Blame::Path if self.disk_or_path => Blame::DiskOrPath,
+            blame => blame,
+        }
     }
 
-    /// Whether all that it compares was read in the kernel's log: no latency was measured.
-    pub fn rests_on_the_kernels_log(&self) -> bool {
-        let stated = |known: &Evidence| match &known.basis {
-            Basis::Stated(key) => key.member_of(crate::key::KERNEL_LOG).is_some(),
-            _ => false,
-        };
-        let mut compared = self.evidence.iter().filter(|known| known.bound.is_some()).peekable();
-        compared.peek().is_some() && compared.all(stated)
+    /// Whether it says that a disk is ill: by itself, or beside its peers.
+    pub fn blames_a_disk(&self) -> bool {
+        matches!(self.blames(), Blame::Disk | Blame::Path | Blame::DiskOrPath)
     }
 
     /// Whether it is firm enough to be acted on: sure, explaining enough, and not explained itself.

@@ -34,6 +34,8 @@ pub enum Blame {
     Disk,
     /// The way to the disk: cable, link, port, adapter.
     Path,
+    /// The disk or the way to it: what was seen does not tell the two apart.
+    DiskOrPath,
     /// The workload.
     Workload,
     /// A limit.
@@ -56,6 +58,7 @@ impl Blame {
         match self {
             Blame::Disk => "disk",
             Blame::Path => "path",
+            Blame::DiskOrPath => "disk-or-path",
             Blame::Workload => "workload",
             Blame::Limit => "limit",
             Blame::Configuration => "configuration",
@@ -71,6 +74,7 @@ impl Blame {
         match self {
             Blame::Disk => "THE DISK IS TO BLAME, NOT THE WORKLOAD",
             Blame::Path => "THE PATH TO THE DISK IS TO BLAME, NOT THE DISK",
+            Blame::DiskOrPath => "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
             Blame::Workload => "THE WORKLOAD IS TO BLAME, NOT THE DISK",
             Blame::Limit => "A LIMIT IS TO BLAME, NEITHER DISK NOR WORKLOAD",
             Blame::Configuration => "THE CONFIGURATION IS TO BLAME",

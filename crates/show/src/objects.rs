@@ -242,9 +242,9 @@ pub const FINDING: &[Field<Finding>] = &[
     }),
     field(
         "blame",
-        "`disk`, `path` (cable, link, port or adapter), `workload`, `limit`, `configuration`, \
+        "`disk`, `path` (cable, link, port or adapter), `disk-or-path`, `workload`, `limit`, `configuration`, \
          `above` (software above the block layer), `report`, `healthy` or `insufficient`",
-        |_, of| of.verdict.blames().name().into(),
+        |_, of| of.blames().name().into(),
     ),
     field("device", "the device, or `null` if it is about the whole input", |recording, of| {
         device(recording, of.subject.device)

@@ -9,13 +9,11 @@ use crate::paint::Tone;
 
 /// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted on.
 pub fn blame_headline(finding: &Finding) -> &'static str {
-    let blames = finding.verdict.blames();
-    // A log alone does not tell the two apart.
-    let or_its_path = finding.verdict == Verdict::DeviceStall && finding.rests_on_the_kernels_log();
+    let blames = finding.blames();
     // As the percentage beside it is rounded.
     if (finding.confidence() * 100.0).round() / 100.0 < STANDS {
         match blames {
-            Blame::Disk if or_its_path => return "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
+            Blame::DiskOrPath => return "THE DISK OR ITS PATH IS SUSPECTED, NOT PROVEN",
             Blame::Disk => return "THE DISK IS SUSPECTED, NOT PROVEN",
             Blame::Path => return "THE PATH TO THE DISK IS SUSPECTED, NOT PROVEN",
             Blame::Workload => return "THE WORKLOAD IS SUSPECTED, NOT PROVEN",
@@ -28,7 +26,6 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
         }
     }
     match finding.verdict {
-        Verdict::DeviceStall if or_its_path => "THE DISK OR ITS PATH IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DevicePeriodicDelay => "A TIMER OR FIRMWARE IS TO BLAME, NOT THE WORKLOAD",
         Verdict::DeviceHang => "THE DEVICE HUNG ONCE, CAUSE UNKNOWN",
         Verdict::LayerRemote => "STORAGE BEHIND THE HOST IS TO BLAME, NOT THE WORKLOAD",
@@ -40,7 +37,7 @@ pub fn blame_headline(finding: &Finding) -> &'static str {
 /// The colour of a finding: that of its severity; of a cause whose latency nobody measured, a
 /// warning.
 pub fn tone(finding: &Finding) -> Tone {
-    match (finding.verdict.blames(), finding.severity()) {
+    match (finding.blames(), finding.severity()) {
         (Blame::Nobody, _) if finding.confidence() >= STANDS => Tone::Good,
         (Blame::Nobody, _) => Tone::Accent,
         (Blame::Unknown | Blame::Report, _) => Tone::Accent,
@@ -57,7 +54,7 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
         return None;
     }
     let about_a_device = finding.subject.device.is_some();
-    match (finding.verdict.blames(), finding.severity()) {
+    match (finding.blames(), finding.severity()) {
         (Blame::Nobody | Blame::Unknown, _) => None,
         (Blame::Report, _) => Some("the reported value"),
         (_, Some(Severity::None)) => None,

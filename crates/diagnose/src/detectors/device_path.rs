@@ -178,7 +178,11 @@ const COLLATERAL_S: f64 = 60.0;
 /// given up (the rest is a choice).
 const SESSION_S: f64 = 300.0;
 const KERNEL_LOG: &str = "lines of the kernel's log";
-const ERROR_COUNTERS: &str = "error counters";
+const CLAUSE_COUNTERS: &str = "error counters";
+const CLAUSE_TRANSPORT: &str = "transport errors";
+const CLAUSE_LINKS: &str = "link counters";
+const CLAUSE_PATHS: &str = "paths of multipath";
+const CLAUSE_SPEED: &str = "link speed";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
@@ -430,15 +434,15 @@ fn finding(
     reading.extend(&lost_links);
     let mut clauses = vec![
         Clause::fixed(KERNEL_LOG, from_log(analysis, &reading, &mut builder)),
-        Clause::fixed(ERROR_COUNTERS, from_counter(analysis, candidate, &mut builder)),
+        Clause::fixed(CLAUSE_COUNTERS, from_counter(analysis, candidate, &mut builder)),
         Clause::fixed("failed requests", from_failures(analysis, candidate, &mut builder)),
         Clause::fixed(
             "errors as an array's member",
             from_member(analysis, candidate, &mut builder),
         ),
-        Clause::fixed("transport errors", from_transport(analysis, candidate, &mut builder)),
-        Clause::fixed("link counters", from_link_counters(analysis, candidate, &mut builder)),
-        Clause::fixed("paths of multipath", from_paths(analysis, candidate, lost, &mut builder)),
+        Clause::fixed(CLAUSE_TRANSPORT, from_transport(analysis, candidate, &mut builder)),
+        Clause::fixed(CLAUSE_LINKS, from_link_counters(analysis, candidate, &mut builder)),
+        Clause::fixed(CLAUSE_PATHS, from_paths(analysis, candidate, lost, &mut builder)),
     ];
     let gone = from_pool(analysis, candidate, &mut builder);
     clauses.push(Clause::fixed("member lost by its pool", gone));
@@ -448,14 +452,14 @@ fn finding(
     if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
         return None;
     }
-    clauses.push(Clause::fixed("link speed", slow_link(analysis, candidate, &mut builder)));
+    clauses.push(Clause::fixed(CLAUSE_SPEED, slow_link(analysis, candidate, &mut builder)));
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
-    let others = builder.clauses.iter().filter(|clause| clause.what != ERROR_COUNTERS);
+    let others = builder.clauses.iter().filter(|clause| clause.what != CLAUSE_COUNTERS);
     let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
     let few = about.number(key::SMART_RAW.of("199")).is_some_and(|(count, _)| count < OF_A_PLUG);
@@ -464,6 +468,10 @@ fn finding(
     finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
+    let links = [CLAUSE_COUNTERS, CLAUSE_TRANSPORT, CLAUSE_LINKS, CLAUSE_PATHS, CLAUSE_SPEED];
+    let of_links = |clause: &Clause| clause.nats > 0.0 && links.contains(&&*clause.what);
+    finding.disk_or_path =
+        !is_joined && !shows_the_way(&reading) && !builder.clauses.iter().any(of_links);
     let bus = about.last(key::DEVICE_TRANSPORT);
     // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
     let is_sata =
@@ -474,6 +482,9 @@ fn finding(
     let is_open = finding.confidence() < STANDS;
     finding.sentence = if gone > 0.0 {
         words
+    } else if finding.disk_or_path {
+        let fails = if is_open { "may have failed" } else { "failed" };
+        format!("{disk} or the path to it ({}) {fails}: {words}", way.parts())
     } else if is_open {
         format!("the path to {disk} ({}) may have errors: {words}", way.parts())
     } else {
@@ -724,12 +735,19 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
         let mut finding = accusation(device, builder.listings.clone(), &builder);
         finding.doubt_if(controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
         let way = Way::of(port, &reading, None);
-        let has = if finding.confidence() < STANDS { "may have" } else { "has" };
-        finding.sentence = format!(
-            "the path behind {port} ({}) {has} errors, whichever disk is attached: {}",
-            way.parts(),
-            phrase::list(&builder.words)
-        );
+        finding.disk_or_path = !shows_the_way(&reading);
+        let is_open = finding.confidence() < STANDS;
+        let (parts, words) = (way.parts(), phrase::list(&builder.words));
+        finding.sentence = match (finding.disk_or_path, is_open) {
+            (true, true) => {
+                format!("{port} or the path behind it ({parts}) may have failed: {words}")
+            }
+            (true, false) => format!("{port} or the path behind it ({parts}) failed: {words}"),
+            (false, _) => format!(
+                "the path behind {port} ({parts}) {} errors, whichever disk is attached: {words}",
+                if is_open { "may have" } else { "has" }
+            ),
+        };
         let disk = if way == Way::Pcie { port } else { "DISK" };
         finding.next_step = next_step(disk, way, is_awake(&reading));
         finding.next_step.insert(0, format!("which disk is it? `ls -l /sys/block | grep {port}`"));
@@ -737,6 +755,24 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
         Some(finding)
     });
     found.collect()
+}
+
+/// Whether these lines speak of the way itself: a link, a port, an interrupt, a transfer. A disk that is
+/// reset, offline or given up may as well have failed by itself.
+fn shows_the_way(reading: &[&LogLine]) -> bool {
+    const OF_THE_WAY: [PathComplaint; 4] = [
+        PathComplaint::CardHost,
+        PathComplaint::Dma,
+        PathComplaint::LostInterrupt,
+        PathComplaint::Memory,
+    ];
+    let kinds = [MessageKind::Link, MessageKind::Path, MessageKind::Phy];
+    let complaint = |line: &&LogLine| line.message.complaint();
+    reading.iter().any(|line| {
+        kinds.contains(&line.kind)
+            || complaint(line).is_some_and(|what| OF_THE_WAY.contains(&what))
+            || line.message.is_usb_disconnect()
+    })
 }
 
 /// What the kernel says of link and controller.

@@ -165,6 +165,8 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
         let idle_tags: Vec<&LogLine> =
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
         builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
+        // A log alone does not tell them apart, unless the drive itself says that it failed.
+        finding.disk_or_path = !given_up.iter().any(fatal);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports a fatal failure (CSTS, bit 1) over a working \

@@ -179,7 +179,7 @@ fn brief(finding: &Finding, recording: &Recording) -> Brief {
     let cgroup = first.and_then(|one| one.cgroup.as_deref());
     Brief {
         verdict: finding.verdict.name().to_string(),
-        blame: finding.verdict.blames().name(),
+        blame: finding.blames().name(),
         accuses: !finding.verdict.accuses_nobody(),
         device: device.map_or(String::new(), |id| recording.device_of(id).name.clone()),
         confidence: finding.confidence(),

@@ -349,10 +349,10 @@ impl Scenario {
 /// Whom the first finding blames, if it says anything.
 pub fn blamed(findings: &[Finding]) -> Option<Side> {
     let first = findings.first()?;
-    match first.verdict.blames() {
+    match first.blames() {
         Blame::Nobody => Some(Side::Healthy),
         Blame::Workload | Blame::Limit | Blame::Configuration => Some(Side::Load),
-        Blame::Disk | Blame::Path => Some(Side::Device),
+        Blame::Disk | Blame::Path | Blame::DiskOrPath => Some(Side::Device),
         _ => None,
     }
 }

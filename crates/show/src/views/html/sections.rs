@@ -544,7 +544,7 @@ fn class(tone: Tone) -> &'static str {
 
 /// Confidence in percent and in words; for `insufficient` it is no probability.
 fn confidence(finding: &Finding) -> String {
-    match finding.verdict.blames() {
+    match finding.blames() {
         Blame::Unknown => "none: the evidence supports no verdict".to_string(),
         _ => format!("{}, {}", share(finding.confidence()), sureness(finding.confidence())),
     }
