@@ -372,22 +372,26 @@ fn layer_above_from_averages_of_an_array_and_idle_disks() {
 #[test]
 fn layer_above_where_many_wait_above_flash_that_has_few() {
     // A volume with 150 in flight, of which the drive below has so many, for 0.1 ms each; another disk is hardly used.
-    let volume = |rows: usize, above_ms: f64, below_ms: f64, disk: &str| {
+    let volume_at = |rate: f64, rows: usize, above_ms: f64, below_ms: f64, disk: &str| {
         let mut capture = MadeCapture::averaged();
         for k in 0..rows {
-            let per_s = 50_000.0 + k as f64;
+            let per_s = rate + k as f64;
             row(&mut capture, "dm-0", 0.8, per_s * above_ms / 1e3, &[(Op::Write, per_s, above_ms)]);
             row(&mut capture, disk, 0.8, per_s * below_ms / 1e3, &[(Op::Write, per_s, below_ms)]);
             row(&mut capture, "sda", 0.01, 0.003, &[(Op::Write, 7.0, 0.43)]);
         }
         capture.judge()
     };
+    let volume =
+        |rows, above_ms, below_ms, disk| volume_at(50_000.0, rows, above_ms, below_ms, disk);
     let findings = volume(4, 3.0, 0.1, "nvme0n1");
     assert!(!of(&findings, "layer.above").is_empty(), "{}", brief(&findings));
     near(cited(&findings, "layer.above", "latency ratio above/slowest disk"), 30.0);
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
-    // A row or two are a moment: a suspicion.
-    let moment = volume(1, 3.0, 0.1, "nvme0n1");
+    // One row of many requests says as much; one of five is a moment: a suspicion.
+    assert!(accuses(&volume(1, 3.0, 0.1, "nvme0n1"), "layer.above"));
+    let moment = volume_at(5.0, 1, 1200.0, 0.1, "nvme0n1");
+    assert!(!of(&moment, "layer.above").is_empty(), "{}", brief(&moment));
     assert!(of(&moment, "layer.above").iter().all(|known| !known.stands()), "{}", brief(&moment));
     // Near misses: few wait above; the drive has as many itself; a disk that turns is as busy.
     assert!(of(&volume(4, 0.3, 0.02, "nvme0n1"), "layer.above").is_empty());

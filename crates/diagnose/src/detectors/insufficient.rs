@@ -304,10 +304,13 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         .next_step
         .push(format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS)));
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
-    finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
-    if known == FROM_ELSEWHERE
-        && let Some(pointer) = observations::pointer(ranked, &mut finding.seen)
-    {
+    if known != FROM_ELSEWHERE {
+        finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
+        return Some(finding);
+    }
+    let (pointer, others) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
+    finding.seen = others;
+    if let Some(pointer) = pointer {
         finding.sentence = pointer.sentence;
         finding.evidence = vec![pointer.evidence];
         finding.next_step.splice(0..0, pointer.step);

@@ -472,6 +472,20 @@ fn of_drive() -> Vec<NotableNumber> {
     ]
 }
 
+/// An observation, and what a pointer asks of it.
+struct Seen {
+    one: Observation,
+    /// A message of the kernel: an event, not a count of a lifetime.
+    is_message: bool,
+    decided_by: Option<&'static str>,
+}
+
+impl From<Observation> for Seen {
+    fn from(one: Observation) -> Seen {
+        Seen { one, is_message: false, decided_by: None }
+    }
+}
+
 /// What was seen of these disks of an input.
 pub fn of(
     analysis: &Analysis,
@@ -479,7 +493,12 @@ pub fn of(
     input: &str,
     disks: &[String],
 ) -> Vec<Observation> {
-    let mut seen = suspicions(analysis, ranked, input, disks);
+    all(analysis, ranked, input, disks).into_iter().map(|seen| seen.one).collect()
+}
+
+fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[String]) -> Vec<Seen> {
+    let mut seen: Vec<Seen> =
+        suspicions(analysis, ranked, input, disks).into_iter().map(Seen::from).collect();
     let recording = analysis.recording;
     let of_input = |listing: usize| analysis.input(listing) == input;
     let any = disks.first().map_or("", String::as_str);
@@ -487,24 +506,24 @@ pub fn of(
         let about = analysis.facts.about(Some(input), any);
         let Some((value, reading)) = about.machine_number(one.key.clone()) else { continue };
         // What makes a suspicion stands there already, with its bound.
-        let told = seen.iter().any(|known| known.evidence.quantity == one.quantity);
+        let told = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
         if value > one.above && !told {
             let evidence = cited(recording, &reading, one.quantity, value, one.unit);
             let would_mean = meaning_here(analysis, input, &one, value);
-            seen.push(Observation { evidence, would_mean, verdict: one.verdict });
+            seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
         }
     }
-    seen.extend(waiting_task(analysis, input, any));
-    seen.extend(busiest_processes(analysis, input, any));
+    seen.extend(waiting_task(analysis, input, any).into_iter().map(Seen::from));
+    seen.extend(busiest_processes(analysis, input, any).into_iter().map(Seen::from));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
-    seen.extend(held_by_few(analysis, input, disks));
-    seen.extend(longest_of_programs(analysis, input));
-    seen.extend(throughput::seen(analysis, input));
-    seen.extend(at_most(analysis, input));
-    seen.extend(longest_flush(analysis, input));
-    seen.extend(forced_checkpoints(analysis, input, any));
-    seen.extend(synchronous_mount(analysis, input));
+    seen.extend(held_by_few(analysis, input, disks).into_iter().map(Seen::from));
+    seen.extend(longest_of_programs(analysis, input).into_iter().map(Seen::from));
+    seen.extend(throughput::seen(analysis, input).into_iter().map(Seen::from));
+    seen.extend(at_most(analysis, input).into_iter().map(Seen::from));
+    seen.extend(longest_flush(analysis, input).into_iter().map(Seen::from));
+    seen.extend(forced_checkpoints(analysis, input, any).into_iter().map(Seen::from));
+    seen.extend(synchronous_mount(analysis, input).into_iter().map(Seen::from));
     for disk in disks {
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
@@ -520,14 +539,15 @@ pub fn of(
                 "a request was in flight nearly all the time, a slow one or many; for a device \
                  that serves several at once this does not mean saturation"
                     .to_string();
-            seen.push(Observation { evidence, would_mean, verdict: Some(Verdict::ReportUtilTrap) });
+            let verdict = Some(Verdict::ReportUtilTrap);
+            seen.push(Observation { evidence, would_mean, verdict }.into());
         }
     }
     // Nothing that was read is kept from the screen; what a line above told is told once.
-    let told: Vec<f64> = seen.iter().map(|one| one.evidence.amount.value).collect();
+    let told: Vec<f64> = seen.iter().map(|of| of.one.evidence.amount.value).collect();
     let is_told = |value: f64| told.iter().any(|known| (known - value).abs() <= 1e-3 * value.abs());
     let more = recorded::of(analysis, input).into_iter();
-    seen.extend(more.filter(|one| !is_told(one.evidence.amount.value)));
+    seen.extend(more.filter(|one| !is_told(one.evidence.amount.value)).map(Seen::from));
     seen.truncate(MOST);
     seen
 }
@@ -726,7 +746,7 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
 const MESSAGES: &str = "kernel messages";
 
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
-fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
+fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
     let facts = &analysis.facts;
     let mut seen = by_kind(analysis, disks, MESSAGES, facts.complaints(input));
     let before = "kernel messages, more than ten minutes before the capture";
@@ -739,7 +759,7 @@ fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observa
         evidence.n = n;
         let would_mean =
             format!("`{}`: judging by its words, {}", line.message.text.trim(), meaning(line.kind));
-        Observation { evidence, would_mean, verdict: None }
+        Observation { evidence, would_mean, verdict: None }.into()
     }));
     seen
 }
@@ -750,7 +770,7 @@ fn by_kind<'a, 'b: 'a>(
     disks: &[String],
     words: &str,
     complaints: impl Iterator<Item = &'a LogLine<'b>>,
-) -> Vec<Observation> {
+) -> Vec<Seen> {
     let about = |line: &&LogLine| line.disk.as_ref().is_none_or(|disk| disks.contains(disk));
     let mut kinds: Vec<(MessageKind, Option<String>, Vec<&LogLine>)> = Vec::new();
     for line in complaints.filter(about) {
@@ -777,7 +797,8 @@ fn by_kind<'a, 'b: 'a>(
         let mut evidence = cited(analysis.recording, &first.reading, &what, n, Unit::Count);
         evidence.n = lines.len() as u64;
         let (would_mean, verdict) = (meaning(kind).to_string(), speaks_for(kind));
-        Some(Observation { evidence, would_mean, verdict })
+        let one = Observation { evidence, would_mean, verdict };
+        Some(Seen { is_message: true, ..one.into() })
     });
     seen.collect()
 }
@@ -807,29 +828,40 @@ pub struct Pointer {
     pub evidence: Evidence,
 }
 
-/// What the strongest observation points to, taken out of them: a message of the kernel before a counter, and what
+/// What the strongest observation points to, and the others: a message of the kernel before a counter, and what
 /// speaks for a verdict before what speaks for none.
-pub fn pointer(ranked: &RankedFindings, seen: &mut Vec<Observation>) -> Option<Pointer> {
-    let strength = |one: &Observation| match one.verdict {
-        None => 0,
-        Some(_) if one.evidence.quantity.starts_with(MESSAGES) => 2,
-        Some(_) => 1,
+pub fn pointer(
+    analysis: &Analysis,
+    ranked: &RankedFindings,
+    input: &str,
+    disks: &[String],
+) -> (Option<Pointer>, Vec<Observation>) {
+    let mut seen = all(analysis, ranked, input, disks);
+    let strength = |seen: &Seen| match (seen.one.verdict, seen.is_message) {
+        (None, _) => 0,
+        (Some(_), false) => 1,
+        (Some(_), true) => 2,
     };
-    let strongest = seen.iter().map(strength).max()?;
-    let place = seen.iter().position(|one| strength(one) == strongest)?;
-    let one = seen.remove(place);
-    let said = format!("{}: {}", one.evidence.quantity, one.evidence.amount.words());
-    let suspected = one.verdict.and_then(|verdict| ranked.detector(verdict)).map(|detector| {
-        let summary = phrase::clause(detector.summary);
-        format!("a suspicion of {} ({summary}): ", detector.verdict)
+    let strongest = seen.iter().map(strength).max();
+    let place = seen.iter().position(|one| Some(strength(one)) == strongest);
+    let pointer = place.map(|place| {
+        let Seen { one, decided_by, .. } = seen.remove(place);
+        let suspected = one.verdict.and_then(|verdict| ranked.detector(verdict)).map(|detector| {
+            let summary = phrase::clause(detector.summary);
+            format!("a suspicion of {} ({summary}): ", detector.verdict)
+        });
+        let sentence = format!(
+            "no block I/O was timed; {}{}: {}; {}",
+            suspected.unwrap_or_default(),
+            one.evidence.quantity,
+            one.evidence.amount.words(),
+            one.would_mean
+        );
+        let node = phrase::node(one.evidence.disk.as_deref().unwrap_or_default());
+        let step = decided_by.map(|step| step.replace("/dev/DISK", &node));
+        Pointer { sentence, step, evidence: one.evidence }
     });
-    let suspected = suspected.unwrap_or_default();
-    let sentence = format!("no block I/O was timed; {suspected}{said}; {}", one.would_mean);
-    let of_kind = |known: &NotableNumber| one.evidence.quantity.starts_with(known.quantity);
-    let step = of_drive().into_iter().find(of_kind).and_then(|known| known.decided_by);
-    let node = phrase::node(one.evidence.disk.as_deref().unwrap_or_default());
-    let step = step.map(|step| step.replace("/dev/DISK", &node));
-    Some(Pointer { sentence, step, evidence: one.evidence })
+    (pointer, seen.into_iter().map(|seen| seen.one).collect())
 }
 
 /// What a complaint would mean.
@@ -886,12 +918,7 @@ fn named(quantity: &str, disk: &str, disks: &[String]) -> String {
 const WORST: usize = 3;
 
 /// The drives of which a number means something.
-fn of_drives(
-    analysis: &Analysis,
-    input: &str,
-    disks: &[String],
-    one: &NotableNumber,
-) -> Vec<Observation> {
+fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &NotableNumber) -> Vec<Seen> {
     let numbers = disks.iter().filter_map(|disk| {
         let (value, reading) = analysis.facts.about(Some(input), disk).number(one.key.clone())?;
         (value > one.above).then_some((value, reading, disk))
@@ -902,7 +929,9 @@ fn of_drives(
         let what = named(one.quantity, disk, disks);
         let mut evidence = cited(analysis.recording, &reading, &what, value, one.unit);
         evidence.disk = Some(disk.clone());
-        Observation { evidence, would_mean: one.would_mean.to_string(), verdict: one.verdict }
+        let would_mean = one.would_mean.to_string();
+        let observed = Observation { evidence, would_mean, verdict: one.verdict };
+        Seen { decided_by: one.decided_by, ..observed.into() }
     });
     observed.collect()
 }
