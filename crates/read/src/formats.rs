@@ -71,6 +71,7 @@ mod kernel_stack;
 mod latency_outliers;
 mod lsblk;
 mod lspci;
+mod lsusb;
 mod lvs;
 mod mdstat;
 mod memory;
@@ -210,6 +211,7 @@ pub const FORMATS: &[Format] = &[
     latency_outliers::FORMAT,
     lsblk::FORMAT,
     lspci::FORMAT,
+    lsusb::FORMAT,
     lvs::FORMAT,
     mdstat::FORMAT,
     memory::FORMAT,

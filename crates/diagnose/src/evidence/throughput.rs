@@ -6,7 +6,7 @@
 use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{cited, cited_held, computed, held, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs::{self, Run};
 use crate::facts::disk_names;
@@ -128,6 +128,70 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         "repeat the test on another disk, or on this one with another cable or port".to_string(),
     ];
     Some(finding)
+}
+
+/// Bits per second of USB 2, and the shares of them that one stream reaches where the link is the limit: bulk transfers
+/// are at most 0.89 of it (USB 2.0, table 5-10: 13 packets of 512 bytes in 125 us), bridges reach 0.45 to 0.75 (choices).
+const USB_2: f64 = 480e6;
+const CEILING: std::ops::RangeInclusive<f64> = 0.45..=0.89;
+/// What it is worth that a disk is as fast as its link (a choice).
+const AT_THE_CEILING: f64 = 0.85;
+
+/// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk: the only disk of an
+/// input hangs on its only link.
+pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let runs = streams(analysis);
+    for run in &runs {
+        let input = analysis.input(run.place());
+        let beside = runs.iter().filter(|other| analysis.input(other.place()) == input);
+        if !beside.clone().all(|other| other.device() == run.device()) {
+            continue;
+        }
+        let usb = analysis.facts.disks().filter_map(|name| {
+            let about = analysis.facts.about(Some(input), name);
+            let is_usb = about.last(key::DEVICE_TRANSPORT).is_some_and(|bus| bus.text() == "usb");
+            about.number(key::DEVICE_LINK_SPEED).filter(|_| is_usb)
+        });
+        let [(speed, reading)] = &usb.collect::<Vec<_>>()[..] else { continue };
+        let best = beside.map(Run::throughput).fold(0.0, f64::max);
+        let share = best * 8.0 / speed;
+        if *speed > USB_2 || !CEILING.contains(&share) || best > run.throughput() {
+            continue;
+        }
+        let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
+        let places = vec![run.place(), reading.listing];
+        let mut finding = new_finding(verdict, Some(run.device()), places);
+        let link = phrase::digits(speed / 1e6);
+        finding.sentence = format!(
+            "{disk} is as slow as its USB link: the link runs at {link} Mb/s (USB 2), and one stream of \
+             {} reached {}; the cable or the port is not one of USB 3",
+            phrase::plural(run.op()),
+            phrase::rate(best)
+        );
+        let of_link = "throughput of one stream, divided by that of its link";
+        finding.evidence = vec![
+            held(
+                computed(of_link, share, Unit::Share, 1, source),
+                Bound::Between(*CEILING.start(), *CEILING.end()),
+            ),
+            read_off("throughput of one stream", best, Unit::BytesPerSecond, 1, source),
+            cited(analysis.recording, reading, "link speed", speed / 8.0, Unit::BytesPerSecond),
+        ];
+        finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
+        finding.explained_share = 1.0;
+        finding.share_is_assumed = true;
+        finding.refuted_by =
+            lines(&["the same disk is as slow where `lsusb -t` shows 5000M or more"]);
+        finding.next_step = lines(&[
+            "another cable, short and made for USB 3, and another port: `lsusb -t` must show 5000M \
+             or more for the disk",
+            "a plug that does not go in all the way, an extension or a hub of USB 2 in between has \
+             the same effect",
+        ]);
+        found.push(finding);
+    }
+    found
 }
 
 /// Hosts whose memory is as slow as a disk: the test says nothing of the disk.
