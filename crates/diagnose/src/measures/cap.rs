@@ -135,11 +135,16 @@ const TIER_SLACK: f64 = 0.015;
 /// The known tier nearest to a rate, with the deviation from it (share of the tier, signed).
 /// `None` if none is within 1.5 %.
 pub fn nearest_tier(limit: Limit, rate: f64) -> Option<(Tier, f64)> {
+    tier_within(limit, rate, TIER_SLACK)
+}
+
+/// The same, where none is within another share of it.
+pub fn tier_within(limit: Limit, rate: f64, slack: f64) -> Option<(Tier, f64)> {
     TIERS
         .into_iter()
         .filter(|tier| tier.limit == limit)
         .map(|tier| (tier, rate / tier.value - 1.0))
-        .filter(|(_, deviation)| deviation.abs() <= TIER_SLACK)
+        .filter(|(_, deviation)| deviation.abs() <= slack)
         .min_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
 
