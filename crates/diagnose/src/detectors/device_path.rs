@@ -41,6 +41,9 @@
 //!
 //! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
+//! Or the only disk of an input gives one stream 0.45 to 0.89 of what the only USB link of it carries,
+//! and that link is one of USB 2 (`lsusb -t`).
+//!
 //! ## Wrong if
 //! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,
 //! or the device saves power (`PHYRdyChg` alone). The lines are older than a day.
@@ -63,6 +66,7 @@ use crate::evidence::candidates::{self, FaultCandidate};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::evidence::controllers;
+use crate::evidence::throughput;
 use crate::evidence::transport;
 use crate::evidence::volumes::SharedLoss;
 use crate::facts::disk_names;
@@ -205,6 +209,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings.extend(shared_by_members(analysis));
     findings.extend(shared_by_disks(analysis));
     findings.extend(shared_by_ports(analysis));
+    findings.extend(throughput::at_their_links(analysis, DETECTOR.verdict));
     findings
 }
 
@@ -1207,7 +1212,9 @@ fn from_member(
         about.number(key::MEMBER_ERRORS.of(kind)).filter(|(n, _)| *n >= least)
     };
     let all = count("read", MANY_FAILED).zip(count("write", MANY_FAILED)).zip(count("flush", 1.0));
-    let Some((((reads, _), (writes, reading)), (flushes, _))) = all else { return 0.0 };
+    let Some((((reads, _), (writes, reading)), (flushes, _))) = all else {
+        return failed_in_its_pool(analysis, candidate, builder);
+    };
     let what = "failed writes counted by its array";
     let above = Some(Bound::Above(MANY_FAILED));
     builder.fact(analysis, &reading, what, (writes, Unit::Count), above);
@@ -1217,6 +1224,43 @@ fn from_member(
         phrase::count(writes, "write(s)"),
         phrase::count(flushes, "flush(es)")
     ));
+    TWIN
+}
+
+/// A member that alone of its pool fails writes, or reads and checksums as well, many of them: the drive or its path.
+fn failed_in_its_pool(
+    analysis: &Analysis,
+    candidate: &FaultCandidate,
+    builder: &mut EvidenceBuilder,
+) -> f64 {
+    let about = candidate.about();
+    let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
+    let n = |kind| count(kind).map_or(0.0, |(n, _)| n);
+    let (reads, writes, checksums) = (n("read"), n("write"), n("checksum"));
+    let together = arrays::failing_together(analysis);
+    let shared = together.iter().any(|array| array.failing.contains(&candidate.disk));
+    // What the pool gave up is counted with that (`from_pool`).
+    let gone = about.last(key::MEMBER_STATE).is_some_and(|state| NOT_USED.contains(&state.text()));
+    let many = writes >= MANY_FAILED || reads >= MANY_FAILED && checksums >= MANY_FAILED;
+    // Where reads alone fail it is the surface (`device.media`).
+    let mixed = writes + checksums > 0.0;
+    if shared || gone || !many || !mixed || about.array().is_none() {
+        return 0.0;
+    }
+    let kinds = [
+        ("read", "failed reads counted by its pool", "read(s)"),
+        ("write", "failed writes counted by its pool", "write(s)"),
+        ("checksum", "blocks with a wrong checksum, counted by its pool", "checksum(s)"),
+    ];
+    let mut words = Vec::new();
+    for (kind, what, counted) in kinds {
+        if let Some((n, reading)) = count(kind).filter(|(n, _)| *n > 0.0) {
+            let above = (n >= MANY_FAILED).then_some(Bound::Above(MANY_FAILED));
+            builder.fact(analysis, &reading, what, (n, Unit::Count), above);
+            words.push(phrase::count(n, counted));
+        }
+    }
+    builder.words.push(format!("{} failed on this member of its pool alone", phrase::list(&words)));
     TWIN
 }
 

@@ -17,7 +17,8 @@
 //! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself.
 //!
 //! ## Wrong if
-//! It was just as slow before that began.
+//! It was just as slow before that began. Members that count errors are the first thing to say: the
+//! work finds the fault, and waits for its retries.
 //!
 //! ## Next step
 //! Wait for its end, or limit its rate while the workload suffers; but never slow down the rebuild
@@ -30,6 +31,7 @@ use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited_held, lines, new_finding};
 use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
+use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -49,6 +51,10 @@ pub const DETECTOR: Detector = Detector {
     explains: &[Verdict::LoadSaturated],
     rule: Rule::Detect(detect),
 };
+
+/// Why background work is not the first thing to say where members fail.
+const FAILING: &str =
+    "members of arrays count errors: background work finds such a fault, and retries make it slow";
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
@@ -92,6 +98,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                  competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
+            let failing = arrays::any_fails(analysis, input);
+            finding.doubt_if(failing, FAILING, SHAPE_ALONE);
             (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
             finding.refuted_by = lines(&["it was just as slow before that began"]);
             finding.next_step = lines(&[

@@ -86,6 +86,18 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
     analysis.facts.disks().filter_map(of).collect()
 }
 
+/// Errors of a member from which on it fails (as in `device.path`: beyond any single event).
+const MANY: f64 = 10.0;
+
+/// Whether a member of any array of an input fails: it counts many errors.
+pub fn any_fails(analysis: &Analysis, input: &str) -> bool {
+    analysis.facts.disks().any(|disk| {
+        let about = analysis.facts.about(Some(input), disk);
+        let many = |kind| about.number(key::MEMBER_ERRORS.of(kind)).is_some_and(|(n, _)| n >= MANY);
+        ["read", "write", "checksum"].into_iter().any(many)
+    })
+}
+
 /// States of members that their array or controller gave up.
 pub const THROWN_OUT: [&str; 6] = ["faulty", "faulted", "failed", "offline", "bad", "unavail"];
 
