@@ -291,7 +291,8 @@ const CORRUPT: [&str; 18] = [
     "PCI Parity Error",
 ];
 /// Words of a controller that was lost and reset (drivers/nvme/host/pci.c, mpt3sas).
-const RESET: [&str; 13] = [
+const RESET: [&str; 14] = [
+    "RESET operation started",
     "controller is down",
     "reset controller",
     "resetting controller",
@@ -324,7 +325,8 @@ const LINK_DOWN: [&str; 3] = ["LOOP DOWN detected", "Link Down Event", "port off
 /// And of an interrupt that never came (drivers/nvme/host/pci.c).
 const POLLED: [&str; 2] = ["completion polled", ": lost interrupt"];
 /// Of a transfer by DMA that never ended (drivers/ide/ide-dma.c).
-const DMA: [&str; 3] = ["dma_timer_expiry", ": DMA timeout ", ": timeout waiting for DMA"];
+const DMA: [&str; 4] =
+    ["dma_timer_expiry", ": bad DMA status", ": DMA timeout ", ": timeout waiting for DMA"];
 /// Of a card's host controller (drivers/mmc/host/sdhci.c).
 const CARD_HOST: [&str; 1] = ["Timeout waiting for hardware"];
 /// Of a plug (drivers/ata/libahci.c; SATA, SError bit 26), and of a link with nothing on it.

@@ -135,6 +135,7 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Ata], &["tag ", "cmd 0x", "(timeout)"]),
     // drivers/ide: ide-dma.c, ide-io.c, ide-iops.c. A transfer by DMA that never ended, and an interrupt that never came.
     row(K::Controller, &[L::Ide], &["dma_timer_expiry: dma status"]),
+    row(K::Controller, &[L::Ide], &["bad DMA status"]),
     row(K::Controller, &[L::Ide], &["DMA timeout error"]),
     row(K::Controller, &[L::Ide], &["DMA timeout retry"]),
     row(K::Controller, &[L::Ide], &["timeout waiting for DMA"]),
@@ -166,6 +167,12 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting device reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting target reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting host reset"]),
+    // drivers/scsi/sym53c8xx_2/sym_glue.c and its kin: what the error handler does about a command without an answer.
+    row(K::Timeout, &[L::Scsi], &["ABORT operation started"]),
+    row(K::Timeout, &[L::Scsi], &["DEVICE RESET operation started"]),
+    row(K::Controller, &[L::Scsi], &["TARGET RESET operation started"]),
+    row(K::Controller, &[L::Scsi], &["BUS RESET operation started"]),
+    row(K::Controller, &[L::Scsi], &["HOST RESET operation started"]),
     row(K::Link, &[L::Ata], &["SError: {", "BadCRC"]),
     row(K::Link, &[L::Ata], &["SError: {", "UnrecovData"]),
     row(K::Link, &[L::Ata], &["SError: {", "Handshk"]),

@@ -269,10 +269,12 @@ fn bracketed(stamp: &str) -> Option<&str> {
                 && fraction.len() == 6
         })
     };
-    // `dmesg -d` puts the difference behind, or alone; `-e` prints it from the second on.
+    // `dmesg -d` puts the difference behind, or alone; `-e` and `-H` print it from the second on, with the point of the
+    // locale.
     let difference = |text: &str| {
         let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
-        inner.or_else(|| text.strip_prefix('+')).is_some_and(|inner| fine(inner.trim()))
+        let inner = inner.or_else(|| text.strip_prefix('+'));
+        inner.is_some_and(|inner| fine(&inner.trim().replacen(',', ".", 1)))
     };
     if fine(stamp) {
         return Some(stamp);
