@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use iowhy_model::STANDS;
+use serde_json::Value;
 
 use crate::score::{GIVEN, Grade, PublishedCase, published};
 use crate::weak::blame::{SHOWN, Shown, WORLDS, World, blame, cleared_wrongly, macro_f1};
@@ -21,6 +22,7 @@ pub fn judgement(each: usize) -> Result<String, String> {
     let cases = published().map_err(|error| error.to_string())?;
     let mut out = blamed(each)?;
     out.push_str(&met(&cases));
+    out.push_str(&first_meetings()?);
     out.push_str(&said(&cases));
     Ok(out)
 }
@@ -81,6 +83,50 @@ fn met(cases: &[PublishedCase]) -> String {
         );
     }
     out + "\n"
+}
+
+/// The whole screens of collections that are not in the tree, graded once, when they were met, each with the ledger of its
+/// first answer: what weights could be learned from, since nothing was mended for these before.
+const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
+/// The grades of a screen: right and useful, right but weak, rightly open, open though the listing tells, wrong, not read.
+const SCREENS: [&str; 6] = ["right", "weak", "admitted", "open", "wrong", "unread"];
+
+/// What screens were worth, and what was said aloud in them.
+fn first_meetings() -> Result<String, String> {
+    let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
+    let answers = answers.map_err(|error| error.to_string())?;
+    let mut collections: Vec<&str> =
+        answers.iter().filter_map(|answer| answer["collection"].as_str()).collect();
+    collections.dedup();
+    let mut out = String::from(
+        "## Screens of captures that nobody had seen, graded once\n\n\
+         | collection | captures | right and useful | right, but weak | rightly open | open, though told | wrong | unread | \
+         said at 0.6 or more | said on average | on the right side | wrong |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for collection in collections {
+        let of: Vec<&Value> = answers.iter().filter(|of| of["collection"] == collection).collect();
+        let n = |grade: &str| of.iter().filter(|answer| answer["grade"] == grade).count();
+        let _ = write!(out, "| {collection} | {} |", of.len());
+        for grade in SCREENS {
+            let _ = write!(out, " {} |", n(grade));
+        }
+        let sure = |answer: &&&Value| answer["confidence"].as_f64().is_some_and(|it| it >= STANDS);
+        let said: Vec<&&Value> = of.iter().filter(sure).collect();
+        let mean: f64 = said.iter().filter_map(|answer| answer["confidence"].as_f64()).sum();
+        let among = |grades: &[&str]| {
+            said.iter().filter(|answer| grades.iter().any(|it| answer["grade"] == *it)).count()
+        };
+        let _ = writeln!(
+            out,
+            " {} | {:.2} | {} | {} |",
+            said.len(),
+            mean / said.len().max(1) as f64,
+            among(&["right", "weak"]),
+            among(&["wrong"])
+        );
+    }
+    Ok(out + "\n")
 }
 
 /// How often what is said aloud of published captures is right, by what was given and by how sure it is said.
