@@ -135,6 +135,11 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
+/// Counts of reads that the drive itself could not recover: from so many on they are no single event of its life, and what
+/// that adds, nats (choices).
+const UNRECOVERED: [FactKey; 2] = [key::SMART_UNCORRECTED_READ, key::SMART_NVME.of("media_errors")];
+const THOUSANDS: f64 = 1000.0;
+const OF_THOUSANDS: f64 = 1.5;
 /// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
 /// worth, nats: drives that are well have some (docs/METHOD.md, 17 Faults; both are choices). With
 /// the prior 0.38.
@@ -465,6 +470,7 @@ fn from_smart(
         let nats = match grew {
             Some(_) => growing,
             None if heals => standing.min(ON_FLASH),
+            None if value >= THOUSANDS && UNRECOVERED.contains(&key) => standing + OF_THOUSANDS,
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
