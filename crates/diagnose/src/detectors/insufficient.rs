@@ -308,8 +308,8 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
         return Some(finding);
     }
-    let (pointer, others) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
-    finding.seen = others;
+    let (pointer, seen) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
+    finding.seen = seen;
     if let Some(pointer) = pointer {
         finding.sentence = pointer.sentence;
         finding.evidence = vec![pointer.evidence];

@@ -829,7 +829,7 @@ pub struct Pointer {
     pub evidence: Evidence,
 }
 
-/// What the strongest observation points to, and the others: a message of the kernel before a counter, and what
+/// What the strongest observation points to, and all of them: a message of the kernel before a counter, and what
 /// speaks for a verdict before what speaks for none.
 pub fn pointer(
     analysis: &Analysis,
@@ -837,16 +837,15 @@ pub fn pointer(
     input: &str,
     disks: &[String],
 ) -> (Option<Pointer>, Vec<Observation>) {
-    let mut seen = all(analysis, ranked, input, disks);
+    let seen = all(analysis, ranked, input, disks);
     let strength = |seen: &Seen| match (seen.one.verdict, seen.is_message) {
         (None, _) => 0,
         (Some(_), false) => 1,
         (Some(_), true) => 2,
     };
     let strongest = seen.iter().map(strength).max();
-    let place = seen.iter().position(|one| Some(strength(one)) == strongest);
-    let pointer = place.map(|place| {
-        let Seen { one, decided_by, .. } = seen.remove(place);
+    let first = seen.iter().find(|one| Some(strength(one)) == strongest);
+    let pointer = first.map(|Seen { one, decided_by, .. }| {
         let suspected = one.verdict.and_then(|verdict| ranked.detector(verdict)).map(|detector| {
             let summary = phrase::clause(detector.summary);
             format!("a suspicion of {} ({summary}): ", detector.verdict)
@@ -860,7 +859,7 @@ pub fn pointer(
         );
         let node = phrase::node(one.evidence.disk.as_deref().unwrap_or_default());
         let step = decided_by.map(|step| step.replace("/dev/DISK", &node));
-        Pointer { sentence, step, evidence: one.evidence }
+        Pointer { sentence, step, evidence: one.evidence.clone() }
     });
     (pointer, seen.into_iter().map(|seen| seen.one).collect())
 }

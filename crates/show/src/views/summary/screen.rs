@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io;
 
 use iowhy_model::{
-    Evidence, Finding, Forecast, Level, NameTable, OwnerNames, Recording, Report, Requester,
-    Severity, Unit,
+    Evidence, Finding, Forecast, Level, NameTable, Observation, OwnerNames, Recording, Report,
+    Requester, Severity, Unit,
 };
 
 use super::verdict::{about, accuses};
@@ -261,8 +261,11 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     }
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
-    if !finding.seen.is_empty() {
-        for one in finding.seen.iter().take(DECIDE) {
+    // What the sentence begins with is its evidence as well.
+    let told = |one: &Observation| finding.evidence.first() == Some(&one.evidence);
+    let untold: Vec<&Observation> = finding.seen.iter().filter(|one| !told(one)).collect();
+    if !untold.is_empty() {
+        for one in untold.into_iter().take(DECIDE) {
             let mark = label(if lines.is_empty() { name } else { "" });
             let text = format!("{}: {}", number(canvas, &one.evidence), one.would_mean);
             lines.extend(canvas.wrapped(&mark, &text, Tone::Plain));
