@@ -59,8 +59,8 @@ use crate::arguments::{duration, watch_time};
 use crate::command::{Command, Status};
 use crate::device_lookup;
 use crate::messages::{self, HintedError};
-use crate::recorder::daemon::{self, Settings};
-use crate::recorder::{announce, otlp};
+use crate::recorder::settings::Settings;
+use crate::recorder::{announce, daemon, otlp};
 use crate::store_input::FOLDER;
 use crate::when::long_duration;
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_capture::Writer;
 use iowhy_model::{
-    Fact, FactKey, FactValue, Level, Medium, Nanos, Recording, Sampling, Sink, Source, Time, key,
-    typed,
+    Distribution, Fact, FactKey, FactValue, Interval, Level, Medium, Nanos, Recording, Sampling,
+    Sink, Source, Time, key, typed,
 };
 
 use super::clock::Clocks;
@@ -92,11 +92,6 @@ impl Cells {
         parts.iter().for_each(|part| self.activate(part));
     }
 
-    /// What a device is made of.
-    pub fn set_medium(&mut self, device: &str, medium: Medium) {
-        self.media.insert(device.to_string(), medium);
-    }
-
     /// A statement of the recorder as of now: a mark, a step of the clock.
     pub fn state(&mut self, member: &'static str, value: FactValue, now: Clocks) {
         let fact = Fact::of(None, typed::RECORDER.of(member), value, "iowhy watch");
@@ -110,6 +105,11 @@ impl Cells {
 
     /// What a snapshot states and was not stated before.
     pub fn snapshot(&mut self, of: &Recording, now: Clocks) {
+        for device in of.devices() {
+            if let Some(medium) = device.medium {
+                self.media.insert(device.name.clone(), medium);
+            }
+        }
         for fact in of.listings.iter().flat_map(|listing| &listing.facts) {
             let device = fact.device.map_or(String::new(), |id| of.device_of(id).name.clone());
             self.fact(&device, fact.clone(), now);
@@ -146,27 +146,27 @@ impl Cells {
     }
 
     /// A second's blocks; `None` if there is nothing to tell.
-    pub fn second(&mut self, second: Second, now: Clocks) -> Option<Vec<u8>> {
-        for (device, mut one) in second.histograms {
-            self.activate(&device);
-            one.device = self.device(&device);
+    pub fn second(&mut self, second: &Second, now: Clocks) -> Option<Vec<u8>> {
+        for (name, one) in &second.histograms {
+            self.activate(name);
+            let device = self.device(name);
             self.writer.resume(self.histograms);
             self.silent = HEARTBEAT;
-            self.writer.distribution(one);
+            self.writer.distribution(Distribution { device, ..one.clone() });
         }
-        for (device, mut row) in second.averages {
+        for (name, row) in &second.averages {
             let idle = row.rates.iter().all(|(_, rates)| rates.ios_per_s == 0.0);
             if idle && row.in_flight.unwrap_or(0) == 0 {
                 continue;
             }
-            self.activate(&device);
-            row.device = self.device(&device);
+            self.activate(name);
+            let device = self.device(name);
             self.writer.resume(self.counters);
             self.silent = HEARTBEAT;
-            self.writer.interval(row);
+            self.writer.interval(Interval { device, ..row.clone() });
         }
-        for (device, fact) in second.facts {
-            self.fact(&device, fact, now);
+        for (device, fact) in &second.facts {
+            self.fact(device, fact.clone(), now);
         }
         if second.lost > 0 {
             self.state("lost", FactValue::Count(second.lost), now);

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// A second, ns.
+pub const SECOND_NS: i64 = 1_000_000_000;
 /// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews in a
 /// second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
 const STEP_NS: i64 = 100_000_000;

@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 
 use iowhy_model::Stage;
 
+use super::clock::SECOND_NS;
 use super::intake::Second;
 
 /// So much is known of each device, ns (a choice: ten minutes, 14 KB each).
 const KNOWN_NS: i64 = 600 * SECOND_NS;
-const SECOND_NS: i64 = 1_000_000_000;
 /// Slow seconds so far apart are of one stretch, ns: what an incident's capture waits for the next alarm.
 pub const GAP_NS: i64 = 10 * SECOND_NS;
 /// A mean latency that is so many times the usual one is not usual (a choice).

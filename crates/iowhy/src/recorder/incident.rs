@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use iowhy_model::{Fact, FactValue, NameTable, Nanos, Recording, key};
+use iowhy_model::{Fact, FactValue, NameTable, Nanos, Recording, STANDS, key};
 use iowhy_show::device_label;
 use serde_json::{Value, json};
 
-use super::clock::Clocks;
-use super::daemon::{LOOK_NS, SECOND_NS, SURE};
+use super::clock::{Clocks, SECOND_NS};
 use super::extent::{Activity, GAP_NS, NamedDisk, SlowLevel};
+use super::looks::LOOK_NS;
 use super::ring::{Ring, beginning, ending};
 use super::triggers::{Alarm, Trigger};
 use super::verdicts::{Brief, CaseVerdict};
@@ -137,7 +137,7 @@ impl Incident {
     /// What the judge accuses.
     fn accused(&self) -> Option<&Brief> {
         let first = self.judged.as_ref()?.first.as_ref();
-        first.filter(|first| first.accuses && first.confidence >= SURE)
+        first.filter(|first| first.accuses && first.confidence >= STANDS)
     }
 
     /// The disk that the judge accuses. Only of that which was noticed it is known which of its name it is.
@@ -248,7 +248,7 @@ impl Incident {
     /// A look at how things are: whether its device is still accused.
     pub fn look(&mut self, looked: &CaseVerdict, activity: &Activity, now_ns: i64) {
         let Some(device) = self.accused().map(|of| of.device.clone()) else { return };
-        let accuses = |of: &Brief| of.accuses && of.confidence >= SURE && of.device == device;
+        let accuses = |of: &Brief| of.accuses && of.confidence >= STANDS && of.device == device;
         if !looked.first.iter().chain(&looked.others).any(accuses) {
             self.changed |= std::mem::take(&mut self.ongoing);
         } else if !self.ongoing && now_ns - self.last_ns <= SAME_NS {

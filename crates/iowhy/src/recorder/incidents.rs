@@ -1,0 +1,343 @@
+//! Incidents from the first alarm to the verdict, those that still go on, and between them the
+//! verdicts on the last seconds.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use iowhy_model::{STANDS, key};
+use iowhy_store::LearnedHistograms;
+
+use super::announce::{Notifier, Outputs};
+use super::clock::Clocks;
+use super::extent::Activity;
+use super::incident::{Incident, with_clock};
+use super::keeping::Kept;
+use super::looks::{LOOK_NS, Looks};
+use super::metrics::SharedMetrics;
+use super::ring::{beginning, ending};
+use super::settings::Settings;
+use super::triggers::{Alarm, Rate, Trigger, Triggers};
+use super::verdicts::{Brief, Case, CaseVerdict, Judge};
+use super::watched::{Seen, Watched};
+use super::writer::Write;
+
+/// Who is to blame where an accusation is an incident; that a program asks for much is none.
+const NEWS: [&str; 3] = ["disk", "path", "limit"];
+/// An incident's I/Os take this share of the store at most.
+const INCIDENT_SHARE: u64 = 16;
+/// An incident that goes on is written down anew so often, s (a choice): a file of a few hundred
+/// KB.
+const REWRITTEN_S: u64 = 30;
+/// Incidents that may go on, the latest.
+const RECENT: usize = 16;
+
+/// All incidents that are not over.
+pub struct Incidents {
+    triggers: Triggers,
+    rate: Rate,
+    /// The one whose I/Os are still coming.
+    open: Option<Incident>,
+    unjudged: Vec<Incident>,
+    /// Those that may go on.
+    recent: Vec<Incident>,
+    activity: Activity,
+    judge: Judge,
+    looks: Looks,
+    /// What the last look accused each device of.
+    accused: HashMap<String, String>,
+    notifier: Notifier,
+    announcer: JoinHandle<()>,
+    shared: SharedMetrics,
+    /// Bytes of an incident's I/Os at most.
+    most: usize,
+    seconds: u64,
+    /// Those that were judged.
+    pub count: u64,
+    /// CPU that verdicts took, ns.
+    pub judge_cpu_ns: u64,
+}
+
+impl Incidents {
+    /// Starts the judge and who tells of incidents.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(
+        settings: &Settings,
+        learned: LearnedHistograms,
+        outputs: Outputs,
+        shared: SharedMetrics,
+        now: Clocks,
+    ) -> anyhow::Result<Incidents> {
+        let (notifier, announcer) = Notifier::start(outputs)?;
+        Ok(Incidents {
+            triggers: Triggers::new(learned, settings.psi),
+            rate: Rate::new(settings.per_hour),
+            open: None,
+            unjudged: Vec::new(),
+            recent: Vec::new(),
+            activity: Activity::default(),
+            judge: Judge::start(settings.devices.clone())?,
+            looks: Looks::new(settings.judge_ns, now.monotonic),
+            accused: HashMap::new(),
+            notifier,
+            announcer,
+            shared,
+            most: usize::try_from(settings.bounds.size / INCIDENT_SHARE).unwrap_or(usize::MAX),
+            seconds: 0,
+            count: 0,
+            judge_cpu_ns: 0,
+        })
+    }
+
+    /// What is usual, for the store.
+    pub fn learned(&self) -> String {
+        self.triggers.learned.text()
+    }
+
+    /// Alarms since the last incident that began none.
+    pub fn suppressed(&self) -> u64 {
+        self.rate.suppressed
+    }
+
+    /// Verdicts and notifications that were given up because too many waited.
+    pub fn given_up(&self) -> (u64, u64) {
+        (self.judge.given_up, self.notifier.given_up)
+    }
+
+    /// Tells of trouble of the recorder's own.
+    pub fn tell_trouble(&mut self, text: String) {
+        self.notifier.trouble(text);
+    }
+
+    /// Begins incidents with what this second brought, goes on with those there are, and looks at
+    /// how things are.
+    pub fn second(&mut self, seen: &Seen, now: Clocks, watched: &mut Watched, kept: &mut Kept) {
+        self.seconds += 1;
+        self.activity.add(&seen.second, now.monotonic);
+        let mut alarms = self.alarms(seen, now);
+        alarms.extend(self.take_verdicts(now, watched, kept));
+        alarms.into_iter().for_each(|alarm| self.alarm(alarm, now, watched, kept));
+        self.capture(now, watched, kept);
+        self.follow_recent(now, kept);
+        self.looks.add(&seen.second);
+        self.look(now, watched);
+    }
+
+    fn alarms(&mut self, seen: &Seen, now: Clocks) -> Vec<Alarm> {
+        let mut alarms = self.triggers.second(&seen.second, now.hour(), now.monotonic);
+        for message in seen.messages.iter().filter(|message| message.is_ours) {
+            let fact = &message.fact;
+            if let (Some(kind), Some(of)) =
+                (fact.key.member_of(key::KERNEL_LOG), fact.value.message())
+            {
+                let alarm = self.triggers.kernel(kind, &message.device, &of.text, now.monotonic);
+                alarms.extend(alarm);
+            }
+        }
+        let pressure = seen.pressure;
+        alarms.extend(pressure.and_then(|share| self.triggers.pressure(share, now.monotonic)));
+        let signal = seen.signalled.then(|| "SIGUSR1".to_string());
+        alarms.extend(seen.marks.iter().cloned().chain(signal).map(|words| asked(words, now)));
+        alarms
+    }
+
+    /// Takes what the judge said: incidents are told, a new accusation is one.
+    fn take_verdicts(&mut self, now: Clocks, watched: &Watched, kept: &Kept) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let all = self.judge.judged();
+        let any = !all.is_empty();
+        for judged in all {
+            self.judge_cpu_ns += judged.cpu_ns;
+            if judged.incident.is_none() {
+                self.looks.took(judged.cpu_ns);
+                for known in &mut self.recent {
+                    known.look(&judged, &self.activity, now.monotonic);
+                }
+            }
+            let briefs = || judged.first.iter().chain(&judged.others);
+            for brief in briefs() {
+                let until_ns = self.looks.stands_until(now.monotonic);
+                self.shared.figures().verdict(brief, until_ns);
+            }
+            let is_news =
+                |of: &&Brief| of.accuses && of.confidence >= STANDS && NEWS.contains(&of.blame);
+            let accused: Vec<Brief> = briefs().filter(is_news).cloned().collect();
+            let verdicts = accused.iter().map(|of| (of.device.clone(), of.verdict.clone()));
+            let mut before: HashMap<String, String> = verdicts.collect();
+            if judged.incident.is_none() {
+                std::mem::swap(&mut self.accused, &mut before);
+            } else if let Some(place) =
+                self.unjudged.iter().position(|one| Some(&one.id) == judged.incident.as_ref())
+            {
+                let incident = self.unjudged.remove(place);
+                self.tell(incident, Some(judged), watched, kept);
+            }
+            // A device that is sick beside another one has an incident of its own.
+            for of in accused {
+                let known = self.unjudged.iter().chain(&self.recent);
+                let is_known = known.into_iter().any(|one| one.is_about(&of.device));
+                // One that ended long ago and comes again is new as well.
+                if !is_known || before.get(&of.device) != Some(&of.verdict) {
+                    alarms.push(accusation(&of, now));
+                }
+            }
+        }
+        if any {
+            // The I/Os that were judged, taken apart, were the largest part of what it holds.
+            iowhy_live::give_back_memory();
+        }
+        alarms
+    }
+
+    fn alarm(&mut self, alarm: Alarm, now: Clocks, watched: &mut Watched, kept: &mut Kept) {
+        if let Some(open) = &mut self.open {
+            return open.add(alarm);
+        }
+        let known = self.unjudged.iter_mut().chain(&mut self.recent);
+        if let Some(same) = known.into_iter().find(|one| one.is_same(&alarm)) {
+            return same.add_later(alarm, &self.activity);
+        }
+        if !self.rate.allows(&alarm) {
+            return;
+        }
+        kept.snapshot(watched.look_around(), now);
+        let facts = watched.facts(now);
+        let id = kept.id(now, &alarm.device);
+        let mut incident = Incident::begin(id, alarm, now, Arc::clone(&facts), self.most);
+        incident.suppressed = std::mem::take(&mut self.rate.suppressed);
+        kept.push(Write::Incident(incident.id.clone(), vec![facts]));
+        self.open = Some(incident);
+    }
+
+    /// Adds to the open incident what came this second, and ends it when it is over.
+    fn capture(&mut self, now: Clocks, watched: &mut Watched, kept: &Kept) {
+        let Some(mut open) = self.open.take() else { return };
+        let facts = watched.intake.facts().to_vec();
+        let new = open.take(watched.intake.ring(), &facts);
+        if !new.is_empty() {
+            kept.push(Write::Incident(open.id.clone(), new));
+        }
+        if open.is_over(now.monotonic) {
+            self.close(open, now, watched, kept);
+        } else {
+            self.open = Some(open);
+        }
+    }
+
+    fn close(&mut self, mut incident: Incident, now: Clocks, watched: &mut Watched, kept: &Kept) {
+        if let Some(last) = incident.end(watched.intake.ring()) {
+            kept.push(Write::Incident(incident.id.clone(), vec![last]));
+        }
+        kept.push(Write::IncidentOver(incident.id.clone()));
+        if let Some(alarm) = incident.first() {
+            self.rate.over(&alarm.device.clone(), alarm.trigger, now.monotonic);
+        }
+        let capture = std::mem::take(&mut incident.capture);
+        let taken = self.judge.push(Case { incident: Some(incident.id.clone()), capture });
+        if taken {
+            self.unjudged.push(incident);
+        } else {
+            self.tell(incident, None, watched, kept);
+        }
+        self.looks.postpone(now.monotonic);
+    }
+
+    fn tell(
+        &mut self,
+        mut incident: Incident,
+        judged: Option<CaseVerdict>,
+        watched: &Watched,
+        kept: &Kept,
+    ) {
+        self.count += 1;
+        let first = judged.as_ref().and_then(|judged| judged.first.as_ref());
+        let verdict = first.map_or("none".to_string(), |first| first.verdict.clone());
+        *self.shared.figures().incidents.entry(verdict).or_default() += 1;
+        if let Some(judged) = judged {
+            incident.judge(judged, &self.activity, watched.around());
+        }
+        kept.incident(&mut incident);
+        // Whoever is told reads the whole of it in the store.
+        self.notifier.push(incident.json(kept.boot()));
+        self.recent.push(incident);
+        let over = self.recent.len().saturating_sub(RECENT);
+        self.recent.drain(..over).for_each(|mut gone| kept.incident(&mut gone));
+    }
+
+    /// Looks whether incidents go on whose captures are over.
+    fn follow_recent(&mut self, now: Clocks, kept: &Kept) {
+        self.recent.retain_mut(|one| {
+            let was_ongoing = one.ongoing();
+            one.second(&self.activity, now.monotonic);
+            let past = one.is_past(now.monotonic);
+            if past || one.ongoing() != was_ongoing || self.seconds.is_multiple_of(REWRITTEN_S) {
+                kept.incident(one);
+            }
+            !past
+        });
+    }
+
+    /// Now and then has the last seconds judged, if anybody waited.
+    fn look(&mut self, now: Clocks, watched: &mut Watched) {
+        let is_due = self.looks.is_due(now.monotonic, &mut self.triggers.unlearned_s);
+        if !is_due || self.open.is_some() || self.judge.waiting > 0 {
+            return;
+        }
+        let stated = with_clock(watched.intake.facts(), now.offset());
+        let mut capture = vec![watched.facts(now)];
+        let ring = watched.intake.ring();
+        let kept: Vec<_> = ring.since(now.monotonic - LOOK_NS, None).collect();
+        let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return };
+        capture.push(beginning(first, &stated).into());
+        capture.extend(kept.iter().map(|kept| Arc::clone(&kept.bytes)));
+        capture.push(ending(last).into());
+        self.judge.push(Case { incident: None, capture });
+    }
+
+    /// Closes what is open, and waits so long for the judge.
+    pub fn end(&mut self, now: Clocks, wait: Duration, watched: &mut Watched, kept: &Kept) {
+        if let Some(open) = self.open.take() {
+            self.close(open, now, watched, kept);
+        }
+        let begun = Instant::now();
+        while self.judge.waiting > 0 && begun.elapsed() < wait {
+            std::thread::sleep(Duration::from_millis(20));
+            self.take_verdicts(now, watched, kept);
+        }
+        // Those that the judge did not come to.
+        for incident in std::mem::take(&mut self.unjudged) {
+            self.tell(incident, None, watched, kept);
+        }
+        self.recent.iter_mut().for_each(|incident| kept.incident(incident));
+    }
+
+    /// Tells of no more; who tells ends when all is told.
+    pub fn into_announcer(self) -> JoinHandle<()> {
+        self.announcer
+    }
+}
+
+fn asked(words: String, now: Clocks) -> Alarm {
+    Alarm {
+        at_ns: now.monotonic,
+        trigger: Trigger::Asked,
+        device: String::new(),
+        words,
+        excess_ns: 0.0,
+        verdict: None,
+    }
+}
+
+fn accusation(first: &Brief, now: Clocks) -> Alarm {
+    Alarm {
+        at_ns: now.monotonic,
+        trigger: Trigger::Verdict,
+        device: first.device.clone(),
+        words: format!("{}: {}", first.verdict, first.sentence),
+        excess_ns: first.waited_per_s.unwrap_or(0.0) * LOOK_NS as f64,
+        verdict: Some(first.verdict.clone()),
+    }
+}

@@ -1,0 +1,362 @@
+//! What the recorder watches: the collectors, the kernel's log, pressure, marks, and each minute
+//! the machine around them.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
+use iowhy_model::{Fact, Level, Nanos, Recording, Sink, Source, Time, key};
+use signal_hook::consts::SIGUSR1;
+
+use super::busy::Busy;
+use super::clock::Clocks;
+use super::intake::{Intake, Second};
+use super::marks::Marks;
+use super::ring::Ring;
+use super::settings::Settings;
+use super::verdicts::{Snapshot, facts};
+use crate::collectors::LiveCollectors;
+use crate::device_lookup::NamingFacts;
+use crate::messages;
+use crate::plan::Plan;
+
+/// The tracer's ring holds 50,000 events, and is counted twice in the resident memory, for it is
+/// mapped twice. It is emptied often enough for a million a second, and less often while little
+/// comes.
+const RING_BYTES: u32 = 4 << 20;
+const BUSY: Duration = Duration::from_millis(40);
+const CALM: Duration = Duration::from_millis(120);
+const CALM_EVENTS: u64 = 2000;
+/// A device's histograms take 72 KiB on each processor, and its unit bounds all memory
+/// (`MemoryMax`). They are needed for what is not told one by one: of busy devices.
+const HISTOGRAM_BYTES: usize = 96 << 20;
+const SECOND: Duration = Duration::from_secs(1);
+/// Histograms are taken with the second, and not before: a pouring costs a grace period of the
+/// kernel.
+const HISTOGRAMS: Nanos = Nanos(900_000_000);
+/// Temperatures are read so often.
+const SENSORS: Duration = Duration::from_secs(10);
+/// Lines of the kernel's log that an incident is judged with; two of three may be fields of a
+/// message.
+const KERNEL_LINES: usize = 6000;
+
+/// What one second brought.
+pub struct Seen {
+    /// From the collectors.
+    pub second: Second,
+    /// From the kernel's log.
+    pub messages: Vec<KernelMessage>,
+    /// The share of the last 10 s in which some task waited for I/O.
+    pub pressure: Option<f64>,
+    /// Words of `iowhy mark`.
+    pub marks: Vec<String>,
+    /// Whether `SIGUSR1` came.
+    pub signalled: bool,
+}
+
+/// A message of the kernel that is about I/O.
+pub struct KernelMessage {
+    /// The device; empty if none.
+    pub device: String,
+    /// Its kind and its text.
+    pub fact: Fact,
+    /// Whether it may be about a device that was asked for.
+    pub is_ours: bool,
+}
+
+/// All that is watched.
+pub struct Watched {
+    /// What the collectors gave.
+    pub intake: Intake,
+    collectors: LiveCollectors,
+    busy: Busy,
+    kernel: Option<KernelLog>,
+    /// The last lines of the kernel's log.
+    kernel_lines: VecDeque<String>,
+    pressure: Option<File>,
+    marks: Option<Marks>,
+    signal: Arc<AtomicBool>,
+    /// The devices that were asked for; all if empty.
+    wanted: Vec<String>,
+    /// The names of devices at the start.
+    named: NamingFacts,
+    snapshot: Snapshot,
+    /// The devices that were there at the last look around, until somebody took them.
+    present: Option<HashSet<String>>,
+    /// When the second ends.
+    due: Instant,
+    /// Events of the last poll.
+    drained: u64,
+    /// I/Os lost by the tracer.
+    pub lost: u64,
+}
+
+impl Watched {
+    /// Opens all that is watched, which needs rights.
+    ///
+    /// # Errors
+    /// If nothing can be traced.
+    pub fn begin(settings: &Settings, now: Clocks) -> anyhow::Result<Watched> {
+        let marks = Marks::listen(&settings.store).map_err(|cause| {
+            messages::warn(&format!("`iowhy mark` will not reach this recorder: {cause}"), None);
+        });
+        let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
+        let mut intake = Intake::new(ring, now.wall as u64);
+        intake.ring().now_ns = now.monotonic;
+        let named = NamingFacts::of(&crate::collectors::known_devices()?);
+        let collectors = LiveCollectors::begin(&plan(&settings.devices), &mut intake)?;
+        let mut kernel = KernelLog::open();
+        if kernel.is_none() {
+            let hint = "start the recorder with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
+            messages::warn(
+                "kernel-log triggers are disabled: no permission to read /dev/kmsg",
+                Some(hint),
+            );
+        }
+        let lines = kernel.as_mut().map(KernelLog::lines).unwrap_or_default();
+        let signal = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGUSR1, Arc::clone(&signal))?;
+        let mut watched = Watched {
+            intake,
+            collectors,
+            busy: Busy::new(settings.one_by_one),
+            kernel,
+            kernel_lines: VecDeque::new(),
+            pressure: File::open("/proc/pressure/io").ok(),
+            marks: marks.ok(),
+            signal,
+            wanted: settings.devices.clone(),
+            named,
+            snapshot: Snapshot::new(Recording::new()),
+            present: None,
+            due: Instant::now() + SECOND,
+            drained: 0,
+            lost: 0,
+        };
+        watched.keep_lines(&lines);
+        Ok(watched)
+    }
+
+    /// Sleeps a little and empties the tracer's ring; whether the second is over.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn poll(&mut self) -> anyhow::Result<bool> {
+        let nap = if self.drained > CALM_EVENTS { BUSY } else { CALM };
+        let left = self.due.saturating_duration_since(Instant::now());
+        std::thread::sleep(nap.min(left));
+        let over = Instant::now() >= self.due;
+        let before = self.intake.events();
+        self.collectors.trace_at(nap);
+        if over {
+            self.finish_second()?;
+        } else {
+            self.collectors.poll(&mut self.intake)?;
+        }
+        self.drained = self.intake.events() - before;
+        if over {
+            self.due += SECOND;
+            if self.due < Instant::now() {
+                // The machine slept, or this process was not let run.
+                self.due = Instant::now() + SECOND;
+            }
+        }
+        Ok(over)
+    }
+
+    /// Polls all that belongs to the second, due or not.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn finish_second(&mut self) -> anyhow::Result<()> {
+        self.collectors.poll_up_to(SECOND, &mut self.intake)
+    }
+
+    /// What came since the last time; decides what of the next second is told one by one.
+    ///
+    /// # Errors
+    /// If the tracer broke.
+    pub fn second(&mut self, now: Clocks) -> anyhow::Result<Seen> {
+        let second = self.intake.take(now.monotonic)?;
+        self.lost += second.lost;
+        let changes = self.busy.second(&second);
+        if let Some(trace) = self.collectors.of_mut::<BlockTrace>() {
+            for ((device, op), how) in changes {
+                trace.thin(&device, op, how)?;
+            }
+        }
+        Ok(Seen {
+            second,
+            messages: self.messages(now),
+            pressure: self.pressure(),
+            marks: self.marks.as_ref().map(Marks::take).unwrap_or_default(),
+            signalled: self.signal.swap(false, Relaxed),
+        })
+    }
+
+    fn messages(&mut self, now: Clocks) -> Vec<KernelMessage> {
+        let lines = self.kernel.as_mut().map(KernelLog::lines).unwrap_or_default();
+        let mut read = Recording::new();
+        if let Some(format) = iowhy_read::find("kernel-log").filter(|_| !lines.is_empty()) {
+            // Nothing recognised in it is no failure.
+            let _ = iowhy_read::scan("/dev/kmsg", &mut lines.as_bytes(), Some(format), &mut read);
+        }
+        self.keep_lines(&lines);
+        let facts = read.listings.iter().flat_map(|listing| &listing.facts);
+        let messages = facts.filter(|fact| {
+            fact.key.member_of(key::KERNEL_LOG).is_some() && fact.value.message().is_some()
+        });
+        messages
+            .map(|fact| {
+                let device = fact.device.map(|id| read.device_of(id).name.clone());
+                let device = device.unwrap_or_default();
+                let is_ours = !is_of_another(&device, &self.wanted);
+                let fact = fact.clone().at(Time::from_ns(now.monotonic));
+                KernelMessage { device, fact, is_ours }
+            })
+            .collect()
+    }
+
+    fn keep_lines(&mut self, lines: &str) {
+        self.kernel_lines.extend(lines.lines().map(str::to_string));
+        let over = self.kernel_lines.len().saturating_sub(KERNEL_LINES);
+        self.kernel_lines.drain(..over);
+    }
+
+    fn pressure(&self) -> Option<f64> {
+        let mut text = [0; 256];
+        let length = self.pressure.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = std::str::from_utf8(text.get(..length)?).ok()?;
+        let some = text.lines().find_map(|line| line.strip_prefix("some avg10="))?;
+        let percent: f64 = some.split(' ').next()?.parse().ok()?;
+        Some(percent / 100.0)
+    }
+
+    /// Reads settings, mounts, limits, pressure.
+    pub fn look_around(&mut self) -> &Snapshot {
+        let mut recording = Recording::new();
+        let mut source = Source::new("host-facts", "live", Level::E);
+        source.sampling = iowhy_model::Sampling::Sampled;
+        recording.begin(source);
+        if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
+            // Links in /dev may not be read any more.
+            let named = NamingFacts::of(&devices).with_links_of(&self.named);
+            named.state(&self.wanted, &mut recording);
+            self.present = Some(devices.iter().map(|one| one.name.clone()).collect());
+            for device in devices {
+                let id = recording.device(&device.name);
+                if let Some(medium) = device.medium {
+                    recording.set_medium(id, medium);
+                }
+                for (key, value, read_from) in device.facts {
+                    recording.fact(Fact::read(Some(id), key, &value, read_from));
+                }
+            }
+        }
+        // What cannot be read now is not stated.
+        let _ = self.collectors.snapshot(&mut recording);
+        self.snapshot = Snapshot::new(recording);
+        &self.snapshot
+    }
+
+    /// What the last look around stated.
+    pub fn around(&self) -> &Recording {
+        self.snapshot.recording()
+    }
+
+    /// The same and the kernel's log, as the first blocks of a capture.
+    pub fn facts(&self, now: Clocks) -> Arc<[u8]> {
+        let kernel: String =
+            self.kernel_lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        facts(&self.snapshot, &kernel, now.wall as u64 ^ 1)
+    }
+
+    /// The names of all devices, if somebody looked around since the last time.
+    pub fn take_present(&mut self) -> Option<HashSet<String>> {
+        self.present.take()
+    }
+
+    /// I/Os that are in histograms only.
+    pub fn left_out(&self) -> u64 {
+        let trace = self.collectors.of::<BlockTrace>().into_iter();
+        trace.flat_map(BlockTrace::request_counts).map(|(_, _, known)| known.left_out).sum()
+    }
+
+    /// CPU time of the programs in the kernel, if the kernel counts it.
+    pub fn bpf_time(&self) -> Duration {
+        self.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent)
+    }
+
+    /// Ends the collectors.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn end(&mut self) -> anyhow::Result<()> {
+        self.marks = None;
+        self.collectors.end(&mut self.intake)
+    }
+}
+
+/// Whether a message of the kernel is about another disk than those asked for. A port or a
+/// controller may
+/// be theirs, and so may any disk where a device made of others is asked for; a loop device that is
+/// gone by now is told by its name.
+fn is_of_another(device: &str, wanted: &[String]) -> bool {
+    let is_loop = |name: &str| name.starts_with("loop");
+    let is_made_of_others =
+        |name: &String| ["dm-", "md", "bcache", "drbd"].iter().any(|kind| name.starts_with(kind));
+    let ours =
+        wanted.is_empty() || wanted.iter().any(|name| name == device || is_made_of_others(name));
+    !device.is_empty()
+        && !ours
+        && (is_loop(device) || Path::new("/sys/block").join(device).exists())
+}
+
+/// What a recorder has its collectors do: every I/O and every histogram, the counters each second.
+fn plan(devices: &[String]) -> Plan {
+    Plan {
+        trace: Some(TraceMode::Events),
+        tracer: Some(TraceOptions {
+            count_all: true,
+            may_thin: true,
+            histogram_pause: HISTOGRAMS,
+            ring_bytes: RING_BYTES,
+            histogram_bytes: HISTOGRAM_BYTES,
+            ..TraceOptions::new(TraceMode::Events)
+        }),
+        programs_only: true,
+        devices: devices.to_vec(),
+        before: true,
+        cgroups: true,
+        sample: Some(SECOND),
+        host_facts: Some(SENSORS),
+        ..Plan::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_about_another_disk_is_no_alarm_of_this_one() {
+        let wanted = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_string()).collect()
+        };
+        assert!(is_of_another("loop7", &wanted(&["loop8"])));
+        for (device, of) in [
+            ("", &["loop8"][..]),
+            ("loop8", &["loop8"]),
+            ("loop8", &[]),
+            ("loop7", &["dm-0"]),
+            ("ata3", &["loop8"]),
+        ] {
+            assert!(!is_of_another(device, &wanted(of)), "{device} {of:?}");
+        }
+    }
+}
