@@ -355,6 +355,64 @@ fn prometheus_computes_the_quantiles_of_hist() {
     classic.ended();
 }
 
+/// The table of metrics in the manual: name, type, labels, help.
+fn listed() -> Vec<[String; 4]> {
+    let manual = std::fs::read_to_string(root().join("docs/MANUAL.md")).expect("the manual");
+    let (_, rest) = manual.split_once("<!-- metrics -->").expect("the table");
+    let (table, _) = rest.split_once("<!-- end metrics -->").expect("its end");
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_string()).collect();
+    rows.map(|row| {
+        let cells: Vec<String> = cells(row);
+        let [_, name, _, kind, labels, help, _] = &cells[..] else { panic!("{row}") };
+        [name.trim_matches('`').to_string(), kind.clone(), labels.clone(), help.clone()]
+    })
+    .collect()
+}
+
+#[test]
+fn what_is_served_is_the_table_of_metrics() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let folder = Folder::new("metrics");
+    let store = folder.0.join("store");
+    let disk = Loop::beside_others(64);
+    let more = ["--device", &disk.name, "--listen", "127.0.0.1:0"];
+    let (recorder, said) = recorder(iowhy(), &store, &more);
+    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
+    disk.fio(&["--rw=randread", "--time_based", "--runtime=3", "--rate_iops=500"]);
+    mark(&store, "its incident");
+    let incidents = "\niowhy_incidents_total{";
+    let text = until(90, "the incident is judged", || {
+        get(port, "/metrics").filter(|text| text.contains(incidents))
+    });
+    recorder.ended();
+
+    let listed = listed();
+    let after = |begin: &str| -> Vec<(String, String)> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(begin)?.split_once(' '));
+        lines.map(|(name, rest)| (name.to_string(), rest.to_string())).collect()
+    };
+    let of = |place: usize| listed.iter().map(move |row| (row[0].clone(), row[place].clone()));
+    assert_eq!(after("# TYPE "), of(1).collect::<Vec<_>>());
+    assert_eq!(after("# HELP "), of(3).collect::<Vec<_>>());
+    let values: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    for [name, kind, labels, _] in &listed {
+        let sample = if kind == "histogram" { format!("{name}_count") } else { name.clone() };
+        let own = values.iter().filter_map(|line| line.strip_prefix(&sample));
+        let own: Vec<&str> = own.filter(|rest| rest.starts_with(['{', ' '])).collect();
+        for rest in &own {
+            let pairs = rest.split_once('}').map_or("", |(pairs, _)| &pairs[1..]);
+            let names = pairs.split(',').map(|pair| pair.split('=').next().unwrap_or_default());
+            assert_eq!(names.collect::<Vec<_>>().join(", "), *labels, "{name}{rest}");
+        }
+        // A disk that nobody accused may have no verdict.
+        assert!(!own.is_empty() || name == "iowhy_verdict", "{name} has no value");
+    }
+}
+
 #[test]
 fn tables_are_exported_while_the_recorder_writes() {
     if !can_run(&["fio"]) {

@@ -2,14 +2,14 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::clock::Clocks;
 use super::incidents::Incidents;
 use super::intake::Second;
 use super::keeping::Kept;
-use super::metrics::{self, SharedMetrics, Terms};
+use super::metrics::{self, Own, SharedMetrics, Terms};
 use super::otlp::{self, Sender};
 use super::settings::Settings;
 use super::watched::Watched;
@@ -90,11 +90,6 @@ impl Exposed {
         seconds: u64,
         (watched, kept, incidents): (&mut Watched, &Kept, &Incidents),
     ) {
-        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let cpu = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
-        let written = kept.written();
-        let number = |value: &AtomicU64| value.load(Relaxed) as f64;
-        let (unjudged, untold) = incidents.given_up();
         let mut figures = self.shared.figures();
         figures.second(second);
         if let Some(present) = watched.take_present() {
@@ -102,98 +97,35 @@ impl Exposed {
         }
         figures.expire(now.monotonic);
         figures.trouble = kept.trouble().map(str::to_string);
-        let unlisted = figures.unlisted();
-        figures.own = vec![
-            (
-                "iowhy_unlisted_devices",
-                "Devices whose metrics are combined as `other`, beyond the first 256.",
-                false,
-                unlisted as f64,
-            ),
-            ("iowhy_lost_ios_total", "I/Os lost by the tracer.", true, watched.lost as f64),
-            (
-                "iowhy_unlisted_ios_total",
-                "I/Os counted in histograms only, because of the limit on individual I/Os.",
-                true,
-                watched.left_out() as f64,
-            ),
-            (
-                "iowhy_suppressed_alarms",
-                "Alarms since the last incident that did not start one.",
-                false,
-                incidents.suppressed() as f64,
-            ),
-            ("iowhy_unjudged_total", "Verdicts skipped (queue full).", true, unjudged as f64),
-            (
-                "iowhy_untold_total",
-                "Incident notifications dropped (queue full).",
-                true,
-                untold as f64,
-            ),
-            (
-                "iowhy_store_bytes",
-                "Size of the store in bytes.",
-                false,
-                number(&written.store_bytes),
-            ),
-            (
-                "iowhy_store_written_bytes_total",
-                "Bytes written to the store.",
-                true,
-                number(&written.bytes),
-            ),
-            (
-                "iowhy_store_waiting_bytes",
-                "Bytes waiting to be written to the store.",
-                false,
-                number(&written.waiting),
-            ),
-            (
-                "iowhy_store_given_up_total",
-                "Writes to the store dropped because the disk did not accept them in time.",
-                true,
-                number(&written.given_up),
-            ),
-            (
-                "iowhy_store_refused_total",
-                "Writes to the store that failed with an error.",
-                true,
-                number(&written.refused),
-            ),
-            (
-                "iowhy_store_thinned_total",
-                "Histograms and averages merged into coarser intervals as they aged.",
-                true,
-                number(&written.thinned),
-            ),
-            (
-                "iowhy_store_removed_total",
-                "Segments and incidents removed from the store.",
-                true,
-                number(&written.removed),
-            ),
-            (
-                "iowhy_cpu_seconds_total",
-                "CPU time of the recorder, without its BPF programs.",
-                true,
-                cpu,
-            ),
-            (
-                "iowhy_bpf_seconds_total",
-                "CPU time of the recorder's BPF programs, while kernel.bpf_stats_enabled is 1.",
-                true,
-                watched.bpf_time().as_secs_f64(),
-            ),
-            (
-                "iowhy_judge_cpu_seconds_total",
-                "CPU time spent on verdicts, part of iowhy_cpu_seconds_total.",
-                true,
-                incidents.judge_cpu_ns as f64 / 1e9,
-            ),
-            ("iowhy_resident_bytes", "Resident memory of the recorder.", false, resident_bytes()),
-            ("iowhy_seconds_total", "Seconds recorded.", true, seconds as f64),
-        ];
+        let written = kept.written();
+        let (unjudged, untold) = incidents.given_up();
+        figures.own = Some(Own {
+            unlisted_devices: figures.unlisted(),
+            lost_ios: watched.lost,
+            unlisted_ios: watched.left_out(),
+            suppressed_alarms: incidents.suppressed(),
+            unjudged,
+            untold,
+            store_bytes: written.store_bytes.load(Relaxed),
+            store_written_bytes: written.bytes.load(Relaxed),
+            store_waiting_bytes: written.waiting.load(Relaxed),
+            store_given_up: written.given_up.load(Relaxed),
+            store_refused: written.refused.load(Relaxed),
+            store_thinned: written.thinned.load(Relaxed),
+            store_removed: written.removed.load(Relaxed),
+            cpu_s: cpu_s(),
+            bpf_s: watched.bpf_time().as_secs_f64(),
+            judge_cpu_s: incidents.judge_cpu_ns as f64 / 1e9,
+            resident_bytes: resident_bytes(),
+            seconds,
+        });
     }
+}
+
+/// CPU time of this process, s.
+fn cpu_s() -> f64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
 /// Resident memory, by /proc/self/statm (pages of 4 KiB, or what the system has).

@@ -4,6 +4,7 @@ mod exposition;
 mod message;
 mod otlp;
 mod server;
+mod table;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ const FALLEN_NS: i64 = 600_000_000_000;
 const MOST_OTHERS: usize = 1 << 14;
 
 /// A verdict on a device.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Standing {
     /// `device.retry`.
     pub verdict: String,
@@ -47,6 +48,29 @@ pub struct Counters {
     pub bytes: f64,
     /// Time waited, s.
     pub waited_s: f64,
+}
+
+/// What the recorder itself took and lost since it began; `table` has a sentence for each.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    pub unlisted_devices: usize,
+    pub lost_ios: u64,
+    pub unlisted_ios: u64,
+    pub suppressed_alarms: u64,
+    pub unjudged: u64,
+    pub untold: u64,
+    pub store_bytes: u64,
+    pub store_written_bytes: u64,
+    pub store_waiting_bytes: u64,
+    pub store_given_up: u64,
+    pub store_refused: u64,
+    pub store_thinned: u64,
+    pub store_removed: u64,
+    pub cpu_s: f64,
+    pub bpf_s: f64,
+    pub judge_cpu_s: f64,
+    pub resident_bytes: f64,
+    pub seconds: u64,
 }
 
 /// All figures since the recorder began.
@@ -68,8 +92,8 @@ pub struct Figures {
     known: BTreeSet<String>,
     /// Devices that share the name `other`.
     others: BTreeSet<String>,
-    /// Single figures: name, help, whether it only grows, value.
-    pub own: Vec<(&'static str, &'static str, bool, f64)>,
+    /// Of the recorder itself, once a second is over.
+    pub own: Option<Own>,
 }
 
 impl Figures {

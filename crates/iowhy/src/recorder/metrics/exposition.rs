@@ -7,6 +7,7 @@ use iowhy_model::{Edges, Histogram};
 
 use super::Figures;
 use super::message::Message;
+use super::table::{Kind, METRICS, Metric, Value};
 
 /// Octaves of a microsecond with a classic bucket: 8 us to 67 s, where the standard table merges
 /// exactly.
@@ -61,46 +62,14 @@ impl Form {
     }
 }
 
-/// All values of one name.
-pub struct Family<'a> {
-    /// The name, as Prometheus has it: with its unit, and `_total` behind a counter's.
-    pub name: &'static str,
-    /// What it is, in a sentence.
-    pub help: &'static str,
-    /// How its values go on.
-    pub kind: Kind,
-    /// Labels and value of each.
-    pub samples: Vec<(Vec<(&'static str, String)>, Value<'a>)>,
-}
-
-/// How the values of a family go on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// They only grow.
-    Counter,
-    /// They rise and fall.
-    Gauge,
-    /// They are counts of latencies, which only grow.
-    Histogram,
-}
-
-/// One value.
-pub enum Value<'a> {
-    /// A number in the unit of its name.
-    Number(f64),
-    /// Latencies.
-    Latencies(&'a Histogram),
-}
-
 /// The figures in a form.
 pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
-    let families = families(figures);
     match form {
-        Form::Protobuf => families.iter().flat_map(protobuf).collect(),
+        Form::Protobuf => METRICS.iter().flat_map(|metric| protobuf(metric, figures)).collect(),
         Form::Text | Form::OpenMetrics => {
             let open = form == Form::OpenMetrics;
             let mut text = String::new();
-            families.iter().for_each(|family| family_text(family, open, &mut text));
+            METRICS.iter().for_each(|metric| family_text(metric, figures, open, &mut text));
             if open {
                 text.push_str("# EOF\n");
             }
@@ -109,126 +78,43 @@ pub fn expose(figures: &Figures, form: Form) -> Vec<u8> {
     }
 }
 
-/// All figures, by name.
-pub fn families(figures: &Figures) -> Vec<Family<'_>> {
-    let mut families = Vec::new();
-    let latencies = figures.latencies.iter().map(|((device, op, stage), histogram)| {
-        let labels = vec![
-            ("device", device.clone()),
-            ("op", op.name().to_string()),
-            ("stage", stage.name().to_lowercase()),
-        ];
-        (labels, Value::Latencies(histogram))
-    });
-    families.push(Family {
-        name: "iowhy_latency_seconds",
-        help: "Latency of block I/O: q2d in the queue, d2c on the device, q2c both.",
-        kind: Kind::Histogram,
-        samples: latencies.collect(),
-    });
-    type Of = fn(&super::Counters) -> f64;
-    let counters: [(&str, &str, Of); 3] = [
-        ("iowhy_ios_total", "Completed I/Os, as traced.", |one| one.ios as f64),
-        ("iowhy_bytes_total", "Bytes read or written, as /proc/diskstats counts them.", |one| {
-            one.bytes
-        }),
-        ("iowhy_waited_seconds_total", "Summed waiting time of all I/Os.", |one| one.waited_s),
-    ];
-    for (name, help, of) in counters {
-        let samples = figures.counters.iter().map(|((device, op), one)| {
-            let labels = vec![("device", device.clone()), ("op", op.name().to_string())];
-            (labels, Value::Number(of(one)))
-        });
-        families.push(Family { name, help, kind: Kind::Counter, samples: samples.collect() });
-    }
-    let in_flight = figures
-        .in_flight
-        .iter()
-        .map(|(device, count)| (vec![("device", device.clone())], Value::Number(*count as f64)));
-    families.push(Family {
-        name: "iowhy_in_flight",
-        help: "I/Os in flight at the last sample.",
-        kind: Kind::Gauge,
-        samples: in_flight.collect(),
-    });
-    let verdicts = figures.verdicts.iter().map(|(device, one)| {
-        let labels = vec![("device", device.clone()), ("verdict", one.verdict.clone())];
-        (labels, Value::Number(one.confidence))
-    });
-    families.push(Family {
-        name: "iowhy_verdict",
-        help: "Confidence of the current verdict, 0 to 1; after it no longer holds, 0 for ten \
-               minutes.",
-        kind: Kind::Gauge,
-        samples: verdicts.collect(),
-    });
-    let incidents = figures
-        .incidents
-        .iter()
-        .map(|(verdict, count)| (vec![("verdict", verdict.clone())], Value::Number(*count as f64)));
-    families.push(Family {
-        name: "iowhy_incidents_total",
-        help: "Incidents by verdict.",
-        kind: Kind::Counter,
-        samples: incidents.collect(),
-    });
-    families.push(Family {
-        name: "iowhy_store_failing",
-        help: "1 while the store is not writable.",
-        kind: Kind::Gauge,
-        samples: vec![(Vec::new(), Value::Number(f64::from(u8::from(figures.trouble.is_some()))))],
-    });
-    for (name, help, grows, value) in &figures.own {
-        families.push(Family {
-            name,
-            help,
-            kind: if *grows { Kind::Counter } else { Kind::Gauge },
-            samples: vec![(Vec::new(), Value::Number(*value))],
-        });
-    }
-    families
-}
-
-fn family_text(family: &Family, open: bool, text: &mut String) {
-    let (kind, suffix) = match family.kind {
+fn family_text(metric: &Metric, figures: &Figures, open: bool, text: &mut String) {
+    let (kind, suffix) = match metric.kind {
         Kind::Counter => ("counter", "_total"),
         Kind::Gauge => ("gauge", ""),
         Kind::Histogram => ("histogram", ""),
     };
+    let full = metric.name;
     // OpenMetrics names a counter's family without the suffix of its samples.
-    let name =
-        if open { family.name.strip_suffix(suffix).unwrap_or(family.name) } else { family.name };
+    let name = if open { full.strip_suffix(suffix).unwrap_or(full) } else { full };
     // Writing into a text does not fail.
-    let _ = writeln!(text, "# HELP {name} {}", family.help);
+    let _ = writeln!(text, "# HELP {name} {}", metric.help);
     let _ = writeln!(text, "# TYPE {name} {kind}");
-    for (labels, value) in &family.samples {
+    for (values, value) in metric.samples(figures) {
+        let labels = |bound: Option<&str>| braces(metric.labels, &values, bound);
         match value {
             Value::Number(value) => {
-                let _ = writeln!(text, "{}{} {value}", family.name, braces(labels, None));
+                let _ = writeln!(text, "{full}{} {value}", labels(None));
             }
             Value::Latencies(histogram) => {
                 let (buckets, count, sum) = classic(histogram);
                 for (bound, below) in buckets {
-                    let labels = braces(labels, Some(&format!("{bound:?}")));
-                    let _ = writeln!(text, "{}_bucket{labels} {below}", family.name);
+                    let labels = labels(Some(&format!("{bound:?}")));
+                    let _ = writeln!(text, "{full}_bucket{labels} {below}");
                 }
-                let _ = writeln!(
-                    text,
-                    "{}_bucket{} {count}",
-                    family.name,
-                    braces(labels, Some("+Inf"))
-                );
-                let _ = writeln!(text, "{}_sum{} {sum}", family.name, braces(labels, None));
-                let _ = writeln!(text, "{}_count{} {count}", family.name, braces(labels, None));
+                let _ = writeln!(text, "{full}_bucket{} {count}", labels(Some("+Inf")));
+                let _ = writeln!(text, "{full}_sum{} {sum}", labels(None));
+                let _ = writeln!(text, "{full}_count{} {count}", labels(None));
             }
         }
     }
 }
 
-fn braces(labels: &[(&'static str, String)], bound: Option<&str>) -> String {
+fn braces(names: &[&str], values: &[String], bound: Option<&str>) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let pairs = names.iter().zip(values);
     let mut all: Vec<String> =
-        labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        pairs.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     all.extend(bound.map(|bound| format!("le=\"{bound}\"")));
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
@@ -270,19 +156,19 @@ pub fn native(histogram: &Histogram) -> (Vec<(i32, u64)>, u64) {
     (buckets, zero)
 }
 
-fn protobuf(family: &Family) -> Vec<u8> {
+fn protobuf(of: &Metric, figures: &Figures) -> Vec<u8> {
     let mut whole = Message::default();
-    whole.bytes(1, family.name.as_bytes());
-    whole.bytes(2, family.help.as_bytes());
-    let (kind, field) = match family.kind {
+    whole.bytes(1, of.name.as_bytes());
+    whole.bytes(2, of.help.as_bytes());
+    let (kind, field) = match of.kind {
         Kind::Counter => (0, 3),
         Kind::Gauge => (1, 2),
         Kind::Histogram => (4, 7),
     };
     whole.number(3, kind);
-    for (labels, value) in &family.samples {
+    for (labels, value) in of.samples(figures) {
         let mut metric = Message::default();
-        for (name, value) in labels {
+        for (name, value) in of.labels.iter().zip(&labels) {
             let mut pair = Message::default();
             pair.bytes(1, name.as_bytes());
             pair.bytes(2, value.as_bytes());
@@ -290,7 +176,7 @@ fn protobuf(family: &Family) -> Vec<u8> {
         }
         let mut inner = Message::default();
         match value {
-            Value::Number(value) => inner.real(1, *value),
+            Value::Number(value) => inner.real(1, value),
             Value::Latencies(histogram) => latencies(histogram, &mut inner),
         }
         metric.bytes(field, &inner.0);
@@ -343,7 +229,7 @@ fn latencies(histogram: &Histogram, into: &mut Message) {
 mod tests {
     use iowhy_model::{Op, Stage};
 
-    use super::super::Counters;
+    use super::super::{Counters, Own};
     use super::*;
 
     fn figures() -> Figures {
@@ -355,7 +241,7 @@ mod tests {
         figures.latencies.insert(("sda".to_string(), Op::Read, Stage::Total), histogram);
         let counters = Counters { ios: 4, bytes: 16384.0, waited_s: 0.00531 };
         figures.counters.insert(("s\"da".to_string(), Op::Read), counters);
-        figures.own.push(("iowhy_cpu_seconds_total", "CPU of the recorder.", true, 1.5));
+        figures.own = Some(Own { cpu_s: 1.5, ..Own::default() });
         figures
     }
 

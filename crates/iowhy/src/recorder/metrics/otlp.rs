@@ -2,8 +2,9 @@
 //! (opentelemetry-proto, metrics.proto), latencies as exponential histograms, all of it cumulative.
 
 use super::Figures;
-use super::exposition::{Family, Kind, SCHEMA, Value, ZERO_S, families, native};
+use super::exposition::{SCHEMA, ZERO_S, native};
 use super::message::Message;
+use super::table::{Kind, METRICS, Metric, Samples, Value};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u64 = 2;
@@ -33,8 +34,11 @@ pub fn export(figures: &Figures, host: &str, span: Span) -> Vec<u8> {
     scope.bytes(2, env!("CARGO_PKG_VERSION").as_bytes());
     let mut metrics = Message::default();
     metrics.bytes(1, &scope.0);
-    for family in families(figures).iter().filter(|family| !family.samples.is_empty()) {
-        metrics.bytes(2, &metric(family, span).0);
+    for of in METRICS {
+        let samples = of.samples(figures);
+        if !samples.is_empty() {
+            metrics.bytes(2, &metric(of, samples, span).0);
+        }
     }
     let mut of_resource = Message::default();
     of_resource.bytes(1, &resource.0);
@@ -52,36 +56,21 @@ fn attribute(key: &str, value: &str) -> Message {
     pair
 }
 
-/// Name and unit as OpenTelemetry has them: `iowhy_waited_seconds_total` is `iowhy.waited` in `s`.
-fn name_and_unit(name: &str) -> (String, &'static str) {
-    let name = name.strip_suffix("_total").unwrap_or(name);
-    let unit = match name.rsplit('_').next() {
-        Some("seconds") => "s",
-        Some("bytes") => "By",
-        _ => "1",
-    };
-    // `iowhy_bytes` is about nothing else.
-    let bare = name.rsplit_once('_').map_or(name, |(bare, _)| bare);
-    let name = if unit == "1" || !bare.contains('_') { name } else { bare };
-    (name.replacen('_', ".", 1), unit)
-}
-
-fn metric(family: &Family, span: Span) -> Message {
-    let (name, unit) = name_and_unit(family.name);
+fn metric(of: &Metric, samples: Samples, span: Span) -> Message {
     let mut metric = Message::default();
-    metric.bytes(1, name.as_bytes());
-    metric.bytes(2, family.help.as_bytes());
-    metric.bytes(3, unit.as_bytes());
+    metric.bytes(1, of.dotted().as_bytes());
+    metric.bytes(2, of.help.as_bytes());
+    metric.bytes(3, of.unit.symbol().as_bytes());
     let mut data = Message::default();
-    for (labels, value) in &family.samples {
+    for (labels, value) in samples {
         let mut point = Message::default();
         // A gauge is of this moment alone.
-        let began = if family.kind == Kind::Gauge { 0 } else { span.from };
+        let began = if of.kind == Kind::Gauge { 0 } else { span.from };
         point.fixed(2, began);
         point.fixed(3, span.to);
         let field = match value {
             Value::Number(value) => {
-                point.real(4, *value);
+                point.real(4, value);
                 7
             }
             Value::Latencies(histogram) => {
@@ -89,12 +78,12 @@ fn metric(family: &Family, span: Span) -> Message {
                 1
             }
         };
-        for (key, value) in labels {
+        for (key, value) in of.labels.iter().zip(&labels) {
             point.bytes(field, &attribute(key, value).0);
         }
         data.bytes(1, &point.0);
     }
-    let field = match family.kind {
+    let field = match of.kind {
         Kind::Gauge => 5,
         Kind::Counter => {
             data.number(2, CUMULATIVE);
@@ -138,24 +127,4 @@ fn exponential(histogram: &iowhy_model::Histogram, point: &mut Message) {
         }
     }
     point.real(14, ZERO_S);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_carry_no_unit() {
-        for (name, known) in [
-            ("iowhy_latency_seconds", ("iowhy.latency", "s")),
-            ("iowhy_waited_seconds_total", ("iowhy.waited", "s")),
-            ("iowhy_ios_total", ("iowhy.ios", "1")),
-            ("iowhy_in_flight", ("iowhy.in_flight", "1")),
-            ("iowhy_resident_bytes", ("iowhy.resident", "By")),
-            ("iowhy_bytes_total", ("iowhy.bytes", "By")),
-        ] {
-            let (named, unit) = name_and_unit(name);
-            assert_eq!((named.as_str(), unit), known);
-        }
-    }
 }

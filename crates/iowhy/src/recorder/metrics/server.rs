@@ -219,6 +219,7 @@ fn head(wire: &mut Wire) -> io::Result<String> {
 mod tests {
     use std::net::TcpStream;
 
+    use super::super::Own;
     use super::*;
 
     fn ask(address: std::net::SocketAddr, request: &str) -> String {
@@ -234,11 +235,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let shared = SharedMetrics::default();
-        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        shared.figures().own = Some(Own { seconds: 1, ..Own::default() });
         serve(listener, &shared, &Terms::default()).expect("threads");
         let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(
-            text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("iowhy_up 1\n"),
+            text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("iowhy_seconds_total 1\n"),
             "{text}"
         );
         let text = ask(address, "GET /healthz HTTP/1.1\r\n\r\n");
@@ -262,7 +263,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let shared = SharedMetrics::default();
-        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        shared.figures().own = Some(Own { seconds: 1, ..Own::default() });
         for device in 0..200 {
             let histogram = iowhy_model::Histogram::empty(iowhy_model::Edges::standard());
             let key = (format!("sd{device}"), iowhy_model::Op::Read, iowhy_model::Stage::Total);
@@ -285,7 +286,7 @@ mod tests {
                 .collect();
             let begun = std::time::Instant::now();
             let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
-            assert!(text.ends_with("iowhy_up 1\n"), "{text}");
+            assert!(text.ends_with("iowhy_seconds_total 1\n"), "{text}");
             // A scrape's patience is 10 s; the bar is far below that of one connection, but for the work of answering those
             // that asked before.
             let took = begun.elapsed();
@@ -328,7 +329,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let shared = SharedMetrics::default();
-        shared.figures().own.push(("iowhy_up", "Whether it runs.", false, 1.0));
+        shared.figures().own = Some(Own { seconds: 1, ..Own::default() });
         let terms = Terms { token: Some("open sesame".to_string()), tls: None };
         serve(listener, &shared, &terms).expect("threads");
         let with = |field: &str| ask(address, &format!("GET /metrics HTTP/1.1\r\n{field}\r\n"));
@@ -340,10 +341,13 @@ mod tests {
             "Authorization: Basic open sesame\r\n",
         ] {
             let text = with(field);
-            assert!(text.starts_with("HTTP/1.1 401 ") && !text.contains("iowhy_up"), "{text}");
+            assert!(
+                text.starts_with("HTTP/1.1 401 ") && !text.contains("iowhy_seconds_total"),
+                "{text}"
+            );
             assert!(text.contains("WWW-Authenticate: Bearer\r\n"), "{text}");
         }
-        assert!(with("authorization: Bearer open sesame\r\n").ends_with("iowhy_up 1\n"));
+        assert!(with("authorization: Bearer open sesame\r\n").ends_with("iowhy_seconds_total 1\n"));
         assert!(ask(address, "GET /healthz HTTP/1.1\r\n\r\n").ends_with("ok\n"));
     }
 }

@@ -1,0 +1,416 @@
+//! Every metric of the recorder, once: what is served, what is pushed, and what docs/MANUAL.md
+//! lists.
+
+use iowhy_model::Histogram;
+
+use super::{Counters, Figures, Own};
+
+/// A metric.
+pub struct Metric {
+    /// The name, as Prometheus has it: with its unit, and `_total` after a counter's.
+    pub name: &'static str,
+    /// How its values go on.
+    pub kind: Kind,
+    /// What they are in.
+    pub unit: Unit,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it is, in a sentence.
+    pub help: &'static str,
+    from: From,
+}
+
+/// How the values of a metric go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// They only grow.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+    /// They are counts of latencies, which only grow.
+    Histogram,
+}
+
+/// The unit of a metric's values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// A count or a share.
+    One,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// How Prometheus has it in a name.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Unit::One => "",
+            Unit::Seconds => "_seconds",
+            Unit::Bytes => "_bytes",
+        }
+    }
+
+    /// How OpenTelemetry has it (UCUM).
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::One => "1",
+            Unit::Seconds => "s",
+            Unit::Bytes => "By",
+        }
+    }
+}
+
+/// One value.
+pub enum Value<'a> {
+    /// A number in the unit of its name.
+    Number(f64),
+    /// Latencies.
+    Latencies(&'a Histogram),
+}
+
+/// The labels' values and the value of each.
+pub type Samples<'a> = Vec<(Vec<String>, Value<'a>)>;
+
+/// Where the values of a metric come from.
+enum From {
+    /// Several, told apart by labels.
+    Each(for<'a> fn(&'a Figures) -> Samples<'a>),
+    /// A counter of each device and operation.
+    Counted(fn(&Counters) -> f64),
+    /// One, of the recorder itself.
+    Own(fn(&Own) -> f64),
+}
+
+impl Metric {
+    /// Its values.
+    pub fn samples<'a>(&self, figures: &'a Figures) -> Samples<'a> {
+        match self.from {
+            From::Each(samples) => samples(figures),
+            From::Counted(value) => {
+                let all = figures.counters.iter();
+                all.map(|((device, op), one)| {
+                    let labels = vec![device.clone(), op.name().to_string()];
+                    (labels, Value::Number(value(one)))
+                })
+                .collect()
+            }
+            From::Own(value) => {
+                let own = figures.own.iter();
+                own.map(|own| (Vec::new(), Value::Number(value(own)))).collect()
+            }
+        }
+    }
+
+    /// Its name as OpenTelemetry has it, without the unit: `iowhy.waited` of
+    /// `iowhy_waited_seconds_total`.
+    pub fn dotted(&self) -> String {
+        let name = self.name.strip_suffix("_total").unwrap_or(self.name);
+        // `iowhy_bytes` is about nothing else.
+        let bare = name.strip_suffix(self.unit.suffix()).filter(|bare| bare.contains('_'));
+        bare.unwrap_or(name).replacen('_', ".", 1)
+    }
+}
+
+const fn own(
+    name: &'static str,
+    kind: Kind,
+    unit: Unit,
+    help: &'static str,
+    value: fn(&Own) -> f64,
+) -> Metric {
+    Metric { name, kind, unit, labels: &[], help, from: From::Own(value) }
+}
+
+const fn counted(
+    name: &'static str,
+    unit: Unit,
+    help: &'static str,
+    value: fn(&Counters) -> f64,
+) -> Metric {
+    let (kind, labels) = (Kind::Counter, &["device", "op"]);
+    Metric { name, kind, unit, labels, help, from: From::Counted(value) }
+}
+
+const fn each(
+    name: &'static str,
+    kind: Kind,
+    labels: &'static [&'static str],
+    help: &'static str,
+    samples: for<'a> fn(&'a Figures) -> Samples<'a>,
+) -> Metric {
+    Metric { name, kind, unit: Unit::One, labels, help, from: From::Each(samples) }
+}
+
+/// All of them, in the order in which they are served.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        unit: Unit::Seconds,
+        ..each(
+            "iowhy_latency_seconds",
+            Kind::Histogram,
+            &["device", "op", "stage"],
+            "Latency of block I/O: q2d in the queue, d2c on the device, q2c both.",
+            |figures| {
+                let all = figures.latencies.iter();
+                all.map(|((device, op, stage), histogram)| {
+                    let (op, stage) = (op.name().to_string(), stage.name().to_lowercase());
+                    (vec![device.clone(), op, stage], Value::Latencies(histogram))
+                })
+                .collect()
+            },
+        )
+    },
+    counted("iowhy_ios_total", Unit::One, "Completed I/Os, as traced.", |one| one.ios as f64),
+    counted(
+        "iowhy_bytes_total",
+        Unit::Bytes,
+        "Bytes read or written, as /proc/diskstats counts them.",
+        |one| one.bytes,
+    ),
+    counted(
+        "iowhy_waited_seconds_total",
+        Unit::Seconds,
+        "Summed waiting time of all I/Os.",
+        |one| one.waited_s,
+    ),
+    each(
+        "iowhy_in_flight",
+        Kind::Gauge,
+        &["device"],
+        "I/Os in flight at the last sample.",
+        |figures| {
+            let all = figures.in_flight.iter();
+            all.map(|(device, n)| (vec![device.clone()], Value::Number(*n as f64))).collect()
+        },
+    ),
+    each(
+        "iowhy_verdict",
+        Kind::Gauge,
+        &["device", "verdict"],
+        "Confidence of the current verdict, 0 to 1; after it no longer holds, 0 for ten minutes.",
+        |figures| {
+            let all = figures.verdicts.iter();
+            all.map(|(device, one)| {
+                (vec![device.clone(), one.verdict.clone()], Value::Number(one.confidence))
+            })
+            .collect()
+        },
+    ),
+    each(
+        "iowhy_incidents_total",
+        Kind::Counter,
+        &["verdict"],
+        "Incidents by verdict.",
+        |figures| {
+            let all = figures.incidents.iter();
+            all.map(|(verdict, n)| (vec![verdict.clone()], Value::Number(*n as f64))).collect()
+        },
+    ),
+    each(
+        "iowhy_store_failing",
+        Kind::Gauge,
+        &[],
+        "1 while the store is not writable.",
+        |figures| {
+            let fails = figures.trouble.is_some();
+            vec![(Vec::new(), Value::Number(f64::from(u8::from(fails))))]
+        },
+    ),
+    own(
+        "iowhy_unlisted_devices",
+        Kind::Gauge,
+        Unit::One,
+        "Devices whose metrics are combined as `other`, beyond the first 256.",
+        |own| own.unlisted_devices as f64,
+    ),
+    own("iowhy_lost_ios_total", Kind::Counter, Unit::One, "I/Os lost by the tracer.", |own| {
+        own.lost_ios as f64
+    }),
+    own(
+        "iowhy_unlisted_ios_total",
+        Kind::Counter,
+        Unit::One,
+        "I/Os counted in histograms only, because of the limit on individual I/Os.",
+        |own| own.unlisted_ios as f64,
+    ),
+    own(
+        "iowhy_suppressed_alarms",
+        Kind::Gauge,
+        Unit::One,
+        "Alarms since the last incident that did not start one.",
+        |own| own.suppressed_alarms as f64,
+    ),
+    own(
+        "iowhy_unjudged_total",
+        Kind::Counter,
+        Unit::One,
+        "Verdicts skipped (queue full).",
+        |own| own.unjudged as f64,
+    ),
+    own(
+        "iowhy_untold_total",
+        Kind::Counter,
+        Unit::One,
+        "Incident notifications dropped (queue full).",
+        |own| own.untold as f64,
+    ),
+    own("iowhy_store_bytes", Kind::Gauge, Unit::Bytes, "Size of the store in bytes.", |own| {
+        own.store_bytes as f64
+    }),
+    own(
+        "iowhy_store_written_bytes_total",
+        Kind::Counter,
+        Unit::Bytes,
+        "Bytes written to the store.",
+        |own| own.store_written_bytes as f64,
+    ),
+    own(
+        "iowhy_store_waiting_bytes",
+        Kind::Gauge,
+        Unit::Bytes,
+        "Bytes waiting to be written to the store.",
+        |own| own.store_waiting_bytes as f64,
+    ),
+    own(
+        "iowhy_store_given_up_total",
+        Kind::Counter,
+        Unit::One,
+        "Writes to the store dropped because the disk did not accept them in time.",
+        |own| own.store_given_up as f64,
+    ),
+    own(
+        "iowhy_store_refused_total",
+        Kind::Counter,
+        Unit::One,
+        "Writes to the store that failed with an error.",
+        |own| own.store_refused as f64,
+    ),
+    own(
+        "iowhy_store_thinned_total",
+        Kind::Counter,
+        Unit::One,
+        "Histograms and averages merged into coarser intervals as they aged.",
+        |own| own.store_thinned as f64,
+    ),
+    own(
+        "iowhy_store_removed_total",
+        Kind::Counter,
+        Unit::One,
+        "Segments and incidents removed from the store.",
+        |own| own.store_removed as f64,
+    ),
+    own(
+        "iowhy_cpu_seconds_total",
+        Kind::Counter,
+        Unit::Seconds,
+        "CPU time of the recorder, without its BPF programs.",
+        |own| own.cpu_s,
+    ),
+    own(
+        "iowhy_bpf_seconds_total",
+        Kind::Counter,
+        Unit::Seconds,
+        "CPU time of the recorder's BPF programs, while kernel.bpf_stats_enabled is 1.",
+        |own| own.bpf_s,
+    ),
+    own(
+        "iowhy_judge_cpu_seconds_total",
+        Kind::Counter,
+        Unit::Seconds,
+        "CPU time spent on verdicts, part of iowhy_cpu_seconds_total.",
+        |own| own.judge_cpu_s,
+    ),
+    own(
+        "iowhy_resident_bytes",
+        Kind::Gauge,
+        Unit::Bytes,
+        "Resident memory of the recorder.",
+        |own| own.resident_bytes,
+    ),
+    own("iowhy_seconds_total", Kind::Counter, Unit::Seconds, "Seconds recorded.", |own| {
+        own.seconds as f64
+    }),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use iowhy_model::{Edges, Op, Stage};
+
+    use super::super::Standing;
+    use super::*;
+
+    /// Metrics of which each has a value.
+    fn figures() -> Figures {
+        let mut figures = Figures::default();
+        let device = || "sda".to_string();
+        let latencies = Histogram::empty(Edges::standard());
+        figures.latencies.insert((device(), Op::Read, Stage::Total), latencies);
+        figures.counters.insert((device(), Op::Read), Counters::default());
+        figures.in_flight.insert(device(), 0);
+        figures.verdicts.insert(device(), Standing::default());
+        figures.incidents.insert("none".to_string(), 1);
+        figures.own = Some(Own::default());
+        figures
+    }
+
+    #[test]
+    fn names_have_their_unit_and_each_sample_its_labels() {
+        let figures = figures();
+        for metric in METRICS {
+            let total = if metric.kind == Kind::Counter { "_total" } else { "" };
+            let end = format!("{}{total}", metric.unit.suffix());
+            assert!(metric.name.ends_with(&end), "{} does not end with {end}", metric.name);
+            let samples = metric.samples(&figures);
+            assert_eq!(samples.len(), 1, "{} is written by nothing", metric.name);
+            for (labels, value) in samples {
+                assert_eq!(labels.len(), metric.labels.len(), "{}", metric.name);
+                let is_histogram = matches!(value, Value::Latencies(_));
+                assert_eq!(is_histogram, metric.kind == Kind::Histogram, "{}", metric.name);
+            }
+        }
+        let names: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), METRICS.len(), "one is there twice");
+    }
+
+    #[test]
+    fn dotted_names_carry_no_unit() {
+        for (name, dotted, unit) in [
+            ("iowhy_latency_seconds", "iowhy.latency", "s"),
+            ("iowhy_waited_seconds_total", "iowhy.waited", "s"),
+            ("iowhy_ios_total", "iowhy.ios", "1"),
+            ("iowhy_in_flight", "iowhy.in_flight", "1"),
+            ("iowhy_resident_bytes", "iowhy.resident", "By"),
+            ("iowhy_bytes_total", "iowhy.bytes", "By"),
+        ] {
+            let metric = METRICS.iter().find(|metric| metric.name == name).expect("a metric");
+            assert_eq!((metric.dotted().as_str(), metric.unit.symbol()), (dotted, unit));
+        }
+    }
+
+    /// The table of docs/MANUAL.md.
+    #[test]
+    fn the_manual_lists_them() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MANUAL.md");
+        let before = std::fs::read_to_string(&path).expect("the manual");
+        let mut table = "| Prometheus | OpenTelemetry, unit | type | labels | what it is |\n\
+                         |---|---|---|---|---|\n"
+            .to_string();
+        for metric in METRICS {
+            let (dotted, unit) = (metric.dotted(), metric.unit.symbol());
+            let kind = format!("{:?}", metric.kind).to_lowercase();
+            let (name, labels, help) = (metric.name, metric.labels.join(", "), metric.help);
+            table += &format!("| `{name}` | `{dotted}`, {unit} | {kind} | {labels} | {help} |\n");
+        }
+        let (head, rest) = before.split_once("<!-- metrics -->\n").expect("a mark");
+        let (_, tail) = rest.split_once("<!-- end metrics -->").expect("an end");
+        let manual = format!("{head}<!-- metrics -->\n{table}<!-- end metrics -->{tail}");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            return std::fs::write(path, manual).expect("it is written");
+        }
+        assert!(manual == before, "docs/MANUAL.md is not what METRICS says: set UPDATE_GOLDEN=1");
+    }
+}
