@@ -166,9 +166,11 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
         |words: &[&str]| iowhy(&[&["uprobe", path], words, &["--json", "--for", "5m"]].concat());
     let nap = watch(&["nap"]);
     let deep = watch(&["deep"]);
-    let waited = watch(&["waited", "--latency", "arg1:us", "--event", "arg2"]);
+    let of_arguments = ["waited", "--latency", "arg1:us", "--event", "arg2"];
+    let waited = watch(&of_arguments);
+    let only = watch(&[&of_arguments[..], &["--only-event", "8"]].concat());
     let none = watch(&["nap", "--comm", "another"]);
-    [&nap, &deep, &waited, &none].into_iter().for_each(until_attached);
+    [&nap, &deep, &waited, &only, &none].into_iter().for_each(until_attached);
     rig::run(path, &[]);
     let nap = object(nap);
     let calls = nap["calls"].as_array().unwrap();
@@ -185,6 +187,9 @@ fn every_call_of_a_function_is_timed_also_of_one_that_calls_itself() {
     assert_eq!(events.iter().map(of).collect::<Vec<_>>(), [(7, 10), (8, 10), (9, 10)]);
     let sum: f64 = events.iter().map(|event| event["sum_ns"].as_f64().unwrap()).sum();
     assert_eq!(sum, 1000.0 * f64::from((1000..1030).sum::<i32>()));
+    let only = object(only);
+    let events: Vec<_> = only["calls"].as_array().unwrap().iter().map(of).collect();
+    assert_eq!(events, [(8, 10)], "{only}");
     assert_eq!(object(none)["calls"].as_array().unwrap().len(), 0);
 }
 

@@ -169,6 +169,27 @@ fn a_capture_becomes_files_whose_names_follow_from_it() {
 }
 
 #[test]
+fn minutes_are_one_cell_where_seconds_are_many() {
+    let folder = Folder::new("minutes");
+    let input = folder.at("io.iowhy");
+    // 100 I/Os a second for 65 s, from the beginning of a minute on.
+    capture(&input, 6500);
+    let cells = |more: &[&str]| -> u64 {
+        let out = folder.at(&format!("fleet{}", more.len()));
+        let words = ["export", "--parquet", &out, "--host", "a", &input];
+        let done = iowhy(&[&words[..], more].concat());
+        let text = String::from_utf8(done.stdout).unwrap();
+        let (_, rest) = text.split_once("6500 I/Os in ").expect(&text);
+        let digits = rest.split(' ').next().unwrap_or_default();
+        digits.parse().expect(&text)
+    };
+    let (seconds, minutes) = (cells(&[]), cells(&["--minutes"]));
+    // As many kinds of cells in each of 65 seconds as in each of two minutes.
+    assert_eq!((seconds % 65, minutes % 2, seconds / 65), (0, 0, minutes / 2));
+    assert!(minutes > 0, "no cells");
+}
+
+#[test]
 fn what_is_not_known_is_asked_for() {
     let folder = Folder::new("asked");
     let (input, out) = (folder.at("io.iowhy"), folder.at("fleet"));

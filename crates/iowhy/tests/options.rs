@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run};
+use rig::{Loop, can_run, until_attached};
 
 /// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of metadata.
 const IOS: &str = "\
@@ -247,6 +247,37 @@ fn a_probe_takes_its_sizes_its_engine_and_its_goal() {
 }
 
 #[test]
+fn a_probe_mixes_as_asked_and_a_seed_is_an_order() {
+    let folder = Folder::new("seed");
+    let place = folder.0.display().to_string();
+    let mixed = |reads: &str| -> Vec<f64> {
+        let words = ["probe", "mixed", &place, "--count", "100", "--span", "1m", "--share"];
+        let found = printed(&[&words[..], &["--json", "--reads", reads]].concat());
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let rows = found["tables"][0]["rows"].as_array().unwrap().iter();
+        let mixed = rows.filter(|row| row[1] == "mixed");
+        mixed.map(|row| row[3].as_f64().unwrap()).collect()
+    };
+    // Reads, then writes.
+    assert_eq!(mixed("80"), [80.0, 20.0]);
+    assert_eq!(mixed("40"), [40.0, 60.0]);
+    let file = &folder.file("data", &vec![7; 4 << 20]);
+    let order = |seed: &str| -> Vec<String> {
+        let kept = folder.0.join("kept.iowhy").display().to_string();
+        let words = ["probe", "read-latency", file, "--count", "20", "--seed", seed];
+        printed(&with(&["--share", "--keep", &kept], &words));
+        let ios = printed(&["convert", "--to", "csv", &kept, "-"]);
+        std::fs::remove_file(&kept).unwrap();
+        let mut lines = ios.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let heading = lines.next().unwrap();
+        let sector = heading.iter().position(|name| *name == "sector").unwrap();
+        lines.map(|cells| cells[sector].to_string()).collect()
+    };
+    let seven = order("7");
+    assert!(seven.len() >= 20 && seven == order("7") && seven != order("8"), "{seven:?}");
+}
+
+#[test]
 fn a_listener_that_others_can_reach_is_refused_unasked() {
     let folder = Folder::new("listen");
     let store = folder.0.join("store").display().to_string();
@@ -288,6 +319,28 @@ fn record_keeps_the_newest_files() {
 }
 
 #[test]
+fn record_keeps_control_groups_where_asked() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let (folder, disk) = (Folder::new("cgroups"), Loop::beside_others(16));
+    let load = disk.under_load(&["--rw=randread", "--size=16m", "--rate_iops=200"]);
+    let groups = |more: &[&str]| -> (usize, usize) {
+        let file = folder.0.join(format!("{}.iowhy", more.len())).display().to_string();
+        printed(&with(more, &["record", "-d", &disk.name, "-o", &file, "--for", "2s"]));
+        let ios = printed(&["convert", "--to", "json", &file, "-"]);
+        let ios: Vec<serde_json::Value> =
+            ios.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let ios = ios.iter().filter(|io| io["op"] == "read");
+        (ios.clone().count(), ios.filter(|io| io["cgroup"].is_string()).count())
+    };
+    let (plain, with_groups) = (groups(&[]), groups(&["--cgroups"]));
+    drop(load);
+    assert!(plain.0 > 0 && plain.1 == 0, "{plain:?}");
+    assert!(with_groups.0 > 0 && with_groups.1 == with_groups.0, "{with_groups:?}");
+}
+
+#[test]
 fn snoop_tells_stacks_folded_for_a_flame_graph() {
     if !can_run(&["fio"]) {
         return;
@@ -308,6 +361,131 @@ fn snoop_tells_stacks_folded_for_a_flame_graph() {
     let line = folded.lines().find(|line| line.starts_with("fio;")).expect("a stack of fio");
     let (frames, count) = line.rsplit_once(' ').expect("a number behind it");
     assert!(frames.contains(";submit_bio") && count.parse::<u64>().is_ok(), "{line}");
+}
+
+/// Long options of a command, as its help lists them.
+fn options_of(command: &str) -> BTreeSet<String> {
+    let help = printed(&[command, "--help"]);
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let named = lines.filter_map(|line| line.split_once("--"));
+    let is_name = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    let names = named.map(|(_, rest)| rest.chars().take_while(is_name).collect::<String>());
+    names.map(|name| format!("--{name}")).collect()
+}
+
+/// Lines of the tests and cases of all crates, without comments.
+fn tests() -> Vec<String> {
+    fn walk(folder: &Path, lines: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_read = path.extension().is_some_and(|of| of == "rs" || of == "md");
+            if path.is_dir() {
+                walk(&path, lines);
+            } else if is_read {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                lines.extend(code.map(str::to_string));
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for entry in std::fs::read_dir(crates).unwrap().flatten() {
+        walk(&entry.path().join("tests"), &mut lines);
+    }
+    lines
+}
+
+#[test]
+fn every_option_of_every_command_occurs_in_a_test() {
+    let listed = printed(&["explain", "commands", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let commands = listed["entries"].as_array().unwrap().iter();
+    let commands: Vec<&str> = commands.filter_map(|entry| entry["name"].as_str()).collect();
+    assert!(commands.contains(&"watch"), "{commands:?}");
+    let tests = tests();
+    let occurs = |option: &str| {
+        tests.iter().any(|line| {
+            line.match_indices(option).any(|(place, _)| {
+                let after = line[place + option.len()..].chars().next();
+                !after.is_some_and(|next| next == '-' || next.is_alphanumeric())
+            })
+        })
+    };
+    let options =
+        commands.iter().flat_map(|name| options_of(name).into_iter().map(move |o| (name, o)));
+    let missing: Vec<_> = options.filter(|(_, option)| !occurs(option)).collect();
+    assert!(missing.is_empty(), "no test has {missing:?}");
+}
+
+/// What a live command prints on stdout until it is stopped, once `work` is done.
+fn watched(words: &[&str], work: impl FnOnce()) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("iowhy");
+    until_attached(&child);
+    work();
+    rig::run("kill", &["-INT", &child.id().to_string()]);
+    let output = child.wait_with_output().expect("its end");
+    assert!(output.status.code().is_some_and(|code| code < 2), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn snoop_names_the_file_of_a_cached_io_and_its_time_of_day() {
+    if !can_run(&["dd"]) {
+        return;
+    }
+    let disk = Loop::beside_others(16);
+    let from = format!("if={}", disk.path);
+    let read = || {
+        std::fs::write("/proc/sys/vm/drop_caches", "1").expect("drop_caches");
+        rig::run("dd", &[&from, "of=/dev/null", "bs=64k", "count=16", "status=none"]);
+        disk.settle();
+    };
+    let rows = |more: &[&str]| -> Vec<Vec<String>> {
+        let text = watched(&with(more, &["snoop", "--device", &disk.name, "--op", "read"]), read);
+        let rows = text.lines().filter(|line| line.contains(" dd "));
+        rows.map(|line| line.split_whitespace().map(str::to_string).collect()).collect()
+    };
+    let plain = rows(&[]);
+    // The time since the start is a number, that of the day is not.
+    assert!(
+        !plain.is_empty() && plain.iter().all(|row| row[0].parse::<f64>().is_ok()),
+        "{plain:?}"
+    );
+    assert!(plain.iter().all(|row| row.last() != Some(&disk.path)), "{plain:?}");
+    let named = rows(&["--files", "--timestamp"]);
+    assert!(!named.is_empty() && named.iter().all(|row| is_time_of_day(&row[0])), "{named:?}");
+    assert!(named.iter().any(|row| row.last() == Some(&disk.path)), "{named:?}");
+}
+
+/// `02:28:59.187656`.
+fn is_time_of_day(text: &str) -> bool {
+    let parts: Vec<f64> = text.split(':').filter_map(|part| part.parse().ok()).collect();
+    matches!(parts[..], [hour, minute, second] if hour < 24.0 && minute < 60.0 && second < 60.0)
+}
+
+#[test]
+fn reports_of_stat_and_hist_begin_with_their_time() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::beside_others(16);
+    for command in ["stat", "hist"] {
+        let words = [command, "--device", &disk.name, "1", "2"];
+        let times = |text: &str| {
+            let lines = text.lines().filter(|line| {
+                let mut words = line.split(' ');
+                let date = words.next().is_some_and(|date| date.split('-').count() == 3);
+                date && words.next().is_some_and(is_time_of_day)
+            });
+            lines.count()
+        };
+        assert_eq!(times(&printed(&words)), 0, "{command}");
+        let text = printed(&with(&["--timestamp"], &words));
+        assert!(times(&text) == 2 && times(text.lines().next().unwrap_or("")) == 1, "{text}");
+    }
 }
 
 /// The file of the guide, as a user copies it from the screen.

@@ -709,14 +709,7 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     });
     disk.settle();
     let kernel = disk.counters()[0] - before;
-    let incident = until(40, "the incident is judged", || {
-        let names = std::fs::read_dir(store.join("incidents")).ok()?.flatten();
-        let mut texts = names
-            .map(|name| name.path())
-            .filter(|path| path.extension().is_some_and(|e| e == "json"));
-        let text = std::fs::read_to_string(texts.next()?).ok()?;
-        serde_json::from_str::<Value>(&text).ok()
-    });
+    let incident = incident(&store);
     assert_eq!(incident["thinned"], serde_json::json!([disk.name]), "{incident:#}");
     let figure = |name: &str| -> f64 {
         let text = get(port, "/metrics").expect("figures");
@@ -759,6 +752,80 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
         .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["weight"].as_u64())
         .collect();
     assert!(weights.contains(&1) && weights.iter().any(|weight| *weight > 1), "{weights:?}");
+}
+
+/// The incident of a store's only mark, once it is judged.
+fn incident(store: &Path) -> Value {
+    until(60, "the incident is judged", || {
+        let names = std::fs::read_dir(store.join("incidents")).ok()?.flatten();
+        let mut texts = names
+            .map(|name| name.path())
+            .filter(|path| path.extension().is_some_and(|e| e == "json"));
+        let text = std::fs::read_to_string(texts.next()?).ok()?;
+        serde_json::from_str(&text).ok()
+    })
+}
+
+/// What a recorder keeps of a load and its mark: I/Os and bytes of the capture, blocks left out. A
+/// run in which something else was noticed before the mark is made again.
+fn kept(disk: &Loop, load: &[&str], bound: &str) -> (u64, u64, u64) {
+    for _ in 0..4 {
+        let folder = Folder::new(bound.trim_start_matches('-'));
+        let store = folder.0.join("store");
+        // Nothing is thinned: all that is kept is kept one by one.
+        let more = ["--device", &disk.name, "--one-by-one", "100000", bound];
+        let (recorder, _) = recorder(iowhy(), &store, &more);
+        let reads = ["--ioengine=io_uring", "--rw=randread", "--size=64m", "--io_size=64g"];
+        disk.fio(&[&reads[..], load].concat());
+        mark(&store, "now");
+        let incident = incident(&store);
+        recorder.ended();
+        if incident["trigger"] != "asked" {
+            println!("made again: {:#}", incident["alarms"]);
+            continue;
+        }
+        let capture = store.join(incident["capture"].as_str().expect("its capture"));
+        let bytes = std::fs::metadata(&capture).expect("the capture").len();
+        let why = iowhy().args(["why", "--json"]).arg(&capture).output().expect("iowhy why");
+        let report: Value = serde_json::from_slice(&why.stdout).expect("JSON");
+        let inputs = report["inputs"].as_array().expect("inputs").iter();
+        let traced = inputs.filter(|input| input["level"] == "D");
+        let ios = traced.filter_map(|input| input["records"].as_u64()).sum();
+        let kept = (ios, bytes, incident["blocks_cut"].as_u64().expect("a count"));
+        println!("{bound}: I/Os, bytes, blocks cut {kept:?}");
+        return kept;
+    }
+    panic!("four runs without the mark as the first alarm");
+}
+
+#[test]
+fn ring_and_store_size_bound_what_an_incident_keeps() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    let load = ["--number_ios=6000", "--rate_iops=1000"];
+    let (long, _, cut) = kept(&disk, &load, "--ring=60s");
+    assert!(long >= 6000 && cut == 0, "{long} {cut}");
+    let (short, ..) = kept(&disk, &load, "--ring=2s");
+    assert!(short > 0 && short < 4500, "{short} of the last two seconds");
+    // A sixteenth of the store: the facts of this machine alone are as large.
+    let (ios, _, cut) = kept(&disk, &load, "--store-size=1M");
+    assert!(ios < 6000 && cut > 0, "{ios} I/Os, {cut} cut");
+}
+
+#[test]
+fn ring_size_bounds_what_is_kept_before_an_incident() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    // Some ten bytes each.
+    let load = ["--number_ios=150000", "--rate_iops=30000", "--iodepth=8"];
+    let (ios, bytes, _) = kept(&disk, &load, "--ring-size=1M");
+    // The facts of this machine and its kernel's log come before the I/Os.
+    let most = (1 << 20) + (200 << 10);
+    assert!(ios > 0 && ios < 135_000 && bytes < most, "{ios} I/Os, {bytes} bytes");
 }
 
 #[test]
