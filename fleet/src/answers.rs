@@ -9,12 +9,9 @@ use datafusion::arrow::row::{RowConverter, SortField};
 
 use crate::columns::{as_texts, as_whole, text, whole};
 use crate::engine::Fleet;
-use crate::print::Answer;
+use crate::print::{Answer, ROWS};
 use crate::queries::Directives;
 use crate::tables::Table;
-
-/// The column that says how many rows of a table a row of the result rests on.
-pub const ROWS: &str = "rows_read";
 
 /// Fails if keys are not unique, or if not all rows of the files are in the result, each once.
 ///

@@ -8,8 +8,10 @@ use datafusion::arrow::compute::{cast, concat_batches};
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Map, Value};
 
-use crate::answers::ROWS;
 use crate::columns::{as_texts, as_whole, text};
+
+/// The column that says how many rows of a table a row of the result rests on.
+pub const ROWS: &str = "rows_read";
 
 /// The columns of a result, as an engine gives them.
 pub struct Answer {

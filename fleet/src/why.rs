@@ -12,6 +12,7 @@
 //! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini and Hochberg, 1995).
 
 pub mod accusations;
+mod accused;
 pub mod expected;
 mod groups;
 pub mod hours;

@@ -15,14 +15,15 @@ use iowhy_show::Style;
 use crate::messages::HintedError;
 pub use crate::selection::Selection;
 use crate::store_input::StoreInput;
-use crate::{commands, complete, terminal};
+pub use crate::when::duration;
+use crate::{command, complete, terminal};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
 pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
     let first = line.get(1).map(|word| word.to_string_lossy().into_owned());
     let named = first.is_some_and(|word| {
         matches!(word.as_str(), "-h" | "--help" | "-V" | "--version" | "help")
-            || commands::find(&word).is_some()
+            || command::find(&word).is_some()
     });
     if !named {
         line.insert(1.min(line.len()), "why".into());
@@ -292,26 +293,6 @@ pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
     }
 }
 
-/// A duration such as `10s`, `500ms`, `80us`, `2m`; a bare number is in seconds.
-pub fn duration(text: &str) -> Result<Nanos, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
-    let scale = match &text[digits.len()..] {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" | "" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        unit => return Err(format!("unknown unit `{unit}`; use ns, us, ms, s, m or h")),
-    };
-    match digits.parse::<f64>() {
-        Ok(value) if value >= 0.0 && value * scale < 9e18 => {
-            Ok(Nanos((value * scale).round() as i64))
-        }
-        _ => Err(format!("`{digits}` is not a duration")),
-    }
-}
-
 /// How long to watch: a duration in which something can be seen.
 pub fn watch_time(text: &str) -> Result<Nanos, String> {
     seconds(text).map_err(|_| match duration(text) {
@@ -352,6 +333,7 @@ mod tests {
 
     #[test]
     fn why_is_the_default_command() {
+        command::settle(crate::commands::COMMANDS);
         let line = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         assert_eq!(with_default_command(line(&["iowhy"])), line(&["iowhy", "why"]));
         assert_eq!(

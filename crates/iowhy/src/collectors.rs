@@ -2,13 +2,12 @@
 //! the flight recorder both go through here, so a new collector that runs beside the I/O needs no line in either.
 
 use std::any::Any;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, Ftrace, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Note, Sink, typed};
 
-use crate::device_lookup::NamingFacts;
+use crate::device_lookup::{NamingFacts, known_devices};
 use crate::messages::{self, HintedError};
 use crate::plan::Plan;
 use crate::when;
@@ -190,15 +189,6 @@ impl LiveCollectors {
     }
 }
 
-/// The block devices of this machine.
-///
-/// # Errors
-/// If /sys cannot be read.
-pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
-    Ok(iowhy_live::devices(Path::new("/sys"))?)
-}
-
-/// The kernel's numbers of the devices asked for.
 /// States whose machine it is, into the listing of a collector that goes on: a report of it says so.
 pub fn state_host(sink: &mut dyn Sink) {
     let system = rustix::system::uname();
@@ -213,6 +203,7 @@ pub fn state_host(sink: &mut dyn Sink) {
     }
 }
 
+/// The kernel's numbers of the devices asked for.
 fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>> {
     if plan.root.is_some() {
         return Ok(Vec::new());

@@ -1,6 +1,9 @@
-//! What a command is, and how it ends.
+//! What a command is, how it ends, and the command line that all of them make.
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::{Arg, ArgAction};
 
 /// A command of the list in `commands.rs`.
 #[derive(Clone, Copy)]
@@ -15,6 +18,60 @@ pub struct Command {
     pub arguments: fn(clap::Command) -> clap::Command,
     /// Runs it.
     pub run: fn(&clap::ArgMatches) -> anyhow::Result<Status>,
+}
+
+/// The option of all commands that tells times in UTC.
+pub const UTC: &str = "utc";
+
+/// Handed over by who has the list: a manual, a page, a completion and a mistyped word are about all
+/// commands, and commands use them.
+static ALL: OnceLock<&'static [Command]> = OnceLock::new();
+
+/// Has all commands known from now on.
+pub fn settle(all: &'static [Command]) {
+    // The same list, if it was handed over before.
+    let _ = ALL.set(all);
+}
+
+/// All commands, sorted by name.
+pub fn all() -> &'static [Command] {
+    ALL.get().copied().unwrap_or_default()
+}
+
+/// The command of a given name.
+pub fn find(name: &str) -> Option<&'static Command> {
+    all().iter().find(|command| command.name == name)
+}
+
+/// The whole command line.
+pub fn line() -> clap::Command {
+    let line = clap::Command::new("iowhy")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Why is my I/O slow, and who is to blame: the workload or the disk?")
+        .after_help(
+            "`iowhy` alone watches this machine for 10 s and gives its verdict; \
+             `iowhy FILE...` judges captures.\n`iowhy explain NAME` is the manual of a command, \
+             format, verdict or view.",
+        )
+        .override_usage("iowhy [COMMAND] [OPTIONS] [FILE...]")
+        .subcommand_required(true)
+        .max_term_width(100)
+        .arg(
+            Arg::new(UTC)
+                .long(UTC)
+                .global(true)
+                .action(ArgAction::SetTrue)
+                .help_heading("Output")
+                .help(
+                    "Print times in UTC instead of local time (the zone of `TZ`, or of this \
+                     machine)",
+                ),
+        );
+    all().iter().fold(line, |line, command| {
+        // The summary is set last: shared groups of arguments bring comments of their own.
+        let sub = (command.arguments)(clap::Command::new(command.name));
+        line.subcommand(sub.about(command.summary).long_about(None))
+    })
 }
 
 /// How a command ended.

@@ -21,12 +21,7 @@ mod uprobe;
 mod watch;
 mod why;
 
-use clap::{Arg, ArgAction};
-
 use crate::command::Command;
-
-/// The option of all commands that tells times in UTC.
-pub const UTC: &str = "utc";
 
 /// All commands, sorted by name.
 pub const COMMANDS: &[Command] = &[
@@ -52,45 +47,14 @@ pub const COMMANDS: &[Command] = &[
     why::COMMAND,
 ];
 
-/// The command of a given name.
-pub fn find(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
-}
-
-/// The whole command line.
-pub fn line() -> clap::Command {
-    let line = clap::Command::new("iowhy")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Why is my I/O slow, and who is to blame: the workload or the disk?")
-        .after_help(
-            "`iowhy` alone watches this machine for 10 s and gives its verdict; \
-             `iowhy FILE...` judges captures.\n`iowhy explain NAME` is the manual of a command, \
-             format, verdict or view.",
-        )
-        .override_usage("iowhy [COMMAND] [OPTIONS] [FILE...]")
-        .subcommand_required(true)
-        .max_term_width(100)
-        .arg(
-            Arg::new(UTC)
-                .long(UTC)
-                .global(true)
-                .action(ArgAction::SetTrue)
-                .help_heading("Output")
-                .help(
-                    "Print times in UTC instead of local time (the zone of `TZ`, or of this \
-                     machine)",
-                ),
-        );
-    COMMANDS.iter().fold(line, |line, command| {
-        // The summary is set last: shared groups of arguments bring comments of their own.
-        let sub = (command.arguments)(clap::Command::new(command.name));
-        line.subcommand(sub.about(command.summary).long_about(None))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn line() -> clap::Command {
+        crate::command::settle(COMMANDS);
+        crate::command::line()
+    }
 
     /// Options of one name that do not say the same everywhere, and why that is no other meaning.
     const DIFFER: &[(&str, &str)] = &[

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
-use crate::device_lookup::NamingFacts;
-use crate::{collectors, commands, manual};
+use crate::device_lookup::{NamingFacts, known_devices};
+use crate::{command, manual};
 
 /// If a shell asks (by the variable `COMPLETE`), answers and ends the program.
 pub fn answer_the_shell() {
-    clap_complete::CompleteEnv::with_factory(commands::line).complete();
+    clap_complete::CompleteEnv::with_factory(command::line).complete();
 }
 
 /// Block devices of this machine, by their names in `/sys/class/block`, volumes and mount points.
@@ -22,7 +22,7 @@ pub fn devices() -> ArgValueCandidates {
         let folder = std::fs::read_dir("/sys/class/block").into_iter().flatten().flatten();
         let names = folder.map(|entry| entry.file_name().to_string_lossy().replace('!', "/"));
         let mut names: BTreeSet<String> = names.collect();
-        let known = collectors::known_devices().unwrap_or_default();
+        let known = known_devices().unwrap_or_default();
         names.extend(NamingFacts::of(&known).table().spoken().map(str::to_string));
         names.into_iter().map(CompletionCandidate::new).collect()
     })

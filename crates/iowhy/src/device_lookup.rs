@@ -10,6 +10,14 @@ use iowhy_model::{Fact, NameTable, NamedTarget, Recording, Sink, key};
 use crate::messages::{self, HintedError};
 use crate::mistyped;
 
+/// The block devices of this machine.
+///
+/// # Errors
+/// If /sys cannot be read.
+pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
+    Ok(iowhy_live::devices(Path::new("/sys"))?)
+}
+
 /// What names the devices, pods and containers of this machine, each with the device it is about, if any.
 pub struct NamingFacts(Vec<(String, Fact)>);
 

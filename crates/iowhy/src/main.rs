@@ -50,6 +50,7 @@ use std::process::ExitCode;
 use command::Status;
 
 fn main() -> ExitCode {
+    command::settle(commands::COMMANDS);
     complete::answer_the_shell();
     if let Some(status) = version::asked_for() {
         return status.into();
@@ -60,13 +61,13 @@ fn main() -> ExitCode {
         return Status::Failed.into();
     }
     let line = arguments::with_default_command(line);
-    let matches = match commands::line().try_get_matches_from(line) {
+    let matches = match command::line().try_get_matches_from(line) {
         Ok(matches) => matches,
         Err(told) => return messages::of_the_command_line(&told).into(),
     };
-    when::settle(matches.get_flag(commands::UTC));
+    when::settle(matches.get_flag(command::UTC));
     let Some((name, given)) = matches.subcommand() else { return Status::Failed.into() };
-    let Some(command) = commands::find(name) else { return Status::Failed.into() };
+    let Some(command) = command::find(name) else { return Status::Failed.into() };
     match (command.run)(given) {
         Ok(status) => status.into(),
         Err(error) if messages::is_broken_pipe(&error) => Status::Done.into(),

@@ -7,7 +7,7 @@
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, roman};
 
-use crate::commands;
+use crate::command;
 use crate::manual::{self, Entry, Line};
 
 /// Lists that have a page of their own, in section 7, and its heading.
@@ -27,7 +27,7 @@ pub fn page(name: &str) -> std::io::Result<Option<Vec<u8>>> {
         let entries = entries.iter().filter(|entry| entry.family == list);
         return list_page(list, about, entries).map(Some);
     }
-    let mut line = commands::line();
+    let mut line = command::line();
     line.build();
     if matches!(name, "" | "iowhy") {
         return whole(line, &entries).map(Some);
@@ -208,6 +208,7 @@ mod tests {
 
     #[test]
     fn a_page_says_what_explain_says() {
+        command::settle(crate::commands::COMMANDS);
         for entry in manual::entries() {
             let page = match entry.family {
                 "commands" => page(entry.name),
@@ -229,7 +230,8 @@ mod tests {
 
     #[test]
     fn every_option_of_help_is_in_the_page() {
-        let mut line = commands::line();
+        command::settle(crate::commands::COMMANDS);
+        let mut line = command::line();
         line.build();
         for command in line.get_subcommands() {
             let Some(page) = page(command.get_name()).unwrap() else { continue };

@@ -1,6 +1,6 @@
 //! Everything that has a manual, and the manual's text: the `//!` header of its source file.
 
-use crate::commands::COMMANDS;
+use crate::command;
 use crate::words::WORDS;
 
 /// One thing with a manual.
@@ -23,7 +23,7 @@ pub fn entries() -> Vec<Entry> {
     let mut add = |family, name, summary, source| {
         all.push(Entry { family, name, summary, source, description: None });
     };
-    for command in COMMANDS {
+    for command in command::all() {
         add("commands", command.name, command.summary, command.manual);
     }
     for format in iowhy_read::FORMATS {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::commands::COMMANDS;
+use crate::command;
 use crate::messages::HintedError;
 
 /// Says which command was meant, where the first word is none, names no file, and is nearly one.
@@ -12,7 +12,7 @@ use crate::messages::HintedError;
 /// If so.
 pub fn refuse(line: &[OsString]) -> anyhow::Result<()> {
     let Some(word) = line.get(1).and_then(|word| word.to_str()) else { return Ok(()) };
-    let known = COMMANDS.iter().any(|command| command.name == word);
+    let known = command::all().iter().any(|command| command.name == word);
     if known || Path::new(word).exists() {
         return Ok(());
     }
@@ -32,7 +32,7 @@ fn meant(word: &str) -> Vec<&'static str> {
     if word.len() < 2 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return Vec::new();
     }
-    nearest(word, COMMANDS.iter().map(|command| command.name))
+    nearest(word, command::all().iter().map(|command| command.name))
 }
 
 /// The names that differ from a word by one letter, or by two where they are long, those that differ least.
@@ -75,6 +75,7 @@ mod tests {
 
     #[test]
     fn a_command_is_guessed_by_its_letters() {
+        command::settle(crate::commands::COMMANDS);
         for (typed, name) in [
             ("snop", "snoop"),
             ("hsit", "hist"),

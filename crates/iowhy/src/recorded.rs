@@ -1,17 +1,26 @@
 //! The incidents of a recorder's store, read back.
 
+use std::io::Read;
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use iowhy_show::incidents::IncidentRow;
 use iowhy_store::{Incident, SECOND_NS, Span, Store};
 use serde_json::{Value, json};
 
-use crate::recorder::incident::SAME_NS;
-use crate::store_input::{self, StoreInput};
+use crate::recorder::extent::SAME_NS;
 use crate::when;
 
 /// One that its recorder still writes down was written anew not longer ago, ns: three times its pause.
 const STALE_NS: i64 = 90 * SECOND_NS;
+
+/// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
+const BEFORE_NS: i64 = 30 * SECOND_NS;
+const AFTER_NS: i64 = 60 * SECOND_NS;
+/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each device.
+const KNOWN_NS: i64 = 600 * SECOND_NS;
+/// Bytes of a verdict at most: one with its report has some hundred thousand.
+const LONGEST_VERDICT: u64 = 64 << 20;
 
 /// What a store has of an incident.
 pub struct RecordedIncident {
@@ -26,7 +35,7 @@ pub struct RecordedIncident {
 impl RecordedIncident {
     /// Reads one.
     pub fn read(files: Incident) -> RecordedIncident {
-        let text = files.verdict.as_deref().map(store_input::verdict).transpose();
+        let text = files.verdict.as_deref().map(verdict).transpose();
         let read = text.map_err(anyhow::Error::from).and_then(|text| {
             Ok(text.map(|text| serde_json::from_str::<Value>(&text)).transpose()?)
         });
@@ -107,6 +116,32 @@ fn given_names(names: &Value) -> Vec<String> {
     }
 }
 
+/// The text of an incident's verdict.
+///
+/// # Errors
+/// If it is no regular file, or cannot be read.
+pub fn verdict(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    iowhy_store::open_plain(path)?.take(LONGEST_VERDICT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Whether I/Os of an incident may come before a moment.
+pub fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
+    // What it is noticed by may come some minutes later.
+    incident.at_s.saturating_mul(SECOND_NS).saturating_sub(KNOWN_NS) <= moment_ns
+}
+
+/// Whether the I/Os of an incident may touch a stretch of time.
+pub fn touches(incident: &Incident, span: Span) -> bool {
+    let at = incident.at_s.saturating_mul(SECOND_NS);
+    // A copy of a store was written later than its incidents ended.
+    let ended = incident.ended_s.map(|ended| ended.saturating_mul(SECOND_NS));
+    let ended = ended.filter(|ended| (at..at.saturating_add(AFTER_NS)).contains(ended));
+    let ended = ended.unwrap_or(at.saturating_add(AFTER_NS));
+    span.touches(at.saturating_sub(BEFORE_NS), ended)
+}
+
 /// The incidents of a stretch of time, the earliest first.
 ///
 /// # Errors
@@ -116,12 +151,12 @@ pub fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncid
         .incidents()?
         .into_iter()
         // What begins after the stretch, or was written down for the last time before it, is not read.
-        .filter(|one| store_input::begins_before(one, span.to_ns))
-        .filter(|one| store_input::touches(one, span) || is_written_since(one, span.from_ns))
+        .filter(|one| begins_before(one, span.to_ns))
+        .filter(|one| touches(one, span) || is_written_since(one, span.from_ns))
         .map(RecordedIncident::read)
         .filter(|one| {
             let its = one.span();
-            span.touches(its.from_ns, its.to_ns) || store_input::touches(&one.files, span)
+            span.touches(its.from_ns, its.to_ns) || touches(&one.files, span)
         })
         .collect();
     all.sort_by_key(|one| one.span().from_ns);
@@ -132,30 +167,6 @@ fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
     let written = incident.verdict.as_ref().and_then(|path| path.metadata().ok()?.modified().ok());
     let since_1970 = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
     since_1970.is_some_and(|at| at.as_nanos() as i64 >= moment_ns)
-}
-
-/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none can be read.
-pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
-    let known = || -> anyhow::Result<Vec<IncidentRow>> {
-        let (folder, span) = (past.folder(), past.span()?);
-        let is_written = Store::is_written(&folder);
-        let all = incidents(&store_input::open(&folder)?, span)?;
-        Ok(all.iter().map(|one| one.row(is_written)).collect())
-    };
-    if past.asked() { known().unwrap_or_default() } else { Vec::new() }
-}
-
-/// What is asked of a store beside a verdict of this moment, ns: a day.
-const DAY_NS: i64 = 86_400 * SECOND_NS;
-
-/// The incidents of the last day in this machine's store; none where there is no store that may be read.
-pub fn of_the_last_day() -> Vec<IncidentRow> {
-    let folder = std::path::Path::new(store_input::FOLDER);
-    let Ok(store) = Store::open(folder) else { return Vec::new() };
-    let (is_written, now_ns) = (Store::is_written(folder), when::now_ns());
-    let span = Span { from_ns: now_ns.saturating_sub(DAY_NS), to_ns: now_ns };
-    let all = incidents(&store, span).unwrap_or_default();
-    all.iter().map(|one| one.row(is_written)).collect()
 }
 
 /// Since when the recorder has known what a verdict says of a device, and how often it was so in the last day.

@@ -7,7 +7,7 @@ use iowhy_model::{
     Event, Fact, FactKey, Filter, Note, Recording, Stage, is_kernel_name, key, numbers,
 };
 
-use crate::arguments::Selection;
+use crate::selection::Selection;
 
 /// Leaves out the devices that were not asked for. What else the filter asks is told at each listing,
 /// and takes nothing away; how many I/Os that concerns, if it asks anything else.

@@ -4,10 +4,10 @@ use clap::Args;
 use iowhy_live::TraceFilter;
 use iowhy_model::{Filter, Flags, NameTable, Nanos, Op, Recording, Sink, numbers};
 
-use crate::arguments::duration;
 use crate::complete;
 use crate::device_lookup;
 use crate::messages::HintedError;
+use crate::when::duration;
 
 /// What to look at.
 #[derive(Args, Clone, Debug, Default)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use iowhy_model::{Note, Sink, numbers};
-use iowhy_store::{Gap, GapCause, Incident, SECOND_NS, Span, Store};
+use iowhy_show::incidents::IncidentRow;
+use iowhy_store::{Gap, GapCause, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
 use crate::recorded::{self, RecordedIncident};
@@ -15,11 +16,6 @@ use crate::when;
 pub const FOLDER: &str = "/var/lib/iowhy";
 /// `--at` is a moment with so much time around it, ns; where it tells no seconds, a minute with the half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
-/// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
-const BEFORE_NS: i64 = 30 * SECOND_NS;
-const AFTER_NS: i64 = 60 * SECOND_NS;
-/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each device.
-const KNOWN_NS: i64 = 600 * SECOND_NS;
 
 /// Where help lists these options.
 const RECORDED: &str = "Recorded by `iowhy watch`";
@@ -229,7 +225,7 @@ fn report_gaps(gaps: &[Gap]) {
 /// Whether a stretch of time is of an incident, or its I/Os are kept.
 fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
     let its = incident.span();
-    stretch.touches(its.from_ns, its.to_ns) || touches(&incident.files, stretch)
+    stretch.touches(its.from_ns, its.to_ns) || recorded::touches(&incident.files, stretch)
 }
 
 /// Leaves of the incidents that touch a moment only the one which went on then, or is nearest to it.
@@ -292,33 +288,29 @@ fn report_other_incidents(
 
 /// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
 pub const LONGEST_CAPTURE: u64 = 1 << 30;
-/// Bytes of a verdict at most: one with its report has some hundred thousand.
-const LONGEST_VERDICT: u64 = 64 << 20;
 
-/// The text of an incident's verdict.
-///
-/// # Errors
-/// If it is no regular file, or cannot be read.
-pub fn verdict(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    iowhy_store::open_plain(path)?.take(LONGEST_VERDICT).read_to_string(&mut text)?;
-    Ok(text)
+/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none can be read.
+pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
+    let known = || -> anyhow::Result<Vec<IncidentRow>> {
+        let (folder, span) = (past.folder(), past.span()?);
+        let is_written = Store::is_written(&folder);
+        let all = recorded::incidents(&open(&folder)?, span)?;
+        Ok(all.iter().map(|one| one.row(is_written)).collect())
+    };
+    if past.asked() { known().unwrap_or_default() } else { Vec::new() }
 }
 
-/// Whether I/Os of an incident may come before a moment.
-pub fn begins_before(incident: &Incident, moment_ns: i64) -> bool {
-    // What it is noticed by may come some minutes later.
-    incident.at_s.saturating_mul(SECOND_NS).saturating_sub(KNOWN_NS) <= moment_ns
-}
+/// What is asked of a store beside a verdict of this moment, ns: a day.
+const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// Whether the I/Os of an incident may touch a stretch of time.
-pub fn touches(incident: &Incident, span: Span) -> bool {
-    let at = incident.at_s.saturating_mul(SECOND_NS);
-    // A copy of a store was written later than its incidents ended.
-    let ended = incident.ended_s.map(|ended| ended.saturating_mul(SECOND_NS));
-    let ended = ended.filter(|ended| (at..at.saturating_add(AFTER_NS)).contains(ended));
-    let ended = ended.unwrap_or(at.saturating_add(AFTER_NS));
-    span.touches(at.saturating_sub(BEFORE_NS), ended)
+/// The incidents of the last day in this machine's store; none where there is no store that may be read.
+pub fn of_the_last_day() -> Vec<IncidentRow> {
+    let folder = Path::new(FOLDER);
+    let Ok(store) = Store::open(folder) else { return Vec::new() };
+    let (is_written, now_ns) = (Store::is_written(folder), when::now_ns());
+    let span = Span { from_ns: now_ns.saturating_sub(DAY_NS), to_ns: now_ns };
+    let all = recorded::incidents(&store, span).unwrap_or_default();
+    all.iter().map(|one| one.row(is_written)).collect()
 }
 
 /// Says what a store that holds nothing of a time does hold; whether nobody watched then, or nothing was done.
@@ -340,6 +332,8 @@ pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_store::Incident;
+
     use super::*;
 
     fn at(text: &str) -> StoreInput {

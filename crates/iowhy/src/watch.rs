@@ -7,8 +7,9 @@ use iowhy_live::{BlockDevice, BlockTrace, Ftrace, StackCount};
 use iowhy_model::{Fact, Filter, Recording, Sink};
 
 use crate::arguments::Selection;
-use crate::collectors::{LiveCollectors, known_devices};
+use crate::collectors::LiveCollectors;
 use crate::confinement::{self, Later};
+use crate::device_lookup::known_devices;
 use crate::inputs;
 use crate::messages::{self, Progress};
 pub use crate::plan::Plan;

@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use iowhy_model::Nanos;
 use iowhy_show::clock;
 use jiff::civil::{DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 
-use crate::arguments::duration;
 use crate::messages::HintedError;
 
 /// What may be written, for hints.
@@ -28,6 +28,26 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
     ("saturday", Weekday::Saturday),
     ("sunday", Weekday::Sunday),
 ];
+
+/// A duration such as `10s`, `500ms`, `80us`, `2m`; a bare number is in seconds.
+pub fn duration(text: &str) -> Result<Nanos, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+    let scale = match &text[digits.len()..] {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" | "" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        unit => return Err(format!("unknown unit `{unit}`; use ns, us, ms, s, m or h")),
+    };
+    match digits.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value * scale < 9e18 => {
+            Ok(Nanos((value * scale).round() as i64))
+        }
+        _ => Err(format!("`{digits}` is not a duration")),
+    }
+}
 
 /// A moment in ns since 1970, as of `now`.
 pub fn parse(text: &str, now: &Zoned) -> Result<i64, String> {

@@ -15,15 +15,17 @@ mod rotational;
 mod shingled;
 mod spec;
 mod ssd;
+mod units;
 
-pub use fault::{Fault, duration};
+pub use fault::Fault;
 pub use freeze::Freeze;
 pub use network::Network;
-pub use parameters::{Model, size};
+pub use parameters::Model;
 pub use rotational::Rotational;
 pub use shingled::Shingled;
 pub use spec::{DiskArgs, Spec};
 pub use ssd::Ssd;
+pub use units::{duration, size};
 
 use fault::FaultsAtWork;
 

@@ -9,6 +9,7 @@
 pub mod blame;
 pub mod felt;
 pub mod kinds;
+pub mod parts;
 pub mod print;
 pub mod queue;
 

@@ -33,6 +33,7 @@ mod distribution;
 mod event;
 mod fact;
 mod field;
+mod filter;
 mod finding;
 mod fold;
 mod histogram;
@@ -67,11 +68,12 @@ pub use fact::{
     key, typed,
 };
 pub use field::{EVENT_FIELDS, Field, FieldKind, FieldValue, INTERVAL_FIELDS, RATE_FIELDS};
+pub use filter::Filter;
 pub use finding::{
     Basis, EXPLAINS_ENOUGH, Evidence, FELT_PER_S, Finding, Forecast, How, Impact, Observation,
     Origin, Requester, STANDS, Severity, Subject,
 };
-pub use fold::{Filter, distributions, series, whole};
+pub use fold::{distributions, series, whole};
 pub use histogram::{Edges, Histogram, Quantile, STANDARD_PER_OCTAVE, STANDARD_UNIT_NS};
 pub use interval::{Interval, Rates};
 pub use limit::LimitKind;

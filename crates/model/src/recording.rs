@@ -13,6 +13,7 @@ mod averages;
 mod budget;
 mod ceilings;
 mod columns;
+mod pictured;
 
 use averages::JoinedRows;
 use ceilings::KeptCounts;

@@ -15,12 +15,11 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use device::EDGE_BYTES;
 use topology::Node;
 
 use crate::engine::Watcher;
 use crate::error::Error;
-use crate::target::{Target, sensors};
+use crate::target::{EDGE_BYTES, Target, sensors};
 
 /// What a kind wants to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,7 +21,7 @@ use schedule::Schedule;
 use crate::error::Error;
 use crate::job::{EngineChoice, Job};
 use crate::latencies::Latencies;
-use crate::target::Target;
+use crate::target::{KernelCounts, Target};
 
 /// Time since the session began, in ns, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -91,22 +91,6 @@ pub struct Run {
     pub counted: Option<KernelCounts>,
     /// `io_uring` or `calls`.
     pub way: &'static str,
-}
-
-/// Completed requests of a device by the kernel's counters.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct KernelCounts {
-    /// How many.
-    pub ios: u64,
-    /// The time they took together, ms.
-    pub ms: u64,
-}
-
-impl KernelCounts {
-    /// Time per request, ms.
-    pub fn mean_ms(self) -> f64 {
-        self.ms as f64 / self.ios.max(1) as f64
-    }
 }
 
 impl Run {

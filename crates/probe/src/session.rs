@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use iowhy_model::{
     DeviceId, Distribution, Event, Fact, Flags, Layer, Level, Nanos, Op, Sampling, Sink, Source,
-    Stage, Time, numbers,
+    Stage, Time,
 };
 
 use crate::engine::{self, Clock, Io, Run, SoFar, Watcher};
 use crate::error::Error;
 use crate::job::{Durable, Job};
-use crate::latencies::Latencies;
 use crate::limits::{Limit, limits};
 use crate::logbook::Logbook;
 use crate::outcome::{Outcome, time};
-use crate::own_facts;
+use crate::own_facts::{self, Own};
 use crate::rate_limit::{LimitedRun, limited};
 use crate::target::Target;
 
@@ -40,51 +39,6 @@ pub struct Session<'a> {
 
 /// How often the sensors are asked: it costs the drive a command (`drivers/nvme/host/hwmon.c`).
 const SENSED: Duration = Duration::from_secs(5);
-
-/// What the engine cost and how far it was in its own way.
-#[derive(Clone, Debug, Default)]
-pub struct Own {
-    /// I/Os done.
-    pub n: u64,
-    /// CPU time used by the process, ns.
-    pub cpu_ns: u64,
-    /// Time its runs took together, ns.
-    pub ran_ns: u64,
-    /// Sum of all latencies, ns.
-    pub latency_ns: u128,
-    /// Time the engine was ready to run and had no CPU, ns, where the kernel says.
-    pub no_cpu_ns: Option<u64>,
-    /// How late the engine was with submitting what was due, open loops only.
-    pub late: Latencies,
-    /// How the kernel was asked: `io_uring` or `calls`.
-    pub way: &'static str,
-    /// The longest run that a control group's limit held.
-    pub held: Option<LimitedRun>,
-}
-
-/// Share of the time without a CPU, or of all latency that is our own lateness, from which on the
-/// machine and not only the device is measured: the variation a rate is known to (kinds/ramp.rs).
-const DISTURBS: f64 = 0.05;
-
-impl Own {
-    /// Share of its time in which the engine was ready and had no CPU, where the kernel says.
-    pub fn without_cpu(&self) -> Option<f64> {
-        Some((self.no_cpu_ns? as f64 / self.ran_ns.max(1) as f64).min(1.0))
-    }
-
-    /// What to beware of: how far the machine's CPUs, and not the device, made the latencies.
-    pub fn caution(&self) -> Option<String> {
-        let without = self.without_cpu()?;
-        let late = self.late.sum_ns as f64 / self.latency_ns.max(1) as f64;
-        (without.max(late) > DISTURBS).then(|| {
-            format!(
-                "Warning: the engine was CPU-starved {} of the time, so these latencies are partly \
-                 those of the machine, not of the device",
-                numbers::share(without)
-            )
-        })
-    }
-}
 
 impl<'a> Session<'a> {
     /// Begins a listing of the probe `kind` in the sink.

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use iowhy_model::{Medium, Op};
 
-use crate::consent::EDGE_BYTES;
-use crate::engine::KernelCounts;
 use crate::error::Error;
 use crate::job::{Durable, Job};
+
+/// Bytes at each end that must be blank and stay untouched: partition tables, labels and
+/// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
+pub const EDGE_BYTES: u64 = 8 << 20;
 
 /// An open target.
 #[derive(Debug)]
@@ -34,6 +36,22 @@ pub struct Target {
     pub direct: bool,
     /// The folder of its device's sensors.
     pub sensors: Option<PathBuf>,
+}
+
+/// Completed requests of a device by the kernel's counters.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct KernelCounts {
+    /// How many.
+    pub ios: u64,
+    /// The time they took together, ms.
+    pub ms: u64,
+}
+
+impl KernelCounts {
+    /// Time per request, ms.
+    pub fn mean_ms(self) -> f64 {
+        self.ms as f64 / self.ios.max(1) as f64
+    }
 }
 
 /// Where the kernel keeps the sensors of a block device's hardware.

@@ -136,7 +136,7 @@ mod zookeeper_log;
 mod zpool_iostat;
 mod zpool_status;
 
-use crate::Format;
+use crate::format::{Format, Formats};
 
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = &[
@@ -276,6 +276,13 @@ pub const FORMATS: &[Format] = &[
     zpool_iostat::FORMAT,
     zpool_status::FORMAT,
 ];
+
+impl Formats {
+    /// The format of a name.
+    pub fn find(&self, name: &str) -> Option<&'static Format> {
+        self.own.iter().find(|format| format.name == name).or_else(|| find(name))
+    }
+}
 
 /// The format of a given name.
 pub fn find(name: &str) -> Option<&'static Format> {

@@ -13,16 +13,17 @@ use iowhy_model::{Note, Recording, Sink, Source, Unread};
 
 use crate::foreign::{Foreign, foreign};
 use crate::index::{Among, Index};
+use crate::listing::missing;
 use crate::text::damage::{
     BEFORE, BROKEN, CUT, begins_row, is_broken, is_half, is_prompt, lacks_decimals,
 };
 use crate::text::encoding::{DecodedInput, fill};
 use crate::text::letters::{first_letters, script_of_digits};
-use crate::text::lines::{LINE_LIMIT, Line, Lines};
+use crate::text::lines::{LINE_LIMIT, Line, Lines, NOTE_TEXT};
 use crate::text::odd::{self, Shapes};
 use crate::text::unread::Rows;
 use crate::text::wrapping::{Wrapping, opens_page};
-use crate::{Error, Format, Formats, Reader, Sniff, Step};
+use crate::{Error, Format, Formats, Reader, Scan, Sniff, Step};
 
 /// Most lines a format may ask for before it decides.
 const HEAD_LIMIT: usize = 16;
@@ -33,27 +34,10 @@ const ABOVE_TEXT: usize = 200;
 /// would take another.
 const HEAD_KEPT: usize = 24;
 const HEAD_TEXT: usize = 1024;
-/// Characters of a bad line that are kept for the note.
-pub(crate) const NOTE_TEXT: usize = 80;
 /// What it costs to ask of a line, in bytes.
 const ASKING: usize = 256;
 /// Lines kept that would begin a listing if they had a number where they have none.
 const FIRST_LINES: usize = 20;
-
-/// What a scan went through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scan {
-    /// Lines read.
-    pub lines: u64,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Lines that belonged to no listing, blank ones not counted.
-    pub prose: u64,
-    /// Lines cut at [`LINE_LIMIT`].
-    pub cut: u64,
-    /// Listings found.
-    pub listings: u64,
-}
 
 /// Reads all of `reader`, named `input` in messages, into `sink`; with a format named in `formats`, every
 /// line is given to that one without asking.
@@ -810,28 +794,6 @@ fn is_lax(format: &Format, line: &str) -> bool {
 /// Why a line in digits of another script is not read.
 fn foreign_digits(script: &str) -> String {
     format!("its digits are {script}: only 0 to 9 are supported; run the tool with `LC_ALL=C`")
-}
-
-/// The reader found that what follows is another run of the same tool, on a clock of its own: a
-/// listing of the same format begins below the last line taken.
-pub(crate) fn another_run(sink: &mut dyn Sink) {
-    let old = sink.source();
-    let mut source = Source::new(&old.format, &old.input, old.level);
-    source.lines = old.lines.map(|(_, last)| (last + 1, last + 1));
-    source.sees_queue = old.sees_queue;
-    source.sampling = old.sampling;
-    source.resolution = old.resolution;
-    source.host.clone_from(&old.host);
-    source.inferred.clone_from(&old.inferred);
-    sink.end();
-    sink.begin(source);
-}
-
-/// What an open listing of which nothing came lacks, as its reader says it.
-pub(crate) fn missing(source: &Source) -> String {
-    let lost = source.losses.first().map(|loss| format!("{} {}", loss.count, loss.what));
-    let said = source.notes.last().map(|note| note.reason.clone());
-    said.or(lost).unwrap_or_else(|| "it has a heading but no rows".to_string())
 }
 
 /// What is known to be lost of the open listing.

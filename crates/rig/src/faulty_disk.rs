@@ -23,3 +23,10 @@ pub use device::{FaultyDisk, missing};
 pub use drive::{Drive, RunningDrive};
 pub use iowhy_lab::disk::Spec;
 pub use truth::{Entry, HEADING, Truth};
+
+/// The variable that marks what runs on the disk, down to the last grandchild. Its value is the
+/// serving process's number. (A process group would not do: fio's jobs leave theirs.)
+const MARK: &str = "RIG_FAULTY_DISK";
+
+/// Where the file is mounted. The namespace is private, so nothing is hidden from others.
+const MOUNT_POINT: &str = "/mnt";

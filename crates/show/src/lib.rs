@@ -32,9 +32,9 @@ mod words;
 
 pub use map_choice::busiest;
 pub use objects::tables as json_tables;
-pub use paint::Palette;
+pub use paint::{Colour, Palette};
 pub use parquet::ParquetSink;
 pub use pylatencymap::{CumulativeRecord, NewRecords, PylatencymapOptions, PylatencymapRun};
 pub use row_map::RowMap;
-pub use view::{Colour, Growth, Style, View};
+pub use view::{Growth, Style, View};
 pub use views::{Before, TableStream, VIEWS, page};

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use iowhy_model::{DeviceId, Filter, Report, Stage};
 use jiff::tz::TimeZone;
 
-use crate::Palette;
+use crate::paint::{Colour, Palette};
 
 /// A view of the list in `views.rs`: draws one report to one writer.
 #[derive(Clone, Copy)]
@@ -25,19 +25,6 @@ impl PartialEq for View {
     fn eq(&self, other: &View) -> bool {
         self.name == other.name
     }
-}
-
-/// How many colours the canvas takes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Colour {
-    /// None: `NO_COLOR`, a file, a pipe.
-    None,
-    /// The sixteen of ANSI.
-    Ansi16,
-    /// The 256 of xterm.
-    Ansi256,
-    /// 24 bits.
-    True,
 }
 
 /// How colours follow values.

@@ -68,7 +68,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "members of a list do not know each other", check: members::check },
     Rule { name: "names are those of the files", check: names::check },
     Rule { name: "no code reads a sentence", check: prose::check },
-    Rule { name: "no cycle between modules of diagnose", check: cycles::check },
+    Rule { name: "no cycle between modules", check: cycles::check },
     Rule { name: "nothing of this machine in a file", check: leaks::check },
     Rule { name: "numbers are written in one place", check: units::check },
     Rule { name: "pages are few and count nothing", check: pages::check },

@@ -57,8 +57,8 @@ fn names_are_those_of_the_files() {
 }
 
 #[test]
-fn no_cycle_between_modules_of_diagnose() {
-    holds("no cycle between modules of diagnose");
+fn no_cycle_between_modules() {
+    holds("no cycle between modules");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::accusations::{Accusation, Subject};
+use super::accused::{Accusation, Subject};
 use super::expected::median;
 use super::hours::Disks;
 use super::stretches::{Scale, Stretch, middle};

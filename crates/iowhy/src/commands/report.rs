@@ -30,7 +30,7 @@ use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
-use crate::{recorded, scope};
+use crate::{scope, store_input};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -138,7 +138,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         (Report { recording, findings }, comparison)
     });
     let style: Style = Output::default().style(filter);
-    let incidents = recorded::rows(&asked.files.past);
+    let incidents = store_input::rows(&asked.files.past);
     let beside = before.as_ref().map(|(report, comparison)| Before { report, comparison });
     output.fill_text(|out| iowhy_show::page(&report, beside, &incidents, &style, out))?;
     Ok(Status::incomplete(incomplete))

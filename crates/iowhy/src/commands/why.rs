@@ -51,7 +51,7 @@ use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
 use crate::watch::{self, Plan, Watch};
-use crate::{recorded, sanitised, scope, when};
+use crate::{recorded, sanitised, scope, store_input, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -149,7 +149,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let writes = Later::Write(confinement::folders(learned.as_slice()));
             let later = if why.ask { Later::Probe } else { writes };
             // While files may still be opened.
-            past = recorded::of_the_last_day();
+            past = store_input::of_the_last_day();
             why.selection = why.selection.settled_here()?;
             (watch(why.watch_for, &why.selection, why.overhead, false, later)?, 0, true)
         }

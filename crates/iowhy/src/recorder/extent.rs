@@ -12,6 +12,8 @@ use super::intake::Second;
 const KNOWN_NS: i64 = 600 * SECOND_NS;
 /// Slow seconds so far apart are of one stretch, ns: what an incident's capture waits for the next alarm.
 pub const GAP_NS: i64 = 10 * SECOND_NS;
+/// An alarm about the same that comes so long after the last one belongs to the same incident, ns (a choice).
+pub const SAME_NS: i64 = 300 * SECOND_NS;
 /// A mean latency that is so many times the usual one is not usual (a choice).
 const CONTRAST: f64 = 1.5;
 /// The usual latency of a device is that of its fastest tenth of seconds, of so many at least (choices).

@@ -7,7 +7,7 @@ use iowhy_show::device_label;
 use serde_json::{Value, json};
 
 use super::clock::{Clocks, SECOND_NS};
-use super::extent::{Activity, GAP_NS, NamedDisk, SlowLevel};
+use super::extent::{Activity, GAP_NS, NamedDisk, SAME_NS, SlowLevel};
 use super::looks::LOOK_NS;
 use super::ring::{Ring, beginning, ending};
 use super::triggers::{Alarm, Trigger};
@@ -18,8 +18,6 @@ pub const BEFORE_NS: i64 = 30_000_000_000;
 const AFTER_NS: i64 = GAP_NS;
 /// No more is captured of one that goes on longer, ns.
 const LONGEST_NS: i64 = 60_000_000_000;
-/// An alarm about the same that comes so long after the last one belongs to the same incident, ns (a choice).
-pub const SAME_NS: i64 = 300_000_000_000;
 /// Alarms that are told one by one; the first of a device and a trigger is, up to twice as many.
 const TOLD: usize = 20;
 

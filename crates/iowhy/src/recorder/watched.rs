@@ -21,7 +21,7 @@ use super::ring::Ring;
 use super::settings::Settings;
 use super::verdicts::{Snapshot, facts};
 use crate::collectors::LiveCollectors;
-use crate::device_lookup::NamingFacts;
+use crate::device_lookup::{NamingFacts, known_devices};
 use crate::messages;
 use crate::plan::Plan;
 
@@ -108,7 +108,7 @@ impl Watched {
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
-        let named = NamingFacts::of(&crate::collectors::known_devices()?);
+        let named = NamingFacts::of(&known_devices()?);
         let collectors = LiveCollectors::begin(&plan(&settings.devices), &mut intake)?;
         let mut kernel = KernelLog::open();
         if kernel.is_none() {

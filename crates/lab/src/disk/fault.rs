@@ -6,8 +6,6 @@
 
 mod parse;
 
-pub use parse::duration;
-
 use super::{Cause, Freeze, Random, Request, Service};
 
 /// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise. Document

@@ -1,10 +1,10 @@
 //! A disk as it is written on the command line: `rotational:rpm=5400,cache=8M`.
 
-use super::fault::duration;
 use super::network::{Network, Volume};
 use super::rotational::{Platter, Rotational};
 use super::shingled::{Shingled, Shingles};
 use super::ssd::{Flash, Ssd};
+use super::units::{duration, size};
 use super::{Fault, Mechanism};
 
 /// A kind of disk with its parameters.
@@ -156,14 +156,6 @@ fn switch(value: &str) -> Option<bool> {
         "off" => Some(false),
         _ => None,
     }
-}
-
-/// Bytes, with the suffixes K, M, G, T of 1024: `4096`, `128K`, `2G`.
-pub fn size(text: &str) -> Option<u64> {
-    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let unit = units.iter().find_map(|(letter, bits)| Some((text.strip_suffix(*letter)?, *bits)));
-    let (number, bits) = unit.unwrap_or((text, 0));
-    number.parse::<u64>().ok()?.checked_mul(1 << bits)
 }
 
 #[cfg(test)]

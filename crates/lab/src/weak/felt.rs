@@ -4,7 +4,7 @@
 
 use iowhy_model::Medium;
 
-use super::blame::{ClassService, Scenario, Side, asks, beside, lookups};
+use super::parts::{ClassService, Scenario, Side, asks, beside, lookups};
 use super::queue::{Asker, Device, Io, Pace};
 use crate::scenarios::Chance;
 

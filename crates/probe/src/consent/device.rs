@@ -13,11 +13,8 @@ use super::topology::{self, Node};
 use super::{Terms, human, signatures};
 use crate::engine::{AlignedBuffer, SoFar, Watcher};
 use crate::error::Error;
-use crate::target::{Target, sensors};
+use crate::target::{EDGE_BYTES, Target, sensors};
 
-/// Bytes at each end that must be blank and stay untouched: partition tables, labels and
-/// superblocks lie there (LUKS2 keeps its second header up to 4 MiB from the start).
-pub const EDGE_BYTES: u64 = 8 << 20;
 /// Bytes of each read that looks for data where it is going to be written.
 const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").

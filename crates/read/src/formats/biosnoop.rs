@@ -40,7 +40,7 @@ use iowhy_model::{
 };
 
 use crate::histogram::powers::note;
-use crate::scan::another_run;
+use crate::listing::another_run;
 use crate::text::recent::RecentNames;
 use crate::text::words::Words;
 use crate::{BlockSize, Body, Format, Reader, Sniff, Step, device_name, fixed, integer};

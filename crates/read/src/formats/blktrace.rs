@@ -32,7 +32,7 @@ use std::io::BufRead;
 
 use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Note, Op, Sink, Source, Time};
 
-use crate::scan::missing;
+use crate::listing::missing;
 use crate::trace::order::{Aside, OrderedRecords};
 use crate::trace::pairing::{Action, Pairing, Point};
 use crate::trace::records::{Record, Records};

@@ -39,7 +39,7 @@ use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, S
 use crate::facts::AddFact;
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
-use crate::scan::another_run;
+use crate::listing::another_run;
 use crate::text::words::is_for_people;
 use crate::{Body, Format, Reader, Sniff, Step};
 

@@ -47,6 +47,7 @@
 //! Missing messages: the log may have wrapped or been rate-limited. What the drive repaired
 //! silently.
 
+mod address;
 mod buses;
 mod commands;
 mod forms;
@@ -62,13 +63,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iowhy_model::{CommandKind, Fact, Level, Message, MessageKind, Note, Sink, typed};
 
+use self::address::{is_pci, peripheral};
 use self::buses::Buses;
 use self::commands::{Commands, Complaint};
 use self::forms::{Dictionary, Logger, kind};
 use self::journal::Journal;
-use self::line::{
-    is_bare, is_of_a_program, is_of_another, is_pci, kmsg, kmsg_field, messages, peripheral, split,
-};
+use self::line::{is_bare, is_of_a_program, is_of_another, kmsg, kmsg_field, messages, split};
 use self::names::Names;
 use self::pci::Functions;
 use self::resets::Resets;

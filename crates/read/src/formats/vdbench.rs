@@ -26,7 +26,7 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::scan::another_run;
+use crate::listing::another_run;
 use crate::text::columns::Heading;
 use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 

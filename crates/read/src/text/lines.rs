@@ -10,6 +10,8 @@ use crate::text::letters::{ESCAPE, cleaned, without_remark};
 
 /// Longest line kept, bytes; of a longer one the rest is dropped and the loss is noted.
 pub const LINE_LIMIT: usize = 1 << 20;
+/// Characters of a bad line that are kept for the note.
+pub(crate) const NOTE_TEXT: usize = 80;
 /// Bytes taken over at a time: small enough for a core's own cache.
 const BLOCK: usize = 1 << 17;
 /// Most lines, and bytes, that a row of an HTML table may be spread over.

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use iowhy_model::{Note, Sink};
 
-use crate::scan::NOTE_TEXT;
+use crate::text::lines::NOTE_TEXT;
 use crate::text::unread::is_disk;
 
 /// What tools print for a number that they do not have.

@@ -14,14 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::file::DiskFile;
 use super::replies::{Replies, now};
-use super::{Spec, device, kernel, truth};
-
-/// The variable that marks what runs on the disk, down to the last grandchild. Its value is the
-/// serving process's number. (A process group would not do: fio's jobs leave theirs.)
-pub(super) const MARK: &str = "RIG_FAULTY_DISK";
-
-/// Where the file is mounted. The namespace is private, so nothing is hidden from others.
-pub(super) const MOUNT_POINT: &str = "/mnt";
+use super::{MARK, MOUNT_POINT, Spec, device, kernel, truth};
 
 /// How often the truth is written to its file.
 const WRITE_EVERY: Duration = Duration::from_millis(200);

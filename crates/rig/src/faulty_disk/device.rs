@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::daemon::{MARK, MOUNT_POINT};
-use super::{Spec, Truth, file, kernel};
+use super::{MARK, MOUNT_POINT, Spec, Truth, file, kernel};
 use crate::programs;
 use iowhy_lab::disk::Model;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::Colour;
+use super::colour::Colour;
 
 /// A colour in 24 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -30,8 +30,8 @@ use crate::{Style, View, device_label, sources};
 mod layout;
 mod rows;
 
-use layout::{COLUMNS, Layout};
-use rows::{Row, Stretch};
+use layout::Layout;
+use rows::{COLUMNS, Row, Stretch};
 
 /// Entry in the list of views.
 pub const VIEW: View = View {

@@ -1,4 +1,6 @@
-//! The modules of `diagnose` know each other in one direction, and so do its rooms.
+//! The modules of a crate know each other in one direction: a part may use what the module above it
+//! has for its parts, and no other way leads back. In `diagnose` not even that one does, and its rooms
+//! have one direction, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,29 +9,42 @@ use syn::visit::{self, Visit};
 use super::syntax::is_test;
 use super::{Complaint, Source, Tree};
 
-/// The crate whose modules are held.
-const FOLDER: &str = "crates/diagnose/src/";
+/// The crate that is held to more: each of its folders knows only those above it, and no part the
+/// module that it is a part of.
+const ROOMS: &str = "crates/diagnose/src/";
 
 /// Which module uses which, and on what line first.
 type Uses = BTreeMap<String, BTreeMap<String, usize>>;
 
-/// Looks for a cycle among modules, then among the rooms they stand in.
+/// Looks in each crate for cycles among modules.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
-    let uses = uses(tree);
+    let folder = |source: &Source| {
+        let end = source.path.find("/src/")? + "/src/".len();
+        source.path.get(..end).map(str::to_string)
+    };
+    let shipped = tree.sources.iter().filter(|source| !source.tests);
+    let folders: BTreeSet<String> = shipped.filter_map(folder).collect();
+    folders.iter().flat_map(|folder| of_crate(tree, folder)).collect()
+}
+
+fn of_crate(tree: &Tree, folder: &str) -> Vec<Complaint> {
+    let uses = uses(tree, folder);
     let mut rooms = Uses::new();
-    for (user, used) in &uses {
+    for (user, used) in uses.iter().filter(|_| folder == ROOMS) {
         for (other, line) in used.iter().filter(|(other, _)| room(other) != room(user)) {
             rooms.entry(room(user).into()).or_default().entry(room(other).into()).or_insert(*line);
         }
     }
-    let found = [(cycle(&uses), "modules"), (cycle(&rooms), "rooms")].into_iter();
-    let found = found.filter_map(|(cycle, of)| Some((cycle?, of)));
+    let modules = cycles(&uses).into_iter().map(|cycle| (cycle, "modules"));
+    let found = modules.chain(cycles(&rooms).into_iter().map(|cycle| (cycle, "rooms")));
     found
         .map(|(cycle, of)| {
             let name = cycle.first().map(String::as_str).unwrap_or_default();
+            let line = cycle.get(1).and_then(|next| uses.get(name)?.get(next)).copied();
             let what = format!("a cycle of {of}: {}", cycle.join(" -> "));
             let cure = "move what both need below them";
-            Complaint::new(&format!("{FOLDER}{}.rs", name.replace("::", "/")), 0, what, cure)
+            let file = format!("{folder}{}.rs", name.replace("::", "/"));
+            Complaint::new(&file, line.unwrap_or(0), what, cure)
         })
         .collect()
 }
@@ -40,33 +55,67 @@ fn room(module: &str) -> &str {
 }
 
 /// What the shipped code of each module names by a path. Which modules a file declares is no use.
-fn uses(tree: &Tree) -> Uses {
+fn uses(tree: &Tree, folder: &str) -> Uses {
     let sources = tree.sources.iter().filter(|source| !source.tests);
-    let named: Vec<(String, &Source)> =
-        sources.filter_map(|source| Some((module(&source.path)?, source))).collect();
-    let modules: BTreeSet<String> = named.iter().map(|(name, _)| name.clone()).collect();
-    let used = named.iter().map(|(name, source)| {
-        let mut paths = Paths { of: name, modules: &modules, used: BTreeMap::new() };
-        // What is no Rust the compiler complains of.
-        if let Ok(file) = syn::parse_file(&source.text) {
-            paths.visit_file(&file);
+    let own: Vec<&Source> = sources.filter(|source| source.path.starts_with(folder)).collect();
+    let is_library = own.iter().any(|source| source.path == format!("{folder}lib.rs"));
+    // What is no Rust the compiler complains of.
+    let files: Vec<(String, syn::File)> = own
+        .iter()
+        .filter_map(|source| {
+            Some((module(&source.path, folder, is_library)?, syn::parse_file(&source.text).ok()?))
+        })
+        .collect();
+    let modules: BTreeSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
+    // What a module imports those below it, or whoever comes by, may name as its own.
+    let mut passed_on = BTreeMap::new();
+    for (name, file) in &files {
+        let mut paths = Paths { of: name, modules: &modules, used: Vec::new() };
+        for item in &file.items {
+            if let syn::Item::Use(item) = item {
+                paths.visit_item_use(item);
+            }
         }
-        (name.clone(), paths.used)
+        let of_others =
+            paths.used.into_iter().filter(|(from, word, _)| from != name && !word.is_empty());
+        passed_on.extend(of_others.map(|(from, word, _)| ((name.clone(), word), from)));
+    }
+    let used = files.iter().map(|(name, file)| {
+        let mut paths = Paths { of: name, modules: &modules, used: Vec::new() };
+        paths.visit_file(file);
+        let mut used = BTreeMap::new();
+        for (mut from, word, line) in paths.used {
+            // What a module passes on is of the module that it comes from.
+            while let Some(next) = passed_on.get(&(from.clone(), word.clone())) {
+                from.clone_from(next);
+            }
+            if from != *name && (folder == ROOMS || !is_above(&from, name)) {
+                used.entry(from).or_insert(line);
+            }
+        }
+        (name.clone(), used)
     });
     used.collect()
 }
 
+/// Whether a module is a part of another one: it may use what that one has for its parts.
+fn is_above(module: &str, part: &str) -> bool {
+    module.is_empty() || part.strip_prefix(module).is_some_and(|rest| rest.starts_with("::"))
+}
+
 /// `analysis::audit` of `.../analysis/audit.rs`; the crate's root is the empty name.
-fn module(path: &str) -> Option<String> {
-    let name = path.strip_prefix(FOLDER)?.strip_suffix(".rs")?;
-    Some(if name == "lib" { String::new() } else { name.replace('/', "::") })
+fn module(path: &str, folder: &str, is_library: bool) -> Option<String> {
+    let name = path.strip_prefix(folder)?.strip_suffix(".rs")?;
+    let is_root = name == "lib" || name == "main" && !is_library;
+    Some(if is_root { String::new() } else { name.replace('/', "::") })
 }
 
 /// The paths of one file.
 struct Paths<'a> {
     of: &'a str,
     modules: &'a BTreeSet<String>,
-    used: BTreeMap<String, usize>,
+    /// A module, the first word after it, and the line.
+    used: Vec<(String, String, usize)>,
 }
 
 impl Paths<'_> {
@@ -86,10 +135,10 @@ impl Paths<'_> {
             // A module of its own, by its bare name.
             _ => own.into_iter().chain(words.iter().cloned()).collect(),
         };
-        let known = (0..=path.len()).rev().map(|end| path[..end].join("::"));
-        let leads = known.into_iter().find(|name| self.modules.contains(name));
-        if let Some(name) = leads.filter(|name| name != self.of) {
-            self.used.entry(name).or_insert(line);
+        let known = (0..=path.len()).rev().map(|end| (end, path[..end].join("::")));
+        let leads = known.into_iter().find(|(_, name)| self.modules.contains(name));
+        if let Some((end, name)) = leads {
+            self.used.push((name, path.get(end).cloned().unwrap_or_default(), line));
         }
     }
 
@@ -149,10 +198,11 @@ impl Visit<'_> for Paths<'_> {
     }
 }
 
-/// A cycle, its first module named again at its end.
-fn cycle(uses: &Uses) -> Option<Vec<String>> {
-    let mut done = BTreeSet::new();
-    uses.keys().find_map(|start| walk(uses, start, &mut Vec::new(), &mut done))
+/// Cycles, the first module of each named again at its end: one for each use that closes one.
+fn cycles(uses: &Uses) -> Vec<Vec<String>> {
+    let (mut done, mut found) = (BTreeSet::new(), Vec::new());
+    uses.keys().for_each(|start| walk(uses, start, &mut Vec::new(), &mut done, &mut found));
+    found
 }
 
 fn walk<'a>(
@@ -160,20 +210,20 @@ fn walk<'a>(
     module: &'a str,
     way: &mut Vec<&'a str>,
     done: &mut BTreeSet<&'a str>,
-) -> Option<Vec<String>> {
+    found: &mut Vec<Vec<String>>,
+) {
     if let Some(place) = way.iter().position(|known| *known == module) {
         let round = way[place..].iter().chain(std::iter::once(&module));
-        return Some(round.map(|name| name.to_string()).collect());
+        return found.push(round.map(|name| name.to_string()).collect());
     }
     if done.contains(module) {
-        return None;
+        return;
     }
     way.push(module);
     let next = uses.get(module).into_iter().flat_map(BTreeMap::keys);
-    let found = next.into_iter().find_map(|other| walk(uses, other, way, done));
+    next.into_iter().for_each(|other| walk(uses, other, way, done, found));
     way.pop();
     done.insert(module);
-    found
 }
 
 #[cfg(test)]
@@ -182,7 +232,7 @@ mod tests {
 
     fn complaints(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> =
-            files.iter().map(|(name, text)| (format!("{FOLDER}{name}.rs"), *text)).collect();
+            files.iter().map(|(name, text)| (format!("{ROOMS}{name}.rs"), *text)).collect();
         let files: Vec<(&str, &str)> =
             files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
         check(&Tree::of(&files)).into_iter().map(|complaint| complaint.what).collect()
@@ -211,6 +261,24 @@ mod tests {
         let with_child =
             complaints(&[("a", "mod b;\nfn f() { b::g() }"), ("a/b", "use super::f;")]);
         assert_eq!(with_child, ["a cycle of modules: a -> a::b -> a"]);
+    }
+
+    #[test]
+    fn a_part_may_use_what_is_above_it_and_what_is_passed_on_is_of_whom_it_comes_from() {
+        let check = |files: &[(&str, &str)]| -> Vec<String> {
+            check(&Tree::of(files)).into_iter().map(|complaint| complaint.what).collect()
+        };
+        let part = [
+            ("crates/x/src/lib.rs", "mod a;\nmod c;\npub use c::C;\npub fn f() { a::b() }"),
+            ("crates/x/src/a.rs", "mod b;\nuse crate::C;\npub use b::g;\npub struct A;"),
+            ("crates/x/src/a/b.rs", "use super::{A, C};\npub fn g() {}"),
+            ("crates/x/src/c.rs", "pub struct C;"),
+        ];
+        assert!(check(&part).is_empty(), "{:?}", check(&part));
+        // `c` uses what `a` passes on of its part, and that one uses `C`, which the root passes on.
+        let mut back = part;
+        back[3].1 = "pub struct C;\nuse crate::a::g;";
+        assert_eq!(check(&back), ["a cycle of modules: a::b -> c -> a::b"]);
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Source {
 pub struct Tree {
     /// Where it is.
     pub root: PathBuf,
-    /// Rust files under `crates/` and `bench/`.
+    /// Rust files of all crates, those of the workspaces `fleet/` and `fuzz/` among them.
     pub sources: Vec<Source>,
     /// Every file that is or is about to be committed, relative to the root.
     pub files: Vec<String>,
@@ -143,7 +143,7 @@ impl Tree {
 
 /// Whether the file is a crate's.
 fn is_ours(path: &str) -> bool {
-    path.starts_with("crates/") || path.starts_with("bench/")
+    ["crates/", "bench/", "fleet/", "fuzz/"].iter().any(|folder| path.starts_with(folder))
 }
 
 fn is_rust(path: &str) -> bool {

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::partition::{Here, Partition};
 use super::{Exporter, Unit};
 use crate::messages::{self, HintedError, ProgressMessage};
+use crate::recorded;
 use crate::store_input::{self, FOLDER};
 use crate::when;
 
@@ -52,7 +53,7 @@ impl Exporter {
             damage.add(self.hour(&store, *name, open, &host)?);
         }
         for incident in store.incidents().map_err(cannot)? {
-            if store_input::touches(&incident, span) {
+            if recorded::touches(&incident, span) {
                 met += 1;
                 self.incident(&incident, &host)?;
             }
@@ -195,7 +196,7 @@ impl Exporter {
 /// What the recorder made of an incident, and of other devices in it; `None` if that cannot be read.
 fn findings(incident: &Incident) -> Option<Vec<Statement>> {
     let Some(path) = &incident.verdict else { return Some(Vec::new()) };
-    let text = match store_input::verdict(path) {
+    let text = match recorded::verdict(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
         Err(_) => return None,

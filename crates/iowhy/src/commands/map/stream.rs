@@ -7,13 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use iowhy_model::{
-    DeviceId, Distribution, Event, Fact, Interval, Name, Nanos, Recording, Report, Sink, Source,
-    Tally,
+    DeviceId, Distribution, Event, Fact, Interval, Name, Recording, Report, Sink, Source, Tally,
 };
 
 use super::Map;
 use super::pages::Pages;
-use super::window::Window;
+use super::window::{SECOND, Window};
 use crate::arguments::Files;
 use crate::command::Status;
 use crate::confinement;
@@ -24,7 +23,7 @@ use iowhy_show::views;
 use crate::present::View;
 
 /// How often the picture is drawn, and how long one second of it is.
-const REDRAWN: Duration = Duration::from_secs(1);
+const REDRAWN: Duration = Duration::from_nanos(SECOND.0 as u64);
 /// Columns of a map beside its cells (labels and latest values, `heatmap`).
 pub(super) const BESIDE: usize = 18;
 /// How often it is looked whether the user wants to stop.
@@ -159,6 +158,3 @@ impl Sink for SharedArrivals {
         self.settle().end();
     }
 }
-
-/// One second of a source's clock.
-pub(super) const SECOND: Nanos = Nanos(REDRAWN.as_nanos() as i64);

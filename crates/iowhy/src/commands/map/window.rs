@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Layer, Listing, Recording, Stage, Time, key,
+    DeviceId, Distribution, Edges, Event, Histogram, Layer, Listing, Nanos, Recording, Stage, Time,
+    key,
 };
 use iowhy_show::clock;
 
-use super::stream::SECOND;
+/// One second of a source's clock.
+pub const SECOND: Nanos = Nanos(1_000_000_000);
 
 /// What arrived lately, single requests counted by the second.
 #[derive(Default)]

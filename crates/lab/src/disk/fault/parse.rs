@@ -1,6 +1,6 @@
 //! Faults as they are written.
 
-use super::super::size;
+use super::super::units::{duration, size};
 use super::{Fault, RECOVERY_NS, Zone};
 
 impl Fault {
@@ -83,15 +83,6 @@ fn thermal(value: &str) -> Option<Fault> {
     let factor = parts.next()?.parse().ok().filter(|factor| (1.0..1e6).contains(factor))?;
     let one_more = parts.next().is_some();
     (length < every && !one_more).then_some(Fault::Thermal { every, length, factor })
-}
-
-/// `300ms`, `2s`, `40us`, in ns.
-pub fn duration(text: &str) -> Option<u64> {
-    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let (number, unit) =
-        units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)))?;
-    let value: f64 = number.parse().ok()?;
-    (0.0..1e6).contains(&value).then_some((value * unit) as u64)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use iowhy_model::MessageKind;
 
-use super::line::{is_pci, peripheral};
+use super::address::{is_pci, peripheral};
 use super::names;
 use crate::integer;
 

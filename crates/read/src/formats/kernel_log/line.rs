@@ -1,5 +1,6 @@
 //! One line of a kernel log in any of its printed forms: the time as printed, and the message.
 
+use super::address::{is_pci, peripheral};
 use super::{forms, names};
 use crate::{WallTime, decimal, integer};
 
@@ -391,22 +392,6 @@ pub(super) fn is_bare(line: &str) -> bool {
             && line.contains(": ")
 }
 
-/// The disk that FreeBSD names in front of a message, `(ada0:ahcich0:0:0:0): CAM status: ...`, or its bus while it is
-/// only looked for (cam(4): peripheral, bus, bus number, target, unit).
-pub(super) fn peripheral(line: &str) -> Option<&str> {
-    let (head, _) = line.strip_prefix('(')?.split_once("): ")?;
-    let parts: Vec<&str> = head.split(':').collect();
-    let [name, bus, numbers @ ..] = parts.as_slice() else { return None };
-    let is_name = |word: &str| {
-        word.ends_with(|c: char| c.is_ascii_digit())
-            && word.bytes().all(|b| b.is_ascii_alphanumeric())
-    };
-    let all = numbers.len() == 3 && numbers.iter().all(|number| integer(number).is_some());
-    let looked_for =
-        ["aprobe", "probe", "noperiph", "xpt"].iter().any(|word| name.starts_with(word));
-    (all && is_name(bus)).then_some(if looked_for { *bus } else { *name })
-}
-
 /// Whether a driver speaks of its PCI function: `pcieport 0000:00:1d.0: AER: ...`.
 fn is_of_pci(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
@@ -414,14 +399,6 @@ fn is_of_pci(line: &str) -> bool {
     let named = driver.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     let bracketed = address.strip_prefix('[').and_then(|rest| rest.split_once("]-"));
     named && bracketed.map(|(address, _)| address).or(address.strip_suffix(':')).is_some_and(is_pci)
-}
-
-/// The address of a PCI function, `0000:03:00.0`.
-pub(super) fn is_pci(word: &str) -> bool {
-    let Some((slot, function)) = word.split_once('.') else { return false };
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let lengths: Vec<usize> = slot.split(':').map(str::len).collect();
-    lengths == [4, 2, 2] && slot.split(':').all(is_hex) && function.len() == 1 && is_hex(function)
 }
 
 /// Whether a line of a system log is some program's: `Nov 21 08:36:47 web sshd[812]: ...`.

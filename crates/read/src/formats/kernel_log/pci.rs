@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::address::is_pci;
 use super::forms;
-use super::line::is_pci;
 
 /// What a function or port says of an error on its link (drivers/pci/pcie/aer.c).
 const BUS_ERROR: &str = "PCIe Bus Error: ";

@@ -1,46 +1,9 @@
 //! Which columns there are, and which of them fit.
 
-use super::rows::Row;
+use super::rows::{COLUMNS, Row};
 use crate::paint::{Line, TextStyle, Tone};
 use crate::sources::shortened;
 use crate::words::NONE;
-
-/// The columns in the order they are drawn, each with its rank: the canvas's width is given to
-/// the lowest ranks first.
-pub const COLUMNS: [(&str, u8); 32] = [
-    ("tps", 5),
-    ("kB/s", 6),
-    ("areq-sz", 10),
-    ("r/s", 1),
-    ("rkB/s", 5),
-    ("rrqm/s", 24),
-    ("r_await", 3),
-    ("rareq-sz", 10),
-    ("w/s", 2),
-    ("wkB/s", 6),
-    ("wrqm/s", 25),
-    ("w_await", 4),
-    ("wareq-sz", 11),
-    ("d/s", 20),
-    ("dkB/s", 26),
-    ("d_await", 21),
-    ("dareq-sz", 27),
-    ("f/s", 17),
-    ("f_await", 18),
-    ("await", 8),
-    ("wsvc_t", 13),
-    ("asvc_t", 14),
-    ("actv", 22),
-    ("aqu-sz", 7),
-    ("p50", 12),
-    ("p95", 19),
-    ("p99", 8),
-    ("max", 13),
-    ("B2Q", 5),
-    ("Q2D", 15),
-    ("D2C", 16),
-    ("%util", 9),
-];
 
 /// The columns that are drawn even where a row knows nothing of them.
 const ALWAYS: u8 = 4;

@@ -7,11 +7,47 @@ use iowhy_model::{
     Layer, Listing, Op, RATE_FIELDS, Rates, Recording, Report, Sampling, Stage, distributions,
 };
 
-use super::layout::COLUMNS;
 use crate::Style;
 use crate::clock::Clock;
 use crate::sources::file_name;
 use crate::words::duration;
+
+/// The columns in the order they are drawn, each with its rank: the canvas's width is given to
+/// the lowest ranks first.
+pub const COLUMNS: [(&str, u8); 32] = [
+    ("tps", 5),
+    ("kB/s", 6),
+    ("areq-sz", 10),
+    ("r/s", 1),
+    ("rkB/s", 5),
+    ("rrqm/s", 24),
+    ("r_await", 3),
+    ("rareq-sz", 10),
+    ("w/s", 2),
+    ("wkB/s", 6),
+    ("wrqm/s", 25),
+    ("w_await", 4),
+    ("wareq-sz", 11),
+    ("d/s", 20),
+    ("dkB/s", 26),
+    ("d_await", 21),
+    ("dareq-sz", 27),
+    ("f/s", 17),
+    ("f_await", 18),
+    ("await", 8),
+    ("wsvc_t", 13),
+    ("asvc_t", 14),
+    ("actv", 22),
+    ("aqu-sz", 7),
+    ("p50", 12),
+    ("p95", 19),
+    ("p99", 8),
+    ("max", 13),
+    ("B2Q", 5),
+    ("Q2D", 15),
+    ("D2C", 16),
+    ("%util", 9),
+];
 
 /// Means of fewer requests are drawn grey (docs/METHOD.md, 14 Counters: the error of a mean
 /// of 30 is a fifth of the spread).
