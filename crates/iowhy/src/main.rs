@@ -39,6 +39,7 @@ mod stated;
 mod stop;
 mod store_input;
 mod terminal;
+mod ticker;
 mod unpack;
 mod version;
 mod watch;

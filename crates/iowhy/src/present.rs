@@ -12,13 +12,13 @@ use iowhy_show::{Style, TableStream, views};
 use crate::arguments::{Files, Output, Repeat, Selection};
 use crate::command::Status;
 use crate::confinement;
-use crate::crosscheck::{self, CrossCheck};
+use crate::crosscheck;
 use crate::device_lookup;
 use crate::event_names::{self, NameKey, NamedEvents};
 use crate::messages::{self, HintedError};
 use crate::rows::{Rows, RowsOutcome};
 use crate::sanitised;
-use crate::watch::Watch;
+use crate::watch::{Stretches, Watch};
 use crate::when;
 
 /// A view of the list.
@@ -268,23 +268,14 @@ pub fn repeated(
     output: &Output,
     heading: ReportHeading,
 ) -> anyhow::Result<Status> {
-    let count = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
     // The kernel has filtered already what its histograms cannot tell apart.
     let filter = watch.filter_of_counted(selection);
     let mut style = output.style(filter);
     // Which columns fit depends on what was seen.
     let mut table = view.is_table().then(TableStream::default);
     let mut incomplete = false;
-    let mut crosscheck = CrossCheck::default();
-    for report in 1..=count {
-        watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
-        watch.quiet();
-        let last = report == count || watch.stopped();
-        // The end tells what never completed: it belongs to the last stretch.
-        let plug_clock = watch.plug_clock();
-        let (mut recording, rest) =
-            if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
-        crosscheck.state(&mut recording, plug_clock);
+    let mut stretches = Stretches::of(watch, repeat, interval);
+    while let Some(mut recording) = stretches.next_with(interval, |_| ())? {
         if view.is_of_histograms() {
             crosscheck::without_counters(&mut recording);
         }
@@ -308,8 +299,6 @@ pub fn repeated(
         }
         style.heading = false;
         out.flush()?;
-        let Some(rest) = rest else { break };
-        watch = rest;
     }
     Ok(Status::incomplete(incomplete))
 }

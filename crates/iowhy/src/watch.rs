@@ -1,19 +1,21 @@
 //! This machine becomes a recording, for so long.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iowhy_live::{BlockDevice, BlockTrace, Ftrace, StackCount};
 use iowhy_model::{Fact, Filter, Recording, Sink};
 
-use crate::arguments::Selection;
+use crate::arguments::{Repeat, Selection};
 use crate::collectors::LiveCollectors;
 use crate::confinement::{self, Later};
+use crate::crosscheck::CrossCheck;
 use crate::device_lookup::known_devices;
 use crate::inputs;
 use crate::messages::{self, Progress};
 pub use crate::plan::Plan;
 use crate::stop::Stop;
+use crate::ticker::Ticker;
 
 /// The longest sleep: a request to stop and a dead pipe are seen that soon.
 const NAP: Duration = Duration::from_millis(200);
@@ -24,9 +26,8 @@ pub struct Watch {
     collectors: LiveCollectors,
     /// The devices that were asked for.
     wanted: Vec<String>,
-    begun: Instant,
+    ticker: Ticker,
     cpu_before: Duration,
-    stop: Stop,
     progress: Progress,
     seen: u64,
 }
@@ -55,9 +56,8 @@ impl Watch {
             recording,
             collectors,
             wanted: plan.devices.clone(),
-            begun: Instant::now(),
+            ticker: Ticker::start(stop, Duration::MAX),
             cpu_before: cpu_time(),
-            stop,
             progress: Progress::new(plan.progress),
             seen: 0,
         })
@@ -89,12 +89,12 @@ impl Watch {
 
     /// Whether the user asked to stop.
     pub fn stopped(&self) -> bool {
-        self.stop.asked()
+        self.ticker.stopped()
     }
 
     /// How long this has been watching.
     pub fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+        self.ticker.elapsed()
     }
 
     /// Clears the line of progress, for what is drawn on the same terminal.
@@ -113,7 +113,7 @@ impl Watch {
     /// If a source broke.
     pub fn run_until(&mut self, until: Duration) -> anyhow::Result<()> {
         loop {
-            let elapsed = self.begun.elapsed();
+            let elapsed = self.elapsed();
             if elapsed >= until || self.stopped() {
                 return self.collectors.poll_up_to(Duration::MAX, &mut self.recording);
             }
@@ -147,7 +147,7 @@ impl Watch {
     pub fn end_with_stacks(mut self) -> anyhow::Result<(Recording, (Vec<StackCount>, u64))> {
         self.collectors.end(&mut self.recording)?;
         if let Some(cost) = self.collectors.of().and_then(BlockTrace::cost) {
-            let words = cost.words(cpu_time() - self.cpu_before, self.begun.elapsed());
+            let words = cost.words(cpu_time() - self.cpu_before, self.elapsed());
             messages::warn(&words, None);
         }
         self.progress.update("");
@@ -158,7 +158,7 @@ impl Watch {
 
     fn show_progress(&mut self, until: Duration) {
         let seen = self.recording.records();
-        if seen == self.seen && self.begun.elapsed().subsec_millis() > 250 {
+        if seen == self.seen && self.elapsed().subsec_millis() > 250 {
             return;
         }
         self.seen = seen;
@@ -166,10 +166,68 @@ impl Watch {
         let text = if until == Duration::MAX {
             format!("{how}: {seen} records so far; Ctrl-C ends")
         } else {
-            let left = until.saturating_sub(self.begun.elapsed()).as_secs() + 1;
+            let left = until.saturating_sub(self.elapsed()).as_secs() + 1;
             format!("{how}: {seen} records, {left} s left; Ctrl-C ends early")
         };
         self.progress.update(&text);
+    }
+}
+
+/// A watch in stretches of one length, each with what came in it.
+pub struct Stretches {
+    watch: Option<Watch>,
+    length: Duration,
+    /// How many are left.
+    left: u64,
+    until: Duration,
+    crosscheck: CrossCheck,
+}
+
+impl Stretches {
+    /// As many as were asked for: one without an interval, without a count until the user stops it.
+    pub fn of(watch: Watch, repeat: Repeat, length: Duration) -> Stretches {
+        let left = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
+        let crosscheck = CrossCheck::default();
+        Stretches { watch: Some(watch), length, left, until: Duration::ZERO, crosscheck }
+    }
+
+    /// Watches the next one; `None` after the last one. So often something is done with what came
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn next_with(
+        &mut self,
+        step: Duration,
+        mut with: impl FnMut(&mut Recording),
+    ) -> anyhow::Result<Option<Recording>> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        let Some(mut watch) = self.watch.take() else { return Ok(None) };
+        let end = self.until.saturating_add(self.length);
+        loop {
+            self.until = self.until.saturating_add(step).min(end);
+            watch.run_until(self.until)?;
+            with(watch.recording());
+            if self.until >= end || watch.stopped() {
+                break;
+            }
+        }
+        (self.until, self.left) = (end, left);
+        watch.quiet();
+        // The end tells what never completed: it belongs to the last stretch.
+        let plug_clock = watch.plug_clock();
+        let mut recording = if self.left == 0 || watch.stopped() {
+            watch.end()?
+        } else {
+            self.watch.insert(watch).recording().take()
+        };
+        self.crosscheck.state(&mut recording, plug_clock);
+        Ok(Some(recording))
+    }
+
+    /// Whether the last one is over.
+    pub fn are_over(&self) -> bool {
+        self.watch.is_none()
     }
 }
 

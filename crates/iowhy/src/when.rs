@@ -137,7 +137,7 @@ pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     if let Some(count) = text.strip_suffix('w') {
         return days(count, 7.0);
     }
-    duration(text).map(|length| std::time::Duration::from_nanos(length.ns() as u64))
+    duration(text).map(crate::ticker::length)
 }
 
 fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {

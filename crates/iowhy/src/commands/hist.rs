@@ -39,12 +39,13 @@ use iowhy_show::{NewRecords, views};
 use crate::arguments::{Commas, Files, Output, Part, Repeat, Selection, Task, TraceArgs, Words};
 use crate::command::{Command, Status};
 use crate::confinement;
-use crate::crosscheck::{self, CrossCheck};
+use crate::crosscheck;
 use crate::groups::{self, GroupSink, Groups, Key};
 use crate::messages::HintedError;
 use crate::present::{ReportHeading, View, knows_devices, now, repeated, when};
 use crate::sanitised;
-use crate::watch::{Plan, Watch};
+use crate::ticker::length;
+use crate::watch::{Plan, Stretches, Watch};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -109,8 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Task::Watch(repeat) => repeat,
     };
     let selection = hist.selection.settled_here()?;
-    let interval =
-        repeat.interval.map_or(ONCE, |interval| Duration::from_nanos(interval.ns() as u64));
+    let interval = repeat.interval.map_or(ONCE, length);
     let events = hist.by.iter().any(|key| key.needs_events());
     let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
     // The counters hold all I/Os of a device, so they say nothing of some of them.
@@ -175,7 +175,7 @@ fn reports(repeat: Repeat) -> u64 {
 
 /// One report after another, counted apart by the keys.
 fn grouped(
-    mut watch: Watch,
+    watch: Watch,
     view: &View,
     repeat: Repeat,
     interval: Duration,
@@ -185,28 +185,16 @@ fn grouped(
     // Groups of all devices together belong to none that could be filtered.
     let mut style = hist.output.style(Default::default());
     let mut groups = Groups::new(&hist.by);
-    let mut crosscheck = CrossCheck::default();
     // Counts wait in the kernel; only single I/Os would pile up here.
     let step = if mode == TraceMode::Events { COUNTED } else { interval };
     let mut incomplete = false;
     let mut since = Instant::now();
-    for report in 1..=reports(repeat) {
-        let end = interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX));
-        let begin = end.saturating_sub(interval);
-        let mut until = begin;
-        while until < end && !watch.stopped() {
-            until = (until + step).min(end);
-            watch.run_until(until)?;
-            if mode == TraceMode::Events {
-                groups.take(&mut watch.recording().take());
-            }
+    let mut stretches = Stretches::of(watch, repeat, interval);
+    while let Some(mut recording) = stretches.next_with(step, |part| {
+        if mode == TraceMode::Events {
+            groups.take(&mut part.take());
         }
-        watch.quiet();
-        let plug_clock = watch.plug_clock();
-        let last = report == reports(repeat) || watch.stopped();
-        let (mut recording, rest) =
-            if last { (watch.end()?, None) } else { (watch.recording().take(), Some(watch)) };
-        crosscheck.state(&mut recording, plug_clock);
+    })? {
         crosscheck::without_counters(&mut recording);
         groups.take(&mut recording);
         groups.watched(since.elapsed());
@@ -217,7 +205,7 @@ fn grouped(
             writeln!(out, "{}", now())?;
         }
         view.write(&Report { recording, findings: Vec::new() }, &style, &mut out)?;
-        if rest.is_some() && !hist.output.json && !hist.commas.csv {
+        if !stretches.are_over() && !hist.output.json && !hist.commas.csv {
             writeln!(out)?;
         }
         style.heading &= !hist.commas.csv;
@@ -226,8 +214,6 @@ fn grouped(
             groups.clear();
             since = Instant::now();
         }
-        let Some(rest) = rest else { break };
-        watch = rest;
     }
     Ok(Status::incomplete(incomplete))
 }

@@ -33,6 +33,7 @@ use crate::confinement::{self, Later};
 use crate::messages::HintedError;
 use crate::present::{View, counted};
 use crate::sanitised;
+use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 
 mod compat;
@@ -100,13 +101,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         Task::Watch(repeat) => repeat,
     };
-    let column = repeat
-        .interval
-        .map_or(Duration::from_secs(1), |interval| Duration::from_nanos(interval.ns() as u64));
+    let column = repeat.interval.map_or(Duration::from_secs(1), length);
     let text = map.drawing.is_text(map.output.json);
     let screen = std::io::stdout().is_terminal() && text;
     let mut end = match (map.watch_for, repeat.count) {
-        (Some(length), _) => Duration::from_nanos(length.ns() as u64),
+        (Some(asked), _) => length(asked),
         (None, Some(count)) => column.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)),
         (None, None) if screen => Duration::MAX,
         (None, None) => ONCE,

@@ -43,6 +43,7 @@ use crate::device_lookup::NamingFacts;
 use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
+use crate::ticker::{Ticker, length};
 use crate::{collectors, watch};
 use part::{Part, Place};
 
@@ -127,9 +128,8 @@ struct Recorder {
     known: Vec<BlockDevice>,
     wanted: Vec<String>,
     gone: Vec<String>,
-    stop: Stop,
+    ticker: Ticker,
     progress: Progress,
-    begun: Instant,
 }
 
 impl Recorder {
@@ -179,9 +179,9 @@ impl Recorder {
         let folders = confinement::folders(&[&record.output]);
         confinement::watching(&Later::Write(folders), None, false)?;
         place.check_next()?;
-        let progress = Progress::new(true);
-        let (begun, gone) = (Instant::now(), Vec::new());
-        Ok(Recorder { trace, counters, writer, place, known, wanted, gone, stop, progress, begun })
+        let (progress, gone) = (Progress::new(true), Vec::new());
+        let ticker = Ticker::start(stop, record.watch_for.map_or(Duration::MAX, length));
+        Ok(Recorder { trace, counters, writer, place, known, wanted, gone, ticker, progress })
     }
 
     /// Says which devices went away, on stderr and in the capture.
@@ -200,11 +200,10 @@ impl Recorder {
 
     /// Records until the time is over, the user stops it, or the file cannot be written.
     fn run(&mut self, record: &Record) -> anyhow::Result<()> {
-        let end = record.watch_for.map(|length| Duration::from_nanos(length.ns() as u64));
-        let (mut written, mut tended, mut part_begun) = (self.begun, self.begun, self.begun);
-        while !self.stop.asked() && end.is_none_or(|end| self.begun.elapsed() < end) {
-            let left = end.map_or(DRAIN, |end| end.saturating_sub(self.begun.elapsed()));
-            std::thread::sleep(left.min(DRAIN));
+        let begun = Instant::now();
+        let (mut written, mut tended, mut part_begun) = (begun, begun, begun);
+        while !self.ticker.is_over() {
+            self.ticker.sleep(DRAIN);
             self.trace.poll(&mut self.writer)?;
             if tended.elapsed() >= SECOND {
                 tended = Instant::now();
@@ -237,7 +236,7 @@ impl Recorder {
 
     /// Lets go of the kernel, writes the rest, and says how it went.
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
-        let seconds = self.begun.elapsed().as_secs_f64();
+        let seconds = self.ticker.elapsed().as_secs_f64();
         // While the listing of requests is open, of which it is said.
         self.name_vanished()?;
         self.trace.end(&mut self.writer)?;
@@ -268,7 +267,7 @@ impl Recorder {
     }
 
     fn show_progress(&self) {
-        let (events, seconds) = (self.writer.events(), self.begun.elapsed().as_secs());
+        let (events, seconds) = (self.writer.events(), self.ticker.elapsed().as_secs());
         self.progress.update(&format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
     }
 }
@@ -281,7 +280,7 @@ fn rotation(text: &str) -> Result<Rotation, String> {
         if time.ns() < 1_000_000_000 {
             return Err("the shortest duration of a file is 1s".to_string());
         }
-        return Ok(Rotation::Time(Duration::from_nanos(time.ns() as u64)));
+        return Ok(Rotation::Time(length(time)));
     }
     match iowhy_read::bytes(text).filter(|bytes| *bytes >= f64::from(1 << 20)) {
         Some(bytes) if !unit.is_empty() => Ok(Rotation::Bytes(bytes as u64)),

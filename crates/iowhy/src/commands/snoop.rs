@@ -49,6 +49,7 @@ use crate::groups::Groups;
 use crate::messages::{self, HintedError};
 use crate::present::{RowStyle, View};
 use crate::sanitised;
+use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 use crate::when;
 
@@ -132,12 +133,11 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     style.clock_of_day = false;
     // Known better once the first I/O has completed.
     style.time_of_day = snoop.timestamp.then(when::now_ns);
-    let span = |length: Nanos| Duration::from_nanos(length.ns() as u64);
-    let interval = repeat.interval.map(span);
+    let interval = repeat.interval.map(length);
     let counted = interval
         .zip(repeat.count)
         .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
-    let end = snoop.watch_for.map(span).or(counted).unwrap_or(Duration::MAX);
+    let end = snoop.watch_for.map(length).or(counted).unwrap_or(Duration::MAX);
     let numbers = snoop.output.json || snoop.commas.csv;
     let mut table = interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
     let mut out = sanitised::buffered();

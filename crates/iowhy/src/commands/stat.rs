@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::Nanos;
 use iowhy_show::views;
 
 use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words};
@@ -31,6 +30,7 @@ use crate::device_lookup;
 use crate::event_names::{self, NameKey};
 use crate::messages::{self, HintedError};
 use crate::present::{ReportHeading, View, repeated};
+use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -100,8 +100,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();
-    let interval = repeat.interval.unwrap_or(Nanos(1_000_000_000));
-    let interval = Duration::from_nanos(interval.ns() as u64);
+    let interval = repeat.interval.map_or(Duration::from_secs(1), length);
     // Counters know devices only.
     let by_name = !stat.by.is_empty();
     let mode = if by_name { TraceMode::Events } else { TraceMode::Histograms };

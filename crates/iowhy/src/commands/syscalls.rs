@@ -23,7 +23,7 @@ mod disk;
 mod text;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::{Callers, Collector, Syscalls};
@@ -34,6 +34,7 @@ use crate::command::{Command, Status};
 use crate::confinement::{self, Later};
 use crate::messages::Progress;
 use crate::stop::Stop;
+use crate::ticker::{Ticker, length};
 use disk::DiskPart;
 
 /// Entry in the list of commands.
@@ -93,12 +94,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     calls.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
     confinement::watching(&Later::default(), None, false)?;
-    let (begun, progress) = (Instant::now(), Progress::new(true));
-    let length = given.watch_for.map_or(WATCH, |time| Duration::from_nanos(time.ns() as u64));
-    while begun.elapsed() < length && !stop.asked() {
-        std::thread::sleep(DRAIN.min(length.saturating_sub(begun.elapsed())));
+    let progress = Progress::new(true);
+    let ticker = Ticker::start(stop, given.watch_for.map_or(WATCH, length));
+    while !ticker.is_over() {
+        ticker.sleep(DRAIN);
         disk.poll()?;
-        let left = length.saturating_sub(begun.elapsed()).as_secs() + 1;
+        let left = ticker.left_s();
         progress.update(&format!("watching calls: {left} s left; Ctrl-C ends early"));
     }
     calls.end(&mut recording)?;
@@ -109,7 +110,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         calls.counts().iter().filter(|count| wanted(&count.call)).cloned().collect();
     let waited = |count: &iowhy_live::CallCount| count.histogram.sum_ns.unwrap_or(0.0);
     counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = ticker.elapsed().as_secs_f64();
     let losses: Vec<_> =
         recording.listings.iter().flat_map(|listing| &listing.source.losses).collect();
     if given.json {

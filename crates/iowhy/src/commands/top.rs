@@ -34,6 +34,7 @@ use crate::confinement;
 use crate::messages::HintedError;
 use crate::present::knows_devices;
 use crate::scope;
+use crate::ticker::length;
 use crate::watch::{self, Plan, Watch};
 
 use control::{Action, State};
@@ -81,10 +82,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     match top.words.task(matches)? {
         Task::Read(files) => replay(&top, &files),
-        Task::Watch(repeat) => {
-            let tick = repeat.interval.map(|tick| Duration::from_nanos(tick.ns() as u64));
-            live(&top, tick.unwrap_or(TICK), repeat.count)
-        }
+        Task::Watch(repeat) => live(&top, repeat.interval.map_or(TICK, length), repeat.count),
     }
 }
 

@@ -38,6 +38,7 @@ use crate::confinement::{self, Later};
 use crate::messages::{HintedError, Progress};
 use crate::sanitised;
 use crate::stop::Stop;
+use crate::ticker::{Ticker, length};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -112,19 +113,19 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     uprobe.begin(&mut recording)?;
     iowhy_live::give_up_rights()?;
     confinement::watching(&Later::default(), None, false)?;
-    let (begun, progress) = (Instant::now(), Progress::new(!given.records));
-    let length = given.watch_for.map(|time| Duration::from_nanos(time.ns() as u64));
-    let length = length.unwrap_or(if given.records { Duration::MAX } else { WATCH });
+    let progress = Progress::new(!given.records);
+    let unasked = if given.records { Duration::MAX } else { WATCH };
+    let ticker = Ticker::start(stop, given.watch_for.map_or(unasked, length));
     let output = Output { verbose: u8::from(given.verbose), ..Output::default() };
     let style = output.style(Filter::default());
-    let (mut polled, mut new) = (begun, NewRecords::default());
+    let (mut polled, mut new) = (Instant::now(), NewRecords::default());
     let mut out = sanitised::stdout();
     loop {
-        let over = begun.elapsed() >= length || stop.asked();
+        let over = ticker.is_over();
         if over {
             uprobe.end(&mut recording)?;
         } else {
-            std::thread::sleep(NAP.min(length.saturating_sub(begun.elapsed())));
+            ticker.sleep(NAP);
         }
         if given.records && (over || polled.elapsed() >= SECOND) {
             polled = Instant::now();
@@ -136,7 +137,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         if over {
             break;
         }
-        let left = length.saturating_sub(begun.elapsed()).as_secs() + 1;
+        let left = ticker.left_s();
         progress
             .update(&format!("watching `{}`: {left} s left; Ctrl-C ends early", given.function));
     }
@@ -144,7 +145,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let losses: Vec<Loss> =
         recording.listings.iter().flat_map(|listing| listing.source.losses.clone()).collect();
     if given.json {
-        let object = object(&given, uprobe.counts(), &losses, begun.elapsed().as_secs_f64());
+        let object = object(&given, uprobe.counts(), &losses, ticker.elapsed().as_secs_f64());
         writeln!(out, "{object}")?;
     } else if !given.records {
         if uprobe.counts().is_empty() {

@@ -62,6 +62,7 @@ use crate::messages::{self, HintedError};
 use crate::recorder::settings::Settings;
 use crate::recorder::{announce, daemon, otlp};
 use crate::store_input::FOLDER;
+use crate::ticker::length;
 use crate::when::long_duration;
 
 /// Entry in the list of commands.
@@ -202,7 +203,7 @@ fn collector(text: &str) -> Result<String, String> {
 
 /// Once a second at most: figures change no oftener.
 fn pause(every: Nanos) -> Duration {
-    Duration::from_nanos(every.ns().max(0) as u64).max(Duration::from_secs(1))
+    length(every).max(Duration::from_secs(1))
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -51,7 +51,7 @@ use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
 use crate::watch::{self, Plan, Watch};
-use crate::{recorded, sanitised, scope, store_input, when};
+use crate::{recorded, sanitised, scope, store_input, ticker, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -263,8 +263,7 @@ pub fn watch(
         let filter = rest.filter(watch.recording());
         watch.recording().keep_cells(filter);
     }
-    let length = length.map_or(WATCH, |length| Duration::from_nanos(length.ns() as u64));
-    watch.run_until(length)?;
+    watch.run_until(length.map_or(WATCH, ticker::length))?;
     watch::state_facts(watch.recording())?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;

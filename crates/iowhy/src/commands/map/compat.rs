@@ -14,6 +14,7 @@ use crate::command::Status;
 use crate::confinement;
 use crate::messages::{self, HintedError};
 use crate::sanitised;
+use crate::ticker::length;
 
 /// `--compat`, and the options of PyLatencyMap that go with it.
 #[derive(Args, Debug)]
@@ -50,7 +51,7 @@ impl Compat {
     /// Draws the records of each input, frame by frame, while they arrive.
     pub fn draw(&self, files: &Files) -> anyhow::Result<Status> {
         let options = self.options()?;
-        let delay = Duration::from_nanos(self.screen_delay.map_or(0, |delay| delay.ns()) as u64);
+        let delay = self.screen_delay.map_or(Duration::ZERO, length);
         let mut status = Status::Done;
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         for (input, opened) in files.open() {
