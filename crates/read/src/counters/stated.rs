@@ -43,6 +43,11 @@ impl Column {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
+    /// The largest of them.
+    pub(crate) fn max(&self) -> f64 {
+        self.max
+    }
+
     /// Adds the mean, to a tenth of the column's unit, and the maximum if there was more than one
     /// value.
     pub(crate) fn state<V: Into<FactValue>>(

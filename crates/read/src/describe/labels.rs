@@ -13,8 +13,12 @@ use iowhy_model::{
 use super::MadeOnce;
 use super::pattern::{Found, Pattern, is_pattern};
 use super::why::Why;
+use crate::counters::processes::Processes;
+use crate::counters::processor::Processor;
+use crate::counters::stated::{Column, state_disks};
 use crate::drive::health::{Drive, Places};
 use crate::histogram::buckets::histogram_of;
+use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
 use crate::{Reader, Sniff, Step};
 
@@ -129,6 +133,8 @@ pub enum Opens {
     Record,
     /// Another report.
     Report,
+    /// Another report, if the line stood in this one before.
+    Again,
 }
 
 const fn line(pattern: &'static str, role: Role, call: FromLine) -> Line {
@@ -187,6 +193,11 @@ impl Line {
         Line { opens: Opens::Record, ..self }
     }
 
+    /// Another report begins here if the line stood in this one before, and others between.
+    pub const fn opens_again(self) -> Line {
+        Line { opens: Opens::Again, ..self }
+    }
+
     /// Another report begins here.
     pub const fn opens_report(self) -> Line {
         Line { opens: Opens::Report, ..self }
@@ -225,7 +236,18 @@ pub struct Report {
     quoted: Vec<String>,
     why: Option<&'static str>,
     buckets: Vec<Bucket>,
+    /// The columns of the table whose rows follow.
+    pub(crate) heading: Heading,
+    /// What rows say again and again, by a name of the format's own, of processors and of
+    /// processes. These two, and what all disks [`READ`] and [`WRITTEN`], are stated at the end.
+    columns: Vec<(&'static str, Column)>,
+    pub(crate) processor: Processor,
+    pub(crate) processes: Processes,
 }
+
+/// Columns of what all disks moved, KiB per second.
+pub const READ: &str = "read of all disks";
+pub const WRITTEN: &str = "written to all disks";
 
 /// A row of a histogram: from, to (ns) and how many.
 type Bucket = (u64, u64, u64);
@@ -283,10 +305,12 @@ impl Report {
         None
     }
 
-    /// Keeps a line as it is, for lines below it; so many are kept.
+    /// Keeps a line as it is, for lines below it; so many are kept, and so many bytes.
     pub fn quote(&mut self, line: &str) -> Option<()> {
-        const MOST: usize = 64;
-        if self.quoted.len() < MOST {
+        const MOST: usize = 1024;
+        const BYTES: usize = 1 << 20;
+        let bytes = self.quoted.iter().map(String::len).sum::<usize>();
+        if self.quoted.len() < MOST && bytes + line.len() <= BYTES {
             self.quoted.push(line.to_string());
         }
         Some(())
@@ -296,6 +320,11 @@ impl Report {
     pub fn quote_alone(&mut self, line: &str) -> Option<()> {
         self.quoted.clear();
         self.quote(line)
+    }
+
+    /// Keeps none of them any longer.
+    pub fn forget_quoted(&mut self) {
+        self.quoted.clear();
     }
 
     /// The lines that were kept.
@@ -346,6 +375,25 @@ impl Report {
     /// Adds to a number that is kept.
     pub fn add(&mut self, what: &'static str, more: f64) -> Option<()> {
         self.keep(what, self.kept(what).unwrap_or(0.0) + more)
+    }
+
+    /// One more value of a column.
+    pub fn row(&mut self, what: &'static str, value: f64) -> Option<()> {
+        match self.columns.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, column)) => column.take(value),
+            None => {
+                let mut column = Column::default();
+                column.take(value);
+                self.columns.push((what, column));
+            }
+        }
+        Some(())
+    }
+
+    /// The values of a column so far.
+    pub(crate) fn column(&self, what: &str) -> Column {
+        let known = self.columns.iter().find(|(known, _)| *known == what);
+        known.map(|(_, column)| *column).unwrap_or_default()
     }
 
     /// A number that was kept.
@@ -497,16 +545,22 @@ pub(crate) struct LabelsReader {
     ready: &'static ReadyLabels,
     places: Places,
     report: Report,
+    /// The last line that fitted, and those that stand in one report once, by their patterns.
+    last: &'static str,
+    seen: Vec<&'static str>,
 }
 
 impl LabelsReader {
     pub(crate) fn of(ready: &'static ReadyLabels) -> LabelsReader {
         let report = Report { nameless: ready.labels.nameless, ..Report::default() };
-        LabelsReader { ready, places: Places::default(), report }
+        LabelsReader { ready, places: Places::default(), report, last: "", seen: Vec::new() }
     }
 
     /// Gives out what was read of one subject.
     fn end(&mut self, sink: &mut dyn Sink) {
+        self.report.processor.state(sink);
+        state_disks(&self.report.column(READ), &self.report.column(WRITTEN), sink);
+        self.report.processes.state(sink);
         if let Some(end) = self.ready.labels.end {
             end(&mut self.report, sink);
         }
@@ -519,11 +573,16 @@ impl LabelsReader {
     }
 
     /// Ends the record where another begins; whether another report does.
-    fn opens(&mut self, opens: Option<Opens>, sink: &mut dyn Sink) -> bool {
-        if opens == Some(Opens::Record) {
-            self.end(sink);
+    fn opens(&mut self, opens: Opens, pattern: &'static str, sink: &mut dyn Sink) -> bool {
+        let is_next = std::mem::replace(&mut self.last, pattern) == pattern;
+        match opens {
+            Opens::Nothing => return false,
+            Opens::Record => self.end(sink),
+            Opens::Report => return self.report.begun,
+            Opens::Again if self.seen.contains(&pattern) => return !is_next,
+            Opens::Again => self.seen.push(pattern),
         }
-        opens == Some(Opens::Report) && self.report.begun
+        false
     }
 
     /// What became of a line.
@@ -556,7 +615,8 @@ impl Reader for LabelsReader {
         if let Some(name) =
             Some(line).filter(|line| ready.is_announced(line)).and_then(|line| ready.command(line))
         {
-            if self.opens(ready.labels.command.map(|command| command.opens), sink) {
+            let opens = ready.labels.command.map_or(Opens::Nothing, |command| command.opens);
+            if self.opens(opens, "", sink) {
                 return Step::Ended;
             }
             self.report.place = self.places.next(sink);
@@ -565,7 +625,7 @@ impl Reader for LabelsReader {
         }
         let mut place = None;
         for (line, found) in ready.all(text) {
-            if self.opens(Some(line.opens), sink) {
+            if self.opens(line.opens, line.pattern, sink) {
                 return Step::Ended;
             }
             self.report.place = place.get_or_insert_with(|| self.places.next(sink)).clone();

@@ -23,10 +23,10 @@
 use iowhy_model::typed::{OfProcess, Share};
 use iowhy_model::{Level, Note, Sink, typed};
 
-use crate::counters::processes::Processes;
-use crate::counters::stated::{Column, state_disks};
+use crate::describe::labels::{Labels, READ, Report, WRITTEN, begins, perhaps, says};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Step, bytes, decimal, integer};
+use crate::{Body, Format, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,49 +34,73 @@ pub const FORMAT: Format = Format {
     summary: "iotop -b: reads and writes of processes, totals of the disks",
     manual: iowhy_model::manual!("iotop.rs"),
     level: Level::E,
-    body: Body::Custom {
-        needles: &["DISK"],
-        sniff: |lines| {
-            // With times in front (`-t`) the totals stand before it.
-            let title = |words: Vec<&str>| is_title(&words) && !words.contains(&"TIME");
-            let of_iotop = |line: &&str| totals(line).is_some() || title(words_of(line));
-            lines.first().is_some_and(of_iotop).into()
-        },
-        reader: || Box::new(Iotop::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-/// `Actual DISK READ:  0.00 B/s | Actual DISK WRITE:  39.26 K/s`: whether it is what the disks did,
-/// and bytes per second read and written.
-fn totals(line: &str) -> Option<(bool, f64, f64)> {
-    let (read, written) = line.split_once('|')?;
-    let (head, read) = read.split_once("DISK READ")?;
-    let (_, written) = written.split_once("DISK WRITE")?;
-    let kind = head.split_whitespace().next_back()?;
-    let actual = match kind {
-        "Total" => false,
-        "Actual" | "Current" => true,
-        _ => return None,
+/// The rows are sums since the start (`-a`).
+const SUMS: &str = "sums";
+/// The totals of the screen were printed.
+const TOTALLED: &str = "totalled";
+
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("Total DISK READ{read:text}|{*}DISK WRITE{written:text}$", |_, report, _| {
+            report.processes.report();
+            report.keep(TOTALLED, 1.0)
+        })
+        .when(|found| totals(found).is_some())
+        .like(&["Total DISK READ :       0.00 B/s | Total DISK WRITE :      11.78 K/s"]),
+        begins(
+            "{Actual|Current} DISK READ{read:text}|{*}DISK WRITE{written:text}$",
+            |found, report, _| {
+                let (read, written) = totals(found)?;
+                report.row(READ, read / 1024.0);
+                report.row(WRITTEN, written / 1024.0);
+                Some(())
+            },
+        )
+        .when(|found| totals(found).is_some())
+        .like(&["Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      39.26 K/s"]),
+        // The totals may be cut off; with times in front (`-t`) they stand before the title.
+        begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND", title)
+            .when(|found| !found.line().contains("TIME"))
+            .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),
+        says("^TIME {TID|PID} {*}PRIO {*}DISK READ {*}COMMAND", title)
+            .like(&["TIME  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND"]),
+        perhaps("^{row:text}$", row).like(&[
+            "312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]",
+            "10:00:01  312 be/3 root  0.00 B/s  11.78 K/s ?unavailable?  [jbd2/sda1-8]",
+        ]),
+    ],
+    end: Some(|report, sink| {
+        if report.kept(SUMS).is_some() {
+            let reason =
+                "the rows are sums since the start of iotop (-a): there are no rates of processes";
+            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
+        }
+        if let Some(percent) = report.kept("waited") {
+            let (value, who) = (Share::from_percent(percent), report.quoted().concat());
+            sink.add_fact(None, typed::PROCESS_IO_WAIT, OfProcess { value, who });
+        }
+    }),
+    ..Labels::NEW
+};
+
+/// What was read and written, bytes per second.
+fn totals(found: &Found) -> Option<(f64, f64)> {
+    let rate = |name: &str| {
+        let words = found.text(name)?.trim_start_matches([' ', ':']);
+        let mut words = words.split_whitespace();
+        per_second(words.next()?, words.next()?)
     };
-    Some((actual, rate(read)?, rate(written)?))
+    Some((rate("read")?, rate("written")?))
 }
 
-fn words_of(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-/// `TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND`, whose totals may be cut off.
-fn is_title(words: &[&str]) -> bool {
-    let disk = words.windows(2).any(|pair| pair == ["DISK", "READ"]);
-    let names = words.contains(&"PRIO") && words.contains(&"COMMAND");
-    disk && names && words.iter().any(|word| matches!(*word, "TID" | "PID"))
-}
-
-/// ` :      11.78 K/s`.
-fn rate(text: &str) -> Option<f64> {
-    let words: Vec<&str> = text.trim_start_matches([' ', ':']).split_whitespace().collect();
-    let [number, unit, ..] = words[..] else { return None };
-    per_second(number, unit)
+fn title(_: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    if report.take(TOTALLED).is_none() {
+        report.processes.report();
+    }
+    Some(())
 }
 
 fn per_second(number: &str, unit: &str) -> Option<f64> {
@@ -84,106 +108,39 @@ fn per_second(number: &str, unit: &str) -> Option<f64> {
     bytes(&format!("{number}{unit}"))
 }
 
-#[derive(Default)]
-struct Iotop {
-    read: Column,
-    written: Column,
-    processes: Processes,
-    /// The largest share of its time that a task waited for I/O, and its name.
-    waited: Option<(f64, String)>,
-    /// Rows are sums since the start (`-a`).
-    sums: bool,
-    /// The totals of the screen were printed.
-    totalled: bool,
+fn is_class(word: &str) -> bool {
+    let leveled = word.split_once('/').filter(|(class, _)| matches!(*class, "be" | "rt"));
+    leveled.is_some_and(|(_, level)| integer(level).is_some())
+        || matches!(word, "idle" | "?dif" | "none")
 }
 
-impl Reader for Iotop {
-    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
-        if let Some((actual, read, written)) = totals(line) {
-            match actual {
-                false => {
-                    self.totalled = true;
-                    self.processes.report();
-                }
-                true => {
-                    self.read.take(read / 1024.0);
-                    self.written.take(written / 1024.0);
-                }
-            }
-            return Step::Took;
-        }
-        let words = words_of(line);
-        if is_title(&words) {
-            // A screen whose totals were cut off is a report, too.
-            if !std::mem::take(&mut self.totalled) {
-                self.processes.report();
-            }
-            return Step::Took;
-        }
-        if words.is_empty() {
-            return Step::Took;
-        }
-        self.row(&words)
+/// A process, perhaps behind a time.
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    let place = words.iter().take(4).position(|word| is_class(word))?;
+    let pid = words.get(place.checked_sub(1)?).filter(|pid| integer(pid).is_some())?;
+    let [read, read_unit, written, written_unit, rest @ ..] =
+        words.get(place + 2..).unwrap_or_default()
+    else {
+        return report.fails("the row ends before its rates");
+    };
+    let is_sum = |unit: &&str| matches!(*unit, "B" | "K" | "M" | "G" | "T");
+    if is_sum(read_unit) && is_sum(written_unit) {
+        return report.keep(SUMS, 1.0);
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if self.sums {
-            let reason =
-                "the rows are sums since the start of iotop (-a): there are no rates of processes";
-            sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
-        }
-        state_disks(&self.read, &self.written, sink);
-        self.processes.state(sink);
-        if let Some((percent, who)) = self.waited.take().filter(|(percent, _)| *percent > 0.0) {
-            let value = Share::from_percent(percent);
-            sink.add_fact(None, typed::PROCESS_IO_WAIT, OfProcess { value, who });
-        }
+    let rates = (per_second(read, read_unit), per_second(written, written_unit));
+    let (Some(read), Some(written)) = rates else {
+        return report.fails("the rates of the row are not numbers");
+    };
+    let is_share = |word: &str| matches!(word, "%" | "?unavailable?") || decimal(word).is_some();
+    let command: Vec<&str> = rest.iter().copied().skip_while(|word| is_share(word)).collect();
+    let who = format!("{} ({pid})", command.join(" "));
+    let percent = rest.windows(2).filter(|pair| pair[1] == "%").nth(1);
+    let percent = percent.and_then(|pair| decimal(pair[0]));
+    report.processes.add(&who, Some(read), Some(written));
+    if let Some(percent) = percent.filter(|it| *it > report.kept("waited").unwrap_or(0.0)) {
+        report.keep("waited", percent);
+        report.quote_alone(&who);
     }
-}
-
-impl Iotop {
-    /// `312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]`, perhaps behind a
-    /// time.
-    fn row(&mut self, words: &[&str]) -> Step {
-        let is_class = |word: &str| {
-            word.split_once('/').is_some_and(|(class, level)| {
-                matches!(class, "be" | "rt") && integer(level).is_some()
-            }) || matches!(word, "idle" | "?dif" | "none")
-        };
-        let Some(place) = words.iter().take(4).position(|word| is_class(word)) else {
-            return Step::Passed;
-        };
-        let pid = place.checked_sub(1).and_then(|place| words.get(place));
-        let Some(pid) = pid.filter(|pid| integer(pid).is_some()) else { return Step::Passed };
-        let [read, read_unit, written, written_unit, rest @ ..] =
-            words.get(place + 2..).unwrap_or_default()
-        else {
-            return Step::Skipped("the row ends before its rates".to_string());
-        };
-        if [read_unit, written_unit]
-            .iter()
-            .all(|unit| matches!(**unit, "B" | "K" | "M" | "G" | "T"))
-        {
-            self.sums = true;
-            return Step::Took;
-        }
-        let rates = (per_second(read, read_unit), per_second(written, written_unit));
-        let (Some(read), Some(written)) = rates else {
-            return Step::Skipped("the rates of the row are not numbers".to_string());
-        };
-        let command = rest
-            .iter()
-            .position(|word| !matches!(*word, "%" | "?unavailable?") && decimal(word).is_none());
-        let command = command.and_then(|place| rest.get(place..)).unwrap_or_default().join(" ");
-        let who = format!("{command} ({pid})");
-        let percent = rest.iter().enumerate().filter(|(_, word)| **word == "%").nth(1);
-        let percent = percent.and_then(|(place, _)| decimal(rest.get(place.checked_sub(1)?)?));
-        if let Some(percent) = percent
-            && self.waited.as_ref().is_none_or(|(most, _)| percent > *most)
-        {
-            self.waited = Some((percent, who.clone()));
-        }
-        self.processes.add(&who, Some(read), Some(written));
-        Step::Took
-    }
+    Some(())
 }

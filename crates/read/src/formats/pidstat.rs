@@ -23,10 +23,11 @@
 use iowhy_model::typed::OfProcess;
 use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::counters::processes::Processes;
+use crate::describe::labels::{Labels, Report, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
 use crate::text::columns::Heading;
-use crate::{Body, Format, Reader, Step, WallTime, bytes, decimal, integer};
+use crate::{Body, Format, WallTime, bytes, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -34,18 +35,33 @@ pub const FORMAT: Format = Format {
     summary: "pidstat -d: reads, writes and I/O delay of processes",
     manual: iowhy_model::manual!("pidstat.rs"),
     level: Level::E,
-    body: Body::Custom {
-        needles: &["kB_rd/s"],
-        sniff: |lines| lines.first().is_some_and(|line| heading(line).is_some()).into(),
-        reader: || Box::new(Pidstat::default()),
-    },
+    body: Body::Labels(&LABELS),
+};
+
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("kB_rd/s {*}Command$", |found, report, _| {
+            report.heading = heading(found.line())?;
+            Some(())
+        })
+        .when(|found| heading(found.line()).is_some())
+        .shaped("kB_rd/s")
+        .like(&["10:00:01 AM   UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command"]),
+        perhaps("^{row:text}$", line)
+            .like(&["10:00:06 AM  1000      1234   2048.00    512.00      0.00      12  mysqld"]),
+    ],
+    end: Some(|report, sink| {
+        if let Some(ticks) = report.kept("delay") {
+            let who = report.quoted().concat();
+            let value = Nanos::from_ms(ticks * 10.0);
+            sink.add_fact(None, typed::PROCESS_IO_DELAY, OfProcess { value, who });
+        }
+    }),
+    ..Labels::NEW
 };
 
 /// Words in front that are no column: a time, AM or PM, a hash.
 fn heading(line: &str) -> Option<Heading> {
-    if !line.contains("kB_rd/s") {
-        return None;
-    }
     let words: Vec<&str> = line.split_whitespace().collect();
     let from = words.iter().position(|word| matches!(*word, "UID" | "USER" | "PID" | "TGID"))?;
     let (front, columns) = words.split_at_checked(from)?;
@@ -69,98 +85,58 @@ fn rate(word: &str) -> Option<f64> {
     }
 }
 
-#[derive(Default)]
-struct Pidstat {
-    heading: Heading,
-    processes: Processes,
-    /// The time of the report being read.
-    stamp: String,
-    /// The longest delay, ticks, and whose it was.
-    delay: Option<(f64, String)>,
+fn line(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    let first = *words.first()?;
+    // A table of something else (`-u`, `-r`) begins.
+    if words.contains(&"PID") && words.last() == Some(&"Command") {
+        report.heading = Heading::default();
+        return Some(());
+    }
+    if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
+        // The means of all reports say nothing new, unless they are all that was pasted.
+        if report.kept("times").is_some() || report.heading.width() == 0 {
+            return Some(());
+        }
+        if report.kept("means").is_none() {
+            report.processes.report();
+        }
+        report.keep("means", 1.0);
+        return row(words.get(1..)?, report);
+    }
+    if report.heading.width() == 0 {
+        return None;
+    }
+    let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
+    let (stamp, values) = words.split_at_checked(1 + usize::from(half))?;
+    if report.moments.at(WallTime::read(&stamp.join(" "))?) {
+        report.keep("times", 1.0);
+        report.processes.report();
+    }
+    row(values, report)
 }
 
-impl Reader for Pidstat {
-    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
-        if let Some(heading) = heading(line) {
-            self.heading = heading;
-            return Step::Took;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let Some(first) = words.first() else { return Step::Took };
-        // A table of something else (`-u`, `-r`) begins.
-        if words.contains(&"PID") && words.last() == Some(&"Command") {
-            self.heading = Heading::default();
-            return Step::Took;
-        }
-        if first.ends_with(':') && !first.starts_with(|c: char| c.is_ascii_digit()) {
-            // The means of all reports say nothing new, unless they are all that was pasted.
-            if self.stamp.is_empty() {
-                self.stamp = (*first).to_string();
-                self.processes.report();
-            }
-            return match words.get(1..) {
-                Some(values) if self.stamp == *first && self.heading.width() > 0 => {
-                    self.whole_row(values)
-                }
-                _ => Step::Took,
-            };
-        }
-        if self.heading.width() == 0 {
-            return Step::Passed;
-        }
-        let half = words.get(1).is_some_and(|word| matches!(*word, "AM" | "PM"));
-        let stamp = 1 + usize::from(half);
-        let moment = words.get(..stamp).map(|words| words.join(" ")).unwrap_or_default();
-        if WallTime::read(&moment).is_none() {
-            return Step::Passed;
-        }
-        let values = words.get(stamp..).unwrap_or_default();
-        if moment != self.stamp {
-            self.processes.report();
-            self.stamp = moment;
-        }
-        self.whole_row(values)
+fn row(values: &[&str], report: &mut Report) -> Option<()> {
+    let heading = &report.heading;
+    let known = |name: &str| heading.word(name, values).and_then(rate);
+    if values.len() < heading.width() || known("kB_rd/s").is_none() {
+        return report.fails("the values do not match the heading");
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.processes.state(sink);
-        if let Some((ticks, who)) = self.delay.take() {
-            let value = Nanos::from_ms(ticks * 10.0);
-            sink.add_fact(None, typed::PROCESS_IO_DELAY, OfProcess { value, who });
-        }
+    // A thread has `-` for its process.
+    let pid = ["PID", "TGID"].iter().find_map(|name| heading.word(name, values));
+    let Some(pid) = pid.filter(|pid| integer(pid).is_some() || *pid == "-") else {
+        return report.fails("the row has no process");
+    };
+    let command = values.get(heading.width() - 1..)?.join(" ");
+    let who = format!("{command} ({pid})");
+    // Who may not read a process's counts is told -1.
+    let bytes = |name: &str| known(name).filter(|value| *value >= 0.0);
+    let (read, written) = (bytes("kB_rd/s"), bytes("kB_wr/s"));
+    let ticks = heading.number("iodelay", values).filter(|ticks| *ticks > 0.0);
+    report.processes.add(&who, read, written);
+    if let Some(ticks) = ticks.filter(|ticks| *ticks > report.kept("delay").unwrap_or(0.0)) {
+        report.keep("delay", ticks);
+        report.quote_alone(&who);
     }
-}
-
-impl Pidstat {
-    fn whole_row(&mut self, values: &[&str]) -> Step {
-        if values.len() < self.heading.width() {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        self.row(values)
-    }
-
-    fn row(&mut self, values: &[&str]) -> Step {
-        let of = |name: &str| self.heading.number(name, values).filter(|value| *value >= 0.0);
-        // A thread has `-` for its process.
-        let pid = ["PID", "TGID"].iter().find_map(|name| self.heading.word(name, values));
-        let Some(pid) = pid.filter(|pid| integer(pid).is_some() || *pid == "-") else {
-            return Step::Skipped("the row has no process".to_string());
-        };
-        if self.heading.word("kB_rd/s", values).is_none_or(|word| rate(word).is_none()) {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        let command = values.get(self.heading.width() - 1..).unwrap_or_default().join(" ");
-        let who = format!("{command} ({pid})");
-        // Who may not read a process's counts is told -1.
-        let known = |value: &f64| *value >= 0.0;
-        let bytes = |name: &str| self.heading.word(name, values).and_then(rate).filter(known);
-        if let Some(ticks) = of("iodelay").filter(|ticks| *ticks > 0.0)
-            && self.delay.as_ref().is_none_or(|(most, _)| ticks > *most)
-        {
-            self.delay = Some((ticks, who.clone()));
-        }
-        let (read, written) = (bytes("kB_rd/s"), bytes("kB_wr/s"));
-        self.processes.add(&who, read, written);
-        Step::Took
-    }
+    Some(())
 }

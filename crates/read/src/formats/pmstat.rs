@@ -21,8 +21,11 @@
 
 use iowhy_model::{Level, Sink};
 
-use crate::counters::processor::{Processor, are_shares, shares};
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
+use crate::counters::processor::{are_shares, shares};
+use crate::describe::labels::{Labels, Report, begins, perhaps, says};
+use crate::describe::pattern::Found;
+use crate::text::columns::Heading;
+use crate::{Body, Format, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -30,58 +33,46 @@ pub const FORMAT: Format = Format {
     summary: "pmstat of Performance Co-Pilot: CPUs of the machine",
     manual: iowhy_model::manual!("pmstat.rs"),
     level: Level::E,
-    body: Body::Custom {
-        needles: &["swpd"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
-        reader: || Box::new(Pmstat::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-/// The columns behind the load, which is called `1 min`.
-fn columns(line: &str) -> Option<Vec<&str>> {
-    let rest = line.trim_start().strip_prefix("1 min")?;
-    let columns: Vec<&str> = rest.split_whitespace().collect();
-    let ours = columns.first() == Some(&"swpd")
-        && ["buff", "cache", "bi", "bo"].iter().all(|name| columns.contains(name));
-    (ours && are_shares(&columns)).then_some(columns)
-}
+static LABELS: Labels = Labels {
+    lines: &[
+        // The load is called `1 min`.
+        begins("^1 min swpd {columns:text}$", |found, report, _| {
+            report.heading = Heading::of(found.line().strip_prefix("1 min")?, &["swpd"])?;
+            Some(())
+        })
+        .when(|found| {
+            let columns: Vec<&str> = found.line().split_whitespace().collect();
+            let has = |name: &&str| columns.contains(name);
+            ["buff", "cache", "bi", "bo"].iter().all(has) && are_shares(&columns)
+        })
+        .like(&["1 min   swpd   free   buff  cache   pi   po   bi   bo   in   cs  us  sy  id"]),
+        says("^{@ |loadavg}", |_, _, _| Some(()))
+            .like(&["@ Thu Nov 26 10:00:00 2026", "loadavg                      memory"]),
+        perhaps("^{row:text}$", row)
+            .like(&["0.02   6952m 113352 151912 10824m    0    0    0   11  342  533   1   0  99"]),
+    ],
+    ..Labels::NEW
+};
 
-#[derive(Default)]
-struct Pmstat {
-    columns: Vec<String>,
-    processor: Processor,
-}
-
-impl Reader for Pmstat {
-    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
-        if let Some(columns) = columns(line) {
-            self.columns = columns.iter().map(ToString::to_string).collect();
-            return Step::Took;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        // With several hosts the name of one stands in front.
-        let loads = words.len().saturating_sub(self.columns.len());
-        let (before, row) = words.split_at(loads);
-        let value = |word: &&str| {
-            *word == "?" || word.starts_with(|c: char| c.is_ascii_digit()) && word.len() < 8
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    // With several hosts the name of one stands in front.
+    let loads = words.len().saturating_sub(report.heading.width());
+    let (before, row) = words.split_at(loads);
+    let value = |word: &&str| {
+        *word == "?" || word.starts_with(|c: char| c.is_ascii_digit()) && word.len() < 8
+    };
+    let load = before.last().is_some_and(|word| decimal(word).is_some() || *word == "?");
+    if !load || before.len() > 2 || !row.iter().all(value) {
+        let values = words.iter().filter(|word| value(word)).count();
+        return match values * 2 > report.heading.width() {
+            true => report.fails("the row does not match the heading"),
+            false => None,
         };
-        if words.is_empty() || words.starts_with(&["@"]) || words.starts_with(&["loadavg"]) {
-            return Step::Took;
-        }
-        let load = before.last().is_some_and(|word| decimal(word).is_some() || *word == "?");
-        if !load || before.len() > 2 || !row.iter().all(value) {
-            let values = words.iter().filter(|word| value(word)).count();
-            return match values * 2 > self.columns.len() {
-                true => Step::Skipped("the row does not match the heading".to_string()),
-                false => Step::Passed,
-            };
-        }
-        let pairs = self.columns.iter().map(String::as_str).zip(row.iter().copied());
-        self.processor.take(&shares(pairs));
-        Step::Took
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.processor.state(sink);
-    }
+    report.processor.take(&shares(report.heading.pairs(row)));
+    Some(())
 }

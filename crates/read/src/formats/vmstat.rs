@@ -28,8 +28,11 @@
 use iowhy_model::typed::{BytesPerSecond, Share};
 use iowhy_model::{FactValue, Level, Sink, typed};
 
+use crate::describe::labels::{Labels, Report, announces, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::text::columns::Heading;
+use crate::{Body, Format, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -37,150 +40,104 @@ pub const FORMAT: Format = Format {
     summary: "vmstat: run queue, swapping, blocks, CPU shares",
     manual: iowhy_model::manual!("vmstat.rs"),
     level: Level::E,
-    body: Body::Custom {
-        needles: &["procs", "swpd"],
-        sniff,
-        reader: || Box::new(Vmstat::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 /// What a column counts.
-#[derive(Clone, Copy)]
-enum ColumnUnit {
-    Tasks,
-    KibPerSecond,
-    Percent,
-}
-
-impl ColumnUnit {
-    fn of(self, value: f64) -> FactValue {
-        match self {
-            ColumnUnit::Tasks => value.into(),
-            ColumnUnit::KibPerSecond => BytesPerSecond::from_kib(value).into(),
-            ColumnUnit::Percent => Share::from_percent(value).into(),
-        }
-    }
-}
+type Unit = fn(f64) -> FactValue;
+const TASKS: Unit = |tasks| tasks.into();
+const KIB_PER_SECOND: Unit = |kib| BytesPerSecond::from_kib(kib).into();
+const PERCENT: Unit = |percent| Share::from_percent(percent).into();
 
 /// Columns that become facts, and their unit.
-const COLUMNS: [(&str, ColumnUnit); 11] = [
-    ("r", ColumnUnit::Tasks),
-    ("b", ColumnUnit::Tasks),
-    ("si", ColumnUnit::KibPerSecond),
-    ("so", ColumnUnit::KibPerSecond),
-    ("bi", ColumnUnit::KibPerSecond),
-    ("bo", ColumnUnit::KibPerSecond),
-    ("us", ColumnUnit::Percent),
-    ("sy", ColumnUnit::Percent),
-    ("id", ColumnUnit::Percent),
-    ("wa", ColumnUnit::Percent),
-    ("st", ColumnUnit::Percent),
+const COLUMNS: [(&str, Unit); 11] = [
+    ("r", TASKS),
+    ("b", TASKS),
+    ("si", KIB_PER_SECOND),
+    ("so", KIB_PER_SECOND),
+    ("bi", KIB_PER_SECOND),
+    ("bo", KIB_PER_SECOND),
+    ("us", PERCENT),
+    ("sy", PERCENT),
+    ("id", PERCENT),
+    ("wa", PERCENT),
+    ("st", PERCENT),
 ];
 
 /// The longest title that stands before the banner.
 const LONGEST_TITLE: usize = 24;
 
-fn sniff(lines: &[&str]) -> Sniff {
-    match lines {
-        [first, ..] if columns(first).is_some() => Sniff::Yes,
-        [first] if is_banner(first) => Sniff::More,
-        [first, second, ..] if is_banner(first) => Sniff::from(columns(second).is_some()),
-        _ => Sniff::No,
-    }
-}
+static LABELS: Labels = Labels {
+    near: 1,
+    lines: &[
+        announces("procs{*}swap-{*}io-", |_, _, _| Some(())).when(is_banner).like(&[
+            "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----",
+            "--time-- procs -----------memory---------- ---swap-- -----io----",
+        ]),
+        begins("^r b swpd {:text}$", |found, report, _| {
+            report.heading = columns(found)?;
+            Some(())
+        })
+        .when(|found| columns(found).is_some())
+        .like(&["r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st"]),
+        perhaps("^{row:text}$", row).like(&[
+            "1  0      0 7542104  84172 524088    0    0    12     5   44   90  1  0 98 1",
+        ]),
+    ],
+    end: Some(state),
+    ..Labels::NEW
+};
 
-/// `procs -----------memory---------- ---swap-- -----io----`.
-fn is_banner(line: &str) -> bool {
-    let Some(place) = line.find("procs") else { return false };
-    // Oracle's watchers put `--time--` in front.
-    let before = line.get(..place).unwrap_or_default();
+/// Oracle's watchers put `--time--` in front.
+fn is_banner(found: &Found) -> bool {
+    let before = found.line().split("procs").next().unwrap_or_default();
     let named = before.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'-' | b' ' | b'\t'));
-    named && before.len() <= LONGEST_TITLE && line.contains("swap-") && line.contains("io-")
+    named && before.len() <= LONGEST_TITLE
 }
 
-/// ` r  b   swpd   free ...`: the columns.
-fn columns(line: &str) -> Option<Vec<&str>> {
-    if !line.trim_start().starts_with('r') {
-        return None;
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let known = words.starts_with(&["r", "b", "swpd"])
-        && ["si", "so", "bi", "bo", "us", "id"].iter().all(|word| words.contains(word));
-    known.then_some(words)
+fn columns(found: &Found) -> Option<Heading> {
+    Heading::of(found.line(), &["si", "so", "bi", "bo", "us", "id"])
 }
 
-#[derive(Default)]
-struct Vmstat {
-    columns: Vec<String>,
-    first: Vec<Option<f64>>,
-    /// Sum and maximum of each column that becomes facts, over all rows but the first.
-    sums: Vec<(f64, f64)>,
-    rows: u64,
-}
-
-impl Reader for Vmstat {
-    fn line(&mut self, line: &str, _sink: &mut dyn Sink) -> Step {
-        if let Some(columns) = columns(line) {
-            self.columns = columns.iter().map(ToString::to_string).collect();
-            return Step::Took;
-        }
-        if is_banner(line) || line.trim().is_empty() {
-            return Step::Took;
-        }
-        // A watcher puts the time of day in front of each row.
-        let timed = |word: &&str| word.contains(':') && WallTime::read(word).is_some();
-        let words: Vec<&str> = line.split_whitespace().skip_while(timed).collect();
-        let numbers = words.iter().take_while(|word| decimal(word).is_some()).count();
-        // The heading of `-t` ends with the zone, its rows with a date and a time.
-        let ours = |name: &String| COLUMNS.iter().any(|(known, _)| known == name);
-        let wanted = self.columns.iter().rposition(ours).map_or(3, |last| last + 1);
-        if numbers < wanted {
-            return match numbers > 2 {
-                true => Step::Skipped("the row has fewer values than the heading".to_string()),
-                false => Step::Passed,
-            };
-        }
-        self.row(&words);
-        Step::Took
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        let intervals = self.rows.saturating_sub(1);
-        if intervals == 0 {
-            for ((name, unit), value) in COLUMNS.iter().zip(&self.first) {
-                let Some(value) = value else { continue };
-                sink.add_fact(None, typed::VMSTAT_SINCE_BOOT.of(name), unit.of(*value));
-            }
-            return;
-        }
-        for (((name, unit), (sum, max)), known) in COLUMNS.iter().zip(&self.sums).zip(&self.first) {
-            if known.is_none() {
-                continue;
-            }
-            let mean = sum / intervals as f64;
-            sink.add_fact(None, typed::VMSTAT_MEAN.of(name), unit.of(mean));
-            sink.add_fact(None, typed::VMSTAT_MAX.of(name), unit.of(*max));
-        }
-        sink.add_fact(None, typed::VMSTAT_INTERVALS, intervals);
-    }
-}
-
-impl Vmstat {
-    fn row(&mut self, words: &[&str]) {
-        let value = |name: &str| {
-            let place = self.columns.iter().position(|column| column == name)?;
-            words.get(place).and_then(|word| decimal(word))
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    // A watcher puts the time of day in front of each row.
+    let timed = |word: &&str| word.contains(':') && WallTime::read(word).is_some();
+    let words: Vec<&str> = found.line().split_whitespace().skip_while(timed).collect();
+    let numbers = words.iter().take_while(|word| decimal(word).is_some()).count();
+    // The heading of `-t` ends with the zone, its rows with a date and a time.
+    let places = COLUMNS.iter().filter_map(|(name, _)| report.heading.place(name, 0));
+    if numbers <= places.max()? {
+        return if numbers > 2 {
+            report.fails("the row has fewer values than the heading")
+        } else {
+            None
         };
-        let values: Vec<Option<f64>> = COLUMNS.iter().map(|(name, _)| value(name)).collect();
-        self.rows += 1;
-        if self.rows == 1 {
-            self.first = values;
-            self.sums = vec![(0.0, 0.0); COLUMNS.len()];
-            return;
+    }
+    let is_first = report.kept("rows").is_none();
+    report.add("rows", 1.0);
+    for (name, _) in COLUMNS {
+        let Some(value) = report.heading.number(name, &words) else { continue };
+        match is_first {
+            true => report.keep(name, value),
+            false => report.row(name, value),
+        };
+    }
+    Some(())
+}
+
+fn state(report: &mut Report, sink: &mut dyn Sink) {
+    let intervals = report.kept("rows").unwrap_or(0.0) as u64;
+    for (name, unit) in COLUMNS {
+        let Some(first) = report.kept(name) else { continue };
+        match report.column(name).mean() {
+            None => sink.add_fact(None, typed::VMSTAT_SINCE_BOOT.of(name), unit(first)),
+            Some(mean) => {
+                sink.add_fact(None, typed::VMSTAT_MEAN.of(name), unit(mean));
+                sink.add_fact(None, typed::VMSTAT_MAX.of(name), unit(report.column(name).max()));
+            }
         }
-        for ((sum, max), value) in self.sums.iter_mut().zip(values) {
-            *sum += value.unwrap_or(0.0);
-            *max = max.max(value.unwrap_or(0.0));
-        }
+    }
+    if intervals > 1 {
+        sink.add_fact(None, typed::VMSTAT_INTERVALS, intervals - 1);
     }
 }

@@ -27,6 +27,19 @@ impl Heading {
         self.0.len()
     }
 
+    /// The names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Each name with the word below it.
+    pub(crate) fn pairs<'a>(
+        &'a self,
+        words: &'a [&'a str],
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.names().zip(words.iter().copied())
+    }
+
     /// Where a name stands for the `nth` time, from 0.
     pub(crate) fn place(&self, name: &str, nth: usize) -> Option<usize> {
         let found = self.0.iter().enumerate().filter(|(_, known)| *known == name);
@@ -46,6 +59,12 @@ impl Heading {
     /// The number under the `nth` column of a name.
     pub(crate) fn nth_number(&self, name: &str, nth: usize, words: &[&str]) -> Option<f64> {
         words.get(self.place(name, nth)?).and_then(|word| decimal(word.trim_end_matches('%')))
+    }
+}
+
+impl FromIterator<String> for Heading {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Heading {
+        Heading(names.into_iter().collect())
     }
 }
 
