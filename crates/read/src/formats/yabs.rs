@@ -23,8 +23,10 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, typed};
 
+use crate::describe::labels::{Labels, Report, begins, says};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
+use crate::{Body, Format, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -32,34 +34,57 @@ pub const FORMAT: Format = Format {
     summary: "YABS: fio's mixed reads and writes of four block sizes",
     manual: iowhy_model::manual!("yabs.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["fio Disk Speed Tests", "Block Size"],
-        sniff: |lines| {
-            let begins = |line: &&str| line.contains(TITLE) || sizes(line).is_some();
-            Sniff::from(lines.first().is_some_and(begins))
-        },
-        reader: || Box::new(Yabs::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-const TITLE: &str = "fio Disk Speed Tests (Mixed R/W 50/50)";
 /// Requests that the script keeps in flight, and how long each block size takes.
 const IN_FLIGHT: f64 = 128.0;
 const LENGTH: Nanos = Nanos(30_000_000_000);
-/// In front of the sizes, and behind each.
-const HEADING: &str = "Block Size |";
-const IOPS: &str = "(IOPS)";
 
-/// `Block Size | 4k (IOPS) | 64k (IOPS)`: how many sizes stand there.
-fn sizes(line: &str) -> Option<usize> {
-    let cells = line.trim().strip_prefix(HEADING)?;
-    let sized = |cell: &str| {
-        let size = cell.trim().strip_suffix(IOPS)?.trim();
-        let digits = size.trim_end_matches(['k', 'm', 'K', 'M']);
-        (digits.len() < size.len() && decimal(digits).is_some()).then_some(())
-    };
-    let known: Option<Vec<()>> = cells.split('|').map(sized).collect();
-    known.map(|sizes| sizes.len())
+static LABELS: Labels = Labels {
+    nameless: "fio",
+    lines: &[
+        begins("fio Disk Speed Tests (Mixed R/W 50/50){rest:text}$", |found, report, _| {
+            let (_, named) = found.text("rest")?.split_once("(Partition ").unwrap_or(("", "fio"));
+            report.name(named.split(')').next()?)
+        })
+        .like(&["fio Disk Speed Tests (Mixed R/W 50/50) (Partition /dev/vda1):"]),
+        // The sizes that stand side by side.
+        begins("^Block Size |{sizes:text}$", |found, report, _| {
+            report.keep("sizes", found.text("sizes")?.split('|').count() as f64);
+            report.forget_quoted();
+            Some(())
+        })
+        .when(|found| {
+            let is_size = |cell: &str| {
+                let size = cell.trim().strip_suffix("(IOPS)").unwrap_or_default().trim();
+                let digits = size.trim_end_matches(['k', 'm', 'K', 'M']);
+                digits.len() < size.len() && decimal(digits).is_some()
+            };
+            found.text("sizes").is_some_and(|sizes| sizes.split('|').all(is_size))
+        })
+        .like(&["Block Size | 4k            (IOPS) | 64k           (IOPS)"]),
+        says("^Read |{cells:text}$", |found, report, _| {
+            cells(found.text("cells")?, report)?;
+            report.quote_alone(found.text("cells")?)
+        })
+        .like(&["Read       | 122.56 MB/s  (30.6k) | 1.29 GB/s    (20.2k)"]),
+        says("^Write |{cells:text}$", row)
+            .like(&["Write      | 122.88 MB/s  (30.7k) | 1.30 GB/s    (20.3k)"]),
+    ],
+    own: &["^--", "^{Total|}{ }|"],
+    resumes: true,
+    ..Labels::NEW
+};
+
+/// What stands in the cells of a row, one for each size.
+fn cells(text: &str, report: &mut Report) -> Option<Vec<Rates>> {
+    let known: Option<Vec<Rates>> = text.split('|').map(rates).collect();
+    let known = known.filter(|known| report.kept("sizes") == Some(known.len() as f64));
+    if known.is_none() {
+        report.fails("no rate of each block size")?;
+    }
+    known
 }
 
 /// `122.56 MB/s (30.6k)`: bytes and requests per second.
@@ -85,58 +110,20 @@ fn rates(cell: &str) -> Option<Rates> {
     })
 }
 
-#[derive(Default)]
-struct Yabs {
-    device: String,
-    /// Sizes of the table, and the reads of each.
-    sizes: usize,
-    reads: Vec<Rates>,
-}
-
-impl Reader for Yabs {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some((_, rest)) = line.split_once(TITLE) {
-            let named = rest.split_once("(Partition ").and_then(|(_, rest)| rest.split(')').next());
-            self.device = named.map_or("fio", |name| name.trim_start_matches("/dev/")).to_string();
-            return Step::Took;
-        }
-        if let Some(sizes) = sizes(line) {
-            (self.sizes, self.reads) = (sizes, Vec::new());
-            return Step::Took;
-        }
-        let Some((label, cells)) = line.split_once('|') else {
-            let rule = line.trim().bytes().all(|byte| byte == b'-');
-            return if rule { Step::Took } else { Step::Passed };
-        };
-        let label = label.trim();
-        if !matches!(label, "Read" | "Write") {
-            let ours = matches!(label, "Total" | "" | "------");
-            return if ours { Step::Took } else { Step::Passed };
-        }
-        let known: Option<Vec<Rates>> = cells.split('|').map(rates).collect();
-        let Some(known) = known.filter(|known| known.len() == self.sizes) else {
-            return Step::Skipped("no rate of each block size".to_string());
-        };
-        if label == "Read" {
-            self.reads = known;
-            return Step::Took;
-        }
-        for (read, write) in std::mem::take(&mut self.reads).into_iter().zip(known) {
-            let all = read.ios_per_s + write.ios_per_s;
-            let name = if self.device.is_empty() { "fio" } else { &self.device };
-            let device = sink.device(name);
-            let mut interval = Interval::new(device, Layer::Application);
-            interval.length = Some(LENGTH);
-            interval.await_ns = Some(IN_FLIGHT * 1e9 / all).filter(|ns| ns.is_finite());
-            interval.queue_len = Some(IN_FLIGHT);
-            interval.rates = vec![(Op::Read, read), (Op::Write, write)];
-            sink.interval(interval);
-            sink.add_fact(device, typed::RUN_AT_ONCE, IN_FLIGHT as u64);
-        }
-        Step::Took
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let writes = cells(found.text("cells")?, report)?;
+    let Some(reads) = report.quoted().first().cloned() else { return Some(()) };
+    report.forget_quoted();
+    for (read, write) in cells(&reads, report)?.into_iter().zip(writes) {
+        let all = read.ios_per_s + write.ios_per_s;
+        let device = report.device(sink);
+        let mut interval = Interval::new(device, Layer::Application);
+        interval.length = Some(LENGTH);
+        interval.await_ns = Some(IN_FLIGHT * 1e9 / all).filter(|ns| ns.is_finite());
+        interval.queue_len = Some(IN_FLIGHT);
+        interval.rates = vec![(Op::Read, read), (Op::Write, write)];
+        sink.interval(interval);
+        sink.add_fact(device, typed::RUN_AT_ONCE, IN_FLIGHT as u64);
     }
-
-    fn resumes(&self) -> bool {
-        true
-    }
+    Some(())
 }
