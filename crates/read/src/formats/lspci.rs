@@ -20,12 +20,12 @@
 //! ## Not in this output
 //! When an error was seen.
 
-use iowhy_model::typed::BitsPerSecond;
-use iowhy_model::{Level, Sink, typed};
+use iowhy_model::typed::{BitsPerSecond, Key};
+use iowhy_model::{Level, typed};
 
-use crate::drive::health::Places;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
+use crate::describe::labels::{Labels, Report, announces, begins, follows, label};
+use crate::describe::pattern::Found;
+use crate::{Body, Format, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,117 +33,90 @@ pub const FORMAT: Format = Format {
     summary: "links of storage controllers and NVMe drives: lspci -vv",
     manual: iowhy_model::manual!("lspci.rs"),
     level: Level::E,
-    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Lspci::default()) },
+    body: Body::Labels(&LABELS),
 };
 
-/// Classes of devices whose link a disk's I/O goes through (pci.ids, class 01).
-const STORAGE: &[&str] = &[
-    "Non-Volatile memory controller",
-    "SATA controller",
-    "Serial Attached SCSI controller",
-    "RAID bus controller",
-    "SCSI storage controller",
-    "Mass storage controller",
-    "IDE interface",
-];
-
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first() else { return Sniff::No };
-    let Some((_, class)) = device(first) else { return Sniff::No };
-    match lines.get(1) {
-        _ if STORAGE.contains(&class) => Sniff::Yes,
-        None => Sniff::More,
-        Some(second) => {
-            let indented = second.starts_with(['\t', ' ']);
-            let text = second.trim_start();
-            let ours = ["Subsystem:", "Control:", "Physical Slot:", "DeviceName:", "Flags:"];
-            Sniff::from(indented && ours.iter().any(|words| text.starts_with(words)))
-        }
-    }
-}
-
-/// `01:00.0 Non-Volatile memory controller: ...`: address and class.
-fn device(line: &str) -> Option<(&str, &str)> {
-    let (address, rest) = line.split_once(' ').filter(|(address, _)| address.contains('.'))?;
-    let (class, _) = rest.split_once(':')?;
-    let parts: Vec<&str> = address.split([':', '.']).collect();
-    let hex = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_hexdigit());
-    let sound = match parts.as_slice() {
-        [bus, device, function] => [bus.len(), device.len(), function.len()] == [2, 2, 1],
-        [domain, bus, device, function] => {
-            [domain.len(), bus.len(), device.len(), function.len()] == [4, 2, 2, 1]
-        }
-        _ => false,
-    };
-    (sound && parts.iter().all(hex)).then(|| (address, class.split(" [").next().unwrap_or(class)))
-}
-
-#[derive(Default)]
-struct Lspci {
-    places: Places,
-    /// The address of the storage device being read.
-    address: Option<String>,
-    begun: bool,
-}
-
-impl Reader for Lspci {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let place = self.places.next(sink);
-        if let Some((address, class)) = device(line) {
-            let whole = if address.matches(':').count() == 1 {
-                format!("0000:{address}")
-            } else {
-                address.to_string()
-            };
-            self.address = STORAGE.contains(&class).then_some(whole);
-            self.begun = true;
-            return Step::Took;
-        }
-        if !line.starts_with(['\t', ' ']) {
-            return if line.trim().is_empty() { Step::Took } else { Step::Passed };
-        }
-        let Some(address) = &self.address else { return Step::Took };
-        let Some((label, rest)) = line.trim().split_once(':') else { return Step::Took };
-        let address = address.as_str();
-        let after = |word: &str| {
-            let (_, rest) = rest.split_once(word)?;
-            let end = rest.find([' ', ',', '(']).unwrap_or(rest.len());
-            rest.get(..end)
-        };
-        let links = match label {
-            "LnkSta" => (typed::DEVICE_LINK_SPEED, typed::DEVICE_LINK_WIDTH),
-            "LnkCap" => (typed::DEVICE_LINK_SPEED_MAX, typed::DEVICE_LINK_WIDTH_MAX),
-            "DevSta" => {
-                let of = |sign: &str| {
-                    let seen = rest.contains(&format!("{sign}+"));
-                    (seen || rest.contains(&format!("{sign}-"))).then_some(seen)
+static LABELS: Labels = Labels {
+    near: 1,
+    lines: &[
+        // Classes of devices whose link a disk's I/O goes through (pci.ids, class 01).
+        begins(
+            "^{address:word} {Non-Volatile memory controller|SATA controller|\
+             Serial Attached SCSI controller|RAID bus controller|SCSI storage controller|\
+             Mass storage controller|IDE interface}{:| [}",
+            |found, report, _| {
+                let address = found.text("address")?;
+                let domain = if address.matches(':').count() == 1 { "0000:" } else { "" };
+                report.name(&format!("{domain}{address}"))
+            },
+        )
+        .when(is_function)
+        .opens_record()
+        .like(&[
+            "01:00.0 Non-Volatile memory controller: Samsung NVMe SSD Controller (prog-if 02)",
+            "0000:03:00.0 RAID bus controller [0104]: Broadcom / LSI MegaRAID SAS-3 (rev 02)",
+        ]),
+        announces("^{address:word} {:text}:", |_, _, _| Some(()))
+            .when(is_function)
+            .opens_record()
+            .shaped("^address")
+            .like(&["00:00.0 Host bridge: Intel Corporation Device 3ec2 (rev 07)"]),
+        follows("^{Subsystem|Control|Physical Slot|DeviceName|Flags}:", |_, _, _| Some(()))
+            .like(&["Control: I/O- Mem+ BusMaster+ SpecCycle- MemWINV- VGASnoop- ParErr-"]),
+    ],
+    labels: &[
+        label(&["LnkSta"], |value, report| {
+            link(value, report, typed::DEVICE_LINK_SPEED, typed::DEVICE_LINK_WIDTH)
+        }),
+        label(&["LnkCap"], |value, report| {
+            link(value, report, typed::DEVICE_LINK_SPEED_MAX, typed::DEVICE_LINK_WIDTH_MAX)
+        }),
+        label(&["DevSta"], |value, report| {
+            for (kind, signs) in [
+                ("unsupported", ["UnsupReq", ""]),
+                ("correctable", ["CorrErr", ""]),
+                ("fatal", ["FatalErr", "UncorrErr"]),
+            ] {
+                let of = |sign: &&str| {
+                    value.split(' ').find_map(|word| {
+                        let seen = word.strip_prefix(*sign).filter(|_| !sign.is_empty())?;
+                        matches!(seen, "+" | "-").then_some(seen == "+")
+                    })
                 };
-                let fatal = of(" FatalErr").or_else(|| of(" UncorrErr"));
-                let errors = [
-                    ("unsupported", of("UnsupReq")),
-                    ("correctable", of("CorrErr")),
-                    ("fatal", fatal),
-                ];
-                for (kind, seen) in errors {
-                    if let Some(seen) = seen {
-                        sink.add_fact_at(address, typed::PCI_ERRORS.of(kind), seen, &place);
-                    }
-                }
-                return Step::Took;
+                let seen = signs.iter().find_map(of).filter(|_| report.drive.name().is_some());
+                seen.map(|seen| report.fact(typed::PCI_ERRORS.of(kind), seen));
             }
-            _ => return Step::Took,
-        };
-        let speed = after("Speed ").and_then(|text| decimal(text.strip_suffix("GT/s")?));
-        if let Some(speed) = speed {
-            sink.add_fact_at(address, links.0, BitsPerSecond(speed * 1e9), &place);
-        }
-        if let Some(width) = after("Width x").and_then(integer) {
-            sink.add_fact_at(address, links.1, width, &place);
-        }
-        Step::Took
-    }
+            Some(())
+        }),
+    ],
+    inner: &['\t', ' '],
+    resumes: true,
+    ..Labels::NEW
+};
 
-    fn resumes(&self) -> bool {
-        true
+/// Whether a line begins with the address of a function: `01:00.0`, `0000:03:00.0`.
+fn is_function(found: &Found) -> bool {
+    let address = found.text("address").unwrap_or_default();
+    let widths: Vec<usize> = address.split([':', '.']).map(str::len).collect();
+    let is_sound = matches!(widths[..], [2, 2, 1] | [4, 2, 2, 1]) && address.contains('.');
+    is_sound && address.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.'))
+}
+
+/// `Speed 8GT/s (ok), Width x2 (downgraded)` of a storage device.
+fn link(
+    value: &str,
+    report: &mut Report,
+    speed: Key<BitsPerSecond>,
+    width: Key<u64>,
+) -> Option<()> {
+    let after = |word: &str| value.split_once(word)?.1.split([' ', ',', '(']).next();
+    if report.drive.name().is_some() {
+        if let Some(per_s) = after("Speed ").and_then(|text| decimal(text.strip_suffix("GT/s")?)) {
+            report.fact(speed, BitsPerSecond(per_s * 1e9));
+        }
+        if let Some(lanes) = after("Width x").and_then(integer) {
+            report.fact(width, lanes);
+        }
     }
+    Some(())
 }

@@ -18,11 +18,12 @@
 //! ## Not in this output
 //! How a value moved: two records are needed. The drive, unless the command is included.
 
-use iowhy_model::{Level, Sink, typed};
+use iowhy_model::{Level, typed};
 
+use crate::describe::labels::{Command, Labels, Opens, begins, perhaps};
 use crate::drive::health::drive_named;
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Step, integer};
+use crate::{Body, Format, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -30,15 +31,9 @@ pub const FORMAT: Format = Format {
     summary: "nvme ocp smart-add-log: extended health of NVMe drives",
     manual: iowhy_model::manual!("nvme_ocp.rs"),
     level: Level::E,
-    body: Body::Custom {
-        needles: &["SMART Cloud Attributes"],
-        sniff: |lines| lines.first().is_some_and(|line| is_title(line)).into(),
-        reader: || Box::new(NvmeOcp::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-/// What the drive is called where the command is not there.
-const NAMELESS: &str = "drive";
 /// Beginnings of the lines that become facts, in small letters, and their name.
 const FIELDS: [(&str, &str); 12] = [
     ("uncorrectable read error count", "uncorrectable_read_errors"),
@@ -55,44 +50,35 @@ const FIELDS: [(&str, &str); 12] = [
     ("command timeouts", "command_timeouts"),
 ];
 
-fn is_title(line: &str) -> bool {
-    line.trim().starts_with("SMART Cloud Attributes")
-}
-
-#[derive(Default)]
-struct NvmeOcp {
-    name: Option<String>,
-}
-
-impl Reader for NvmeOcp {
-    fn above(&mut self, line: &str) {
-        if let Some(name) = drive_named(line).filter(|name| name.starts_with("nvme")) {
-            self.name = Some(name);
-        }
-    }
-
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
-        if is_title(text) || text.is_empty() {
-            return Step::Took;
-        }
-        let small = text.to_ascii_lowercase();
-        let Some((label, name)) = FIELDS.iter().find(|(label, _)| small.starts_with(label)) else {
-            // Its other lines: a label and a value behind tabs or two blanks.
-            let ours = text.contains('\t') || text.contains("  ");
-            return if ours { Step::Took } else { Step::Passed };
-        };
-        let rest = small.get(label.len()..).unwrap_or_default();
-        let value = rest.trim_start_matches([':', ' ', '\t', '-']);
-        let value = match value.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16).ok(),
-            None => integer(value.trim_end_matches('%')),
-        };
-        let Some(value) = value else {
-            return Step::Skipped("the value is not a number".to_string());
-        };
-        let device = sink.device(self.name.as_deref().unwrap_or(NAMELESS));
-        sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
-        Step::Took
-    }
-}
+static LABELS: Labels = Labels {
+    nameless: "drive",
+    command: Some(Command {
+        program: "/dev/nvme",
+        subject: |line| drive_named(line).filter(|name| name.starts_with("nvme")),
+        opens: Opens::Nothing,
+    }),
+    lines: &[
+        begins("^SMART Cloud Attributes", |_, _, _| Some(())).like(&["SMART Cloud Attributes :-"]),
+        perhaps("^{line:text}$", |found, report, sink| {
+            let small = found.line().to_ascii_lowercase();
+            let Some((label, name)) = FIELDS.iter().find(|(label, _)| small.starts_with(label))
+            else {
+                // Its other lines: a label and a value behind tabs or two blanks.
+                return ["\t", "  "].iter().any(|gap| small.contains(gap)).then_some(());
+            };
+            let value = small.get(label.len()..)?.trim_start_matches([':', ' ', '\t', '-']);
+            let value = match value.strip_prefix("0x") {
+                Some(hex) => u64::from_str_radix(hex, 16).ok(),
+                None => integer(value.trim_end_matches('%')),
+            };
+            let Some(value) = value else {
+                return report.fails("the value is not a number");
+            };
+            let device = report.device(sink);
+            sink.add_fact(device, typed::SMART_NVME_OCP.of(name), value);
+            Some(())
+        })
+        .like(&["Uncorrectable read error count                  0", "Percent free blocks  97%"]),
+    ],
+    ..Labels::NEW
+};
