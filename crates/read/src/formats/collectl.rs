@@ -23,9 +23,11 @@
 //! ## Not in this output
 //! The distribution behind a mean; queue and device time separately.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Op, Rates, Sink};
 
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::describe::labels::{Labels, Report, announces, begins, perhaps};
+use crate::describe::pattern::Found;
+use crate::{Body, Format, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,233 +35,140 @@ pub const FORMAT: Format = Format {
     summary: "collectl -sD, disk details as tables or plottable lines",
     manual: iowhy_model::manual!("collectl.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["SvcTim", "[DSK:", "waiting for ", "# DISK STATISTICS", "<---"],
-        sniff,
-        reader: || Box::new(Collectl::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 /// collectl's KB are powers of 1024 (it halves sectors).
 const KIB: f64 = 1024.0;
 const NS_PER_MS: f64 = 1e6;
-/// Lines ahead of the first table: a greeting, a blank, a title.
-const LEAD: usize = 5;
+/// The heading lists each value of each disk.
+const PLOT: &str = "plottable lines";
 
-fn sniff(lines: &[&str]) -> Sniff {
-    for line in lines {
-        if heading(line).is_some() || plot_heading(line).is_some() {
-            return Sniff::Yes;
-        }
-        let ahead = line.trim().is_empty()
-            || line.starts_with("waiting for ") && line.contains("sample")
-            || line.starts_with("# DISK STATISTICS")
-            || line.starts_with('#') && line.contains("<---");
-        if !ahead {
-            return Sniff::No;
-        }
-    }
-    let blank = lines.first().is_none_or(|line| line.trim().is_empty());
-    if lines.len() < LEAD && !blank { Sniff::More } else { Sniff::No }
-}
-
-/// The columns of a table; reads come before writes.
-fn heading(line: &str) -> Option<Vec<String>> {
-    let words: Vec<&str> = line.strip_prefix('#')?.split_whitespace().collect();
-    let named = words.iter().position(|word| *word == "Name")?;
-    let known = words.ends_with(&["QLen", "Wait", "SvcTim", "Util"]) && named < 3;
-    known.then(|| words.iter().map(|word| (*word).to_string()).collect())
-}
-
-/// `#Date Time [DSK:sda]Name [DSK:sda]Reads ...`: the disk and column of each value.
-fn plot_heading(line: &str) -> Option<Vec<(String, String)>> {
-    let words = line.strip_prefix("#Date Time ")?.split_whitespace();
-    let columns: Vec<(String, String)> = words
-        .map(|word| match word.strip_prefix("[DSK:").and_then(|word| word.split_once(']')) {
-            Some((disk, column)) => (disk.to_string(), column.to_string()),
-            None => (String::new(), word.to_string()),
+static LABELS: Labels = Labels {
+    // A greeting, a blank, a title.
+    near: 4,
+    lines: &[
+        announces("^waiting for {*}sample", |_, _, _| Some(()))
+            .like(&["waiting for 1 second sample..."]),
+        announces("^# DISK STATISTICS", |_, _, _| Some(())).like(&["# DISK STATISTICS (/sec)"]),
+        announces("^#{*}<---", |_, _, _| Some(()))
+            .like(&["#          <---------reads---------------><---------writes-------------->"]),
+        begins("^#{names:text} QLen Wait SvcTim Util$", |found, report, _| {
+            // Each group of columns begins with `KBytes`, reads first; behind `RWSize` stands what both share.
+            let (mut groups, mut op) = (["read", "write"].into_iter(), "");
+            let names = found.line().strip_prefix('#')?.split_whitespace().map(|name| {
+                op = match name {
+                    "KBytes" => groups.next().unwrap_or(""),
+                    "RWSize" => "",
+                    _ => op,
+                };
+                column("", op, name)
+            });
+            report.heading = names.collect();
+            report.enter("")
         })
-        .collect();
-    columns.iter().any(|(disk, _)| !disk.is_empty()).then_some(columns)
+        .when(|found| {
+            let mut names = found.text("names").unwrap_or_default().split_whitespace();
+            names.position(|name| name == "Name").is_some_and(|place| place < 3)
+        })
+        .like(&["#Name       KBytes Merged  IOs Size  KBytes Merged  IOs Size  RWSize  QLen  Wait SvcTim Util"]),
+        begins("^#Date Time {names:text}$", |found, report, _| {
+            report.heading = found.text("names")?.split_whitespace().map(plotted).collect();
+            report.enter(PLOT)
+        })
+        .when(|found| found.text("names").is_some_and(|names| names.contains("[DSK:")))
+        .shaped("[DSK:")
+        .like(&["#Date Time [DSK:sda]Name [DSK:sda]Reads [DSK:sda]RMerge [DSK:sda]RKBytes"]),
+        perhaps("^{row:text}$", row).like(&[
+            "sda            0      0    0    0     104      7    4   26      26     1     2      1    0",
+            "20261121 10:00:05 sda 1 0 4 0 0 0 0 0",
+        ]),
+    ],
+    own: &["^#"],
+    ..Labels::NEW
+};
+
+/// The name of a column here: its disk, if the heading says that, the operation, and what is counted.
+fn column(disk: &str, op: &str, what: &str) -> String {
+    format!("{disk}\t{op} {what}")
 }
 
-#[derive(Default)]
-struct Collectl {
-    table: Vec<String>,
-    plot: Vec<(String, String)>,
-    /// The end of the interval before, and of the one being read; seconds between the first and
-    /// `before`.
-    before: Option<WallTime>,
-    now: Option<WallTime>,
-    elapsed: f64,
+/// A column of plottable lines: `[DSK:sda]RKBytes`.
+fn plotted(name: &str) -> String {
+    let Some((disk, name)) = name.strip_prefix("[DSK:").and_then(|name| name.split_once(']'))
+    else {
+        return name.to_string();
+    };
+    let (op, what) = match name {
+        "Reads" => ("read", "IOs"),
+        "RMerge" => ("read", "Merged"),
+        "RKBytes" => ("read", "KBytes"),
+        "WaitR" => ("read", "Wait"),
+        "Writes" => ("write", "IOs"),
+        "WMerge" => ("write", "Merged"),
+        "WKBytes" => ("write", "KBytes"),
+        "WaitW" => ("write", "Wait"),
+        "QueLen" => ("", "QLen"),
+        other => ("", other),
+    };
+    column(disk, op, what)
 }
 
-impl Reader for Collectl {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(columns) = plot_heading(line) {
-            (self.plot, self.table) = (columns, Vec::new());
-            return Step::Took;
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    let is_plot = report.part == PLOT;
+    let named = report.heading.place(&column("", "", "Name"), 0).unwrap_or(0);
+    let numbers = words.get(named + 1..).filter(|numbers| !numbers.is_empty())?;
+    let (values, moment) = match is_plot {
+        true => {
+            // `20261121` is taken apart, so that the days are known.
+            let (date, time) = (words.first()?, words.get(1)?);
+            decimal(date)?;
+            let date = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
+            let moment = date.map(|((year, month), day)| format!("{year}-{month}-{day} {time}"));
+            (words.get(2..)?, moment)
         }
-        if let Some(columns) = heading(line) {
-            (self.table, self.plot) = (columns, Vec::new());
-            return Step::Took;
-        }
-        if line.starts_with('#') || line.trim().is_empty() {
-            return Step::Took;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match self.plot.is_empty() {
-            true => self.row(&words, sink),
-            false => self.plot_row(&words, sink),
-        }
+        false => (&words[..], words.get(..named).map(|time| time.join(" "))),
+    };
+    let sound = numbers.iter().filter(|word| decimal(word).is_some_and(|value| value >= 0.0));
+    let sound = sound.count();
+    if !is_plot && sound * 2 <= numbers.len() {
+        return None;
     }
+    if values.len() != report.heading.width() || !is_plot && sound < numbers.len() {
+        return report.fails("the values do not match the heading");
+    }
+    if let Some(now) = moment.and_then(|moment| WallTime::read(&moment)) {
+        report.moments.begin(now, sink);
+    }
+    let mut disks: Vec<&str> =
+        report.heading.names().filter_map(|it| Some(it.split_once('\t')?.0)).collect();
+    disks.dedup();
+    for disk in disks {
+        let name = if is_plot { disk } else { words.get(named)? };
+        pour(name, |op, what| report.heading.number(&column(disk, op, what), values), report, sink);
+    }
+    Some(())
 }
 
-impl Collectl {
-    fn row(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
-        let named = self.table.iter().position(|word| word == "Name").unwrap_or(0);
-        let numbers = words.get(named + 1..).unwrap_or_default();
-        if numbers.is_empty() || !numbers.iter().all(|word| decimal(word).is_some()) {
-            return Step::Passed;
-        }
-        if words.len() != self.table.len() {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        // Each group of columns begins with `KBytes`; behind `RWSize` stands what both share.
-        let (mut groups, mut draft) = (0, Draft::default());
-        for (column, word) in self.table.iter().zip(words).skip(named + 1) {
-            groups += u8::from(column == "KBytes");
-            groups = if column == "RWSize" { 3 } else { groups };
-            draft.take(groups, column, decimal(word));
-        }
-        let moment = words.get(..named).map(|time| time.join(" "));
-        self.advance(moment.as_deref(), sink);
-        self.pour(words.get(named).copied().unwrap_or_default(), &draft, sink);
-        Step::Took
+fn pour(name: &str, of: impl Fn(&str, &str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
+    let mut interval = Interval::new(sink.device(name), Layer::Block);
+    report.moments.date(&mut interval);
+    for (op, name) in [(Op::Read, "read"), (Op::Write, "write")] {
+        let rates = of(name, "IOs").map(|ios_per_s| Rates {
+            ios_per_s,
+            merges_per_s: of(name, "Merged"),
+            bytes_per_s: of(name, "KBytes").map(|kb| kb * KIB),
+            await_ns: of(name, "Wait").map(|ms| ms * NS_PER_MS).filter(|wait| *wait > 0.0),
+        });
+        interval.rates.extend(rates.map(|rates| (op, rates)));
     }
-
-    fn plot_row(&mut self, words: &[&str], sink: &mut dyn Sink) -> Step {
-        let [date, time, values @ ..] = words else { return Step::Passed };
-        if values.len() != self.plot.len() || decimal(date).is_none() {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        // `20261121` is taken apart, so that the days are known.
-        let dated = date.get(..4).zip(date.get(4..6)).zip(date.get(6..8));
-        let dated = dated.map(|((year, month), day)| format!("{year}-{month}-{day} {time}"));
-        self.advance(dated.as_deref(), sink);
-        let mut drafts: Vec<(&str, Draft)> = Vec::new();
-        for ((disk, column), word) in self.plot.iter().zip(values) {
-            if disk.is_empty() || column == "Name" {
-                continue;
-            }
-            let (group, column) = match column.as_str() {
-                "Reads" => (1, "IOs"),
-                "RMerge" => (1, "Merged"),
-                "RKBytes" => (1, "KBytes"),
-                "WaitR" => (1, "Wait"),
-                "Writes" => (2, "IOs"),
-                "WMerge" => (2, "Merged"),
-                "WKBytes" => (2, "KBytes"),
-                "WaitW" => (2, "Wait"),
-                "QueLen" => (3, "QLen"),
-                other => (3, other),
-            };
-            if drafts.last().is_none_or(|(last, _)| last != disk) {
-                drafts.push((disk, Draft::default()));
-            }
-            if let Some((_, draft)) = drafts.last_mut() {
-                draft.take(group, column, decimal(word));
-            }
-        }
-        for (disk, draft) in &drafts {
-            self.pour(disk, draft, sink);
-        }
-        Step::Took
+    interval.busy = of("", "Util").map(|percent| percent / 100.0);
+    interval.await_ns = of("", "Wait").map(|ms| ms * NS_PER_MS).filter(|wait| *wait > 0.0);
+    if let (None, Some(length), Some(busy)) = (interval.await_ns, of("", "QLen"), interval.busy) {
+        // In flight while the disk was busy; aqu-sz where whole numbers say it within a tenth.
+        let is_fine = 0.5 / length + 0.005 / busy <= 0.1;
+        interval.queue_len = is_fine.then_some(length * busy);
     }
-
-    /// A row of another time than the one before ends another interval.
-    fn advance(&mut self, printed: Option<&str>, sink: &mut dyn Sink) {
-        let Some(now) = printed.and_then(WallTime::read) else { return };
-        if self.now == Some(now) {
-            return;
-        }
-        if self.now.is_none() {
-            now.state(0.0, sink);
-        }
-        let past = self.now.zip(self.before).and_then(|(end, before)| end.since(before));
-        self.elapsed += past.unwrap_or(0.0);
-        self.before = self.now;
-        self.now = Some(now);
-    }
-
-    fn pour(&self, disk: &str, draft: &Draft, sink: &mut dyn Sink) {
-        let mut interval = Interval::new(sink.device(disk), Layer::Block);
-        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
-        if let Some(length) = length.filter(|length| *length > 0.0) {
-            interval.start = Some(Time::from_seconds(self.elapsed));
-            interval.length = Some(Nanos::from_seconds(length));
-        }
-        for (op, part) in [(Op::Read, &draft.reads), (Op::Write, &draft.writes)] {
-            if part.known {
-                interval.rates.push((op, part.rates));
-            }
-        }
-        interval.await_ns = draft.await_ns.filter(|wait| *wait > 0.0);
-        if interval.await_ns.is_none() {
-            interval.queue_len = draft.in_flight();
-        }
-        interval.busy = draft.busy;
-        sink.interval(interval);
-    }
-}
-
-/// One disk's row, as its columns come.
-#[derive(Default)]
-struct Draft {
-    reads: Part,
-    writes: Part,
-    /// In flight while the disk was busy.
-    in_flight_busy: Option<f64>,
-    await_ns: Option<f64>,
-    busy: Option<f64>,
-}
-
-#[derive(Default)]
-struct Part {
-    known: bool,
-    rates: Rates,
-}
-
-impl Draft {
-    /// In flight on average (aqu-sz), where whole numbers say it within a tenth.
-    fn in_flight(&self) -> Option<f64> {
-        let (length, busy) = self.in_flight_busy.zip(self.busy)?;
-        (0.5 / length + 0.005 / busy <= 0.1).then_some(length * busy)
-    }
-
-    /// Takes a value of the reads (1), the writes (2) or both together (3).
-    fn take(&mut self, group: u8, column: &str, value: Option<f64>) {
-        let Some(value) = value else { return };
-        let part = match group {
-            1 => &mut self.reads,
-            2 => &mut self.writes,
-            _ => {
-                match column {
-                    "QLen" => self.in_flight_busy = Some(value),
-                    "Wait" => self.await_ns = Some(value * NS_PER_MS),
-                    "Util" => self.busy = Some(value / 100.0),
-                    _ => {}
-                }
-                return;
-            }
-        };
-        part.known = true;
-        match column {
-            "KBytes" => part.rates.bytes_per_s = Some(value * KIB),
-            "Merged" => part.rates.merges_per_s = Some(value),
-            "IOs" => part.rates.ios_per_s = value,
-            "Wait" => part.rates.await_ns = Some(value * NS_PER_MS).filter(|wait| *wait > 0.0),
-            _ => {}
-        }
-    }
+    sink.interval(interval);
 }

@@ -19,11 +19,13 @@
 //! ## Not in this output
 //! The latency of requests, and the disk: use `collectl -sD`.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Op, Sink};
 
-use crate::counters::stated::{Column, rates, state_disks};
+use crate::counters::stated::rates;
+use crate::describe::labels::{Labels, READ, Report, WRITTEN, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::text::columns::Heading;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -31,18 +33,29 @@ pub const FORMAT: Format = Format {
     summary: "collectl's brief form: all disks together",
     manual: iowhy_model::manual!("collectl_brief.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["KBWrit"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-        reader: || Box::new(CollectlBrief::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 const KIB: f64 = 1024.0;
 
-fn heading(line: &str) -> Option<Heading> {
-    let names = line.trim().strip_prefix('#')?;
-    Heading::of(names, &["KBRead", "Reads", "KBWrit", "Writes"])
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("^#{names:text}$", |found, report, _| {
+            report.heading = columns(found)?;
+            Some(())
+        })
+        .when(|found| columns(found).is_some())
+        .shaped("KBWrit")
+        .like(&["#cpu sys inter  ctxsw KBRead  Reads KBWrit Writes   KBIn  PktIn  KBOut  PktOut"]),
+        perhaps("^{row:text}$", row)
+            .like(&["0   0   151    278      0      0     64      8      1     12      2      13"]),
+    ],
+    own: &["^#"],
+    ..Labels::NEW
+};
+
+fn columns(found: &Found) -> Option<Heading> {
+    Heading::of(found.text("names")?, &["KBRead", "Reads", "KBWrit", "Writes"])
 }
 
 /// `1203`, `12K`, `3M`.
@@ -56,60 +69,27 @@ fn value(word: &str) -> Option<f64> {
     decimal(digits).map(|value| value * scale).filter(|value| *value >= 0.0)
 }
 
-#[derive(Default)]
-struct CollectlBrief {
-    heading: Heading,
-    read: Column,
-    written: Column,
-    first: Option<WallTime>,
-    before: Option<WallTime>,
-}
-
-impl Reader for CollectlBrief {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(heading) = heading(line) {
-            self.heading = heading;
-            return Step::Took;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if words.is_empty() || line.starts_with('#') {
-            return Step::Took;
-        }
-        if !words.iter().all(|word| value(word).is_some() || WallTime::read(word).is_some()) {
-            return Step::Passed;
-        }
-        if words.len() != self.heading.width() {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        let of = |name: &str| self.heading.word(name, &words).and_then(value);
-        let (read, written) = (of("KBRead"), of("KBWrit"));
-        let mut interval = Interval::new(sink.device("total"), Layer::Block);
-        let parts = [(Op::Read, of("Reads"), read), (Op::Write, of("Writes"), written)];
-        for (op, ios, kib) in parts {
-            let known = rates(ios, kib.map(|kib| kib * KIB), None);
-            interval.rates.extend(known.map(|rates| (op, rates)));
-        }
-        read.into_iter().for_each(|kib| self.read.take(kib));
-        written.into_iter().for_each(|kib| self.written.take(kib));
-        let stamped = self.heading.place("Time", 0).is_some();
-        if let Some(now) = self.heading.word("Time", &words).filter(|_| stamped) {
-            let now = WallTime::read(now);
-            let length = now.zip(self.before).and_then(|(now, before)| now.since(before));
-            let start = self.before.zip(self.first).and_then(|(b, first)| b.since(first));
-            if let Some((length, start)) = length.filter(|s| *s > 0.0).zip(start) {
-                interval.start = Some(Time::from_seconds(start));
-                interval.length = Some(Nanos::from_seconds(length));
-            }
-            if let Some(now) = now {
-                WallTime::begin(&mut self.first, now, sink);
-            }
-            self.before = now.or(self.before);
-        }
-        sink.interval(interval);
-        Step::Took
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    if !words.iter().all(|word| value(word).is_some() || WallTime::read(word).is_some()) {
+        return None;
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        state_disks(&self.read, &self.written, sink);
+    if words.len() != report.heading.width() {
+        return report.fails("the values do not match the heading");
     }
+    if let Some(now) = report.heading.word("Time", &words).and_then(WallTime::read) {
+        report.moments.begin(now, sink);
+    }
+    let mut interval = Interval::new(sink.device("total"), Layer::Block);
+    report.moments.date(&mut interval);
+    let parts = [(Op::Read, "Reads", "KBRead", READ), (Op::Write, "Writes", "KBWrit", WRITTEN)];
+    for (op, ios, kib, column) in parts {
+        let of = |name: &str| report.heading.word(name, &words).and_then(value);
+        let (ios, kib) = (of(ios), of(kib));
+        let known = rates(ios, kib.map(|kib| kib * KIB), None);
+        interval.rates.extend(known.map(|rates| (op, rates)));
+        kib.and_then(|kib| report.row(column, kib));
+    }
+    sink.interval(interval);
+    Some(())
 }

@@ -1,6 +1,6 @@
 //! Wall-clock lines as tools print them: ISO, American, European, `date`, time of day, epoch.
 
-use iowhy_model::{Nanos, Sink, typed};
+use iowhy_model::{Interval, Nanos, Sink, Time, typed};
 use jiff::civil::{Date, date};
 
 use crate::facts::AddFact;
@@ -85,12 +85,13 @@ impl WallTime {
     }
 }
 
-/// The moments that stand beside the reports of a listing: the first, the last, and the one before that.
+/// The moments that stand beside the reports of a listing: the last, the one before that, and the seconds from the first
+/// to that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
-    first: Option<WallTime>,
     before: Option<WallTime>,
     now: Option<WallTime>,
+    elapsed: f64,
 }
 
 impl Moments {
@@ -98,17 +99,33 @@ impl Moments {
     pub(crate) fn at(&mut self, moment: WallTime) -> bool {
         let is_new = self.now != Some(moment);
         if is_new {
-            self.first = self.first.or(Some(moment));
+            let past = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
+            self.elapsed += past.unwrap_or(0.0);
             (self.before, self.now) = (self.now, Some(moment));
         }
         is_new
     }
 
+    /// The same, and the first is the zero of the listing's clock.
+    pub(crate) fn begin(&mut self, moment: WallTime, sink: &mut dyn Sink) -> bool {
+        if self.now.is_none() {
+            moment.state(0.0, sink);
+        }
+        self.at(moment)
+    }
+
     /// Between the last two moments: when that began, counted from the first, and how long it is, s.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
-        let (before, now) = (self.before?, self.now?);
-        let length = now.since(before).filter(|length| *length > 0.0)?;
-        Some((before.since(self.first?)?, length))
+        let length = self.now?.since(self.before?).filter(|length| *length > 0.0)?;
+        Some((self.elapsed, length))
+    }
+
+    /// Says so of an interval.
+    pub(crate) fn date(&self, interval: &mut Interval) {
+        if let Some((start, length)) = self.span() {
+            interval.start = Some(Time::from_seconds(start));
+            interval.length = Some(Nanos::from_seconds(length));
+        }
     }
 }
 
