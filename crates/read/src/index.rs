@@ -11,11 +11,12 @@ use aho_corasick::AhoCorasick;
 use crate::{FORMATS, Format, WallTime};
 
 /// Needles that are no text but the shape of a line, by name: of listings that may begin with numbers alone.
-const SHAPES: [Shape; 8] = [
+const SHAPES: [Shape; 9] = [
     Shape { name: "^address", has: has_address, is_of_part: true },
     Shape { name: "^bracket", has: |line| begins(line, is_bracket), is_of_part: false },
     Shape { name: "^comma", has: begins_with_comma, is_of_part: false },
     Shape { name: "^document", has: begins_document, is_of_part: false },
+    Shape { name: "^function", has: begins_with_function, is_of_part: false },
     Shape { name: "^moment", has: |line| WallTime::read(line).is_some(), is_of_part: false },
     Shape { name: "^number", has: |line| begins(line, is_of_number), is_of_part: false },
     Shape {
@@ -226,6 +227,13 @@ fn begins_document(line: &str) -> bool {
 fn begins_with_comma(line: &str) -> bool {
     let first = line.split_whitespace().next().filter(|word| word.contains(','));
     first.is_some_and(|word| WallTime::read(word).is_some())
+}
+
+/// Whether the first word may be the address of a function of PCI: `03:00.0`.
+fn begins_with_function(line: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let first = line.split_whitespace().next().filter(|word| word.contains(['.', ':']));
+    first.is_some_and(|word| word.bytes().all(is_part))
 }
 
 /// Whether three words of a line may be numbers.

@@ -59,7 +59,7 @@ static LABELS: Labels = Labels {
         announces("^{address:word} {:text}:", |_, _, _| Some(()))
             .when(is_function)
             .opens_record()
-            .shaped("^address")
+            .shaped("^function")
             .like(&["00:00.0 Host bridge: Intel Corporation Device 3ec2 (rev 07)"]),
         follows("^{Subsystem|Control|Physical Slot|DeviceName|Flags}:", |_, _, _| Some(()))
             .like(&["Control: I/O- Mem+ BusMaster+ SpecCycle- MemWINV- VGASnoop- ParErr-"]),
