@@ -396,6 +396,14 @@ impl Report {
         known.map(|(_, column)| *column).unwrap_or_default()
     }
 
+    /// States what rows add up to, before the report is over.
+    pub fn state_sums(&mut self, sink: &mut dyn Sink) {
+        std::mem::take(&mut self.processor).state(sink);
+        state_disks(&self.column(READ), &self.column(WRITTEN), sink);
+        self.columns.retain(|(known, _)| ![READ, WRITTEN].contains(known));
+        std::mem::take(&mut self.processes).state(sink);
+    }
+
     /// A number that was kept.
     pub fn kept(&self, what: &str) -> Option<f64> {
         self.numbers.iter().find(|(known, _)| *known == what).map(|(_, number)| *number)
@@ -558,12 +566,10 @@ impl LabelsReader {
 
     /// Gives out what was read of one subject.
     fn end(&mut self, sink: &mut dyn Sink) {
-        self.report.processor.state(sink);
-        state_disks(&self.report.column(READ), &self.report.column(WRITTEN), sink);
-        self.report.processes.state(sink);
         if let Some(end) = self.ready.labels.end {
             end(&mut self.report, sink);
         }
+        self.report.state_sums(sink);
         if self.report.drive.name().is_none() && !self.report.nameless.is_empty() {
             self.report.drive.named(self.report.nameless);
         }

@@ -62,10 +62,10 @@ static LABELS: Labels = Labels {
         .when(|found| totals(found).is_some())
         .like(&["Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      39.26 K/s"]),
         // The totals may be cut off; with times in front (`-t`) they stand before the title.
-        begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND", title)
+        begins("{TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
             .when(|found| !found.line().contains("TIME"))
             .like(&["TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND"]),
-        says("^TIME {TID|PID} {*}PRIO {*}DISK READ {*}COMMAND", title)
+        says("^TIME {TID|PID} {*}PRIO {*}DISK READ {*}COMMAND$", title)
             .like(&["TIME  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND"]),
         perhaps("^{row:text}$", row).like(&[
             "312 be/3 root        0.00 B/s   11.78 K/s  0.00 %  0.39 % [jbd2/sda1-8]",
@@ -78,6 +78,7 @@ static LABELS: Labels = Labels {
                 "the rows are sums since the start of iotop (-a): there are no rates of processes";
             sink.note(Note { line: 0, text: String::new(), reason: reason.to_string() });
         }
+        report.state_sums(sink);
         if let Some(percent) = report.kept("waited") {
             let (value, who) = (Share::from_percent(percent), report.quoted().concat());
             sink.add_fact(None, typed::PROCESS_IO_WAIT, OfProcess { value, who });

@@ -51,6 +51,7 @@ static LABELS: Labels = Labels {
             .like(&["10:00:06 AM  1000      1234   2048.00    512.00      0.00      12  mysqld"]),
     ],
     end: Some(|report, sink| {
+        report.state_sums(sink);
         if let Some(ticks) = report.kept("delay") {
             let who = report.quoted().concat();
             let value = Nanos::from_ms(ticks * 10.0);

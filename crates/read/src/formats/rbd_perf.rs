@@ -20,8 +20,11 @@
 use iowhy_model::{Interval, Layer, Level, Medium, Op, Sink, typed};
 
 use crate::counters::stated::rates;
+use crate::describe::labels::{Labels, Report, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
+use crate::text::columns::Heading;
+use crate::{Body, Format, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -29,38 +32,33 @@ pub const FORMAT: Format = Format {
     summary: "rbd perf image iostat, iotop: rates and latencies of Ceph's images",
     manual: iowhy_model::manual!("rbd_perf.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["WR_LAT"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| columns(line).is_some())),
-        reader: || Box::new(RbdPerf::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-/// What stands in a column.
-#[derive(Clone, Copy, PartialEq)]
-enum Cell {
-    Ios(Op),
-    Bytes(Op),
-    Latency(Op),
-}
+const COLUMNS: [&str; 6] = ["WR", "RD", "WR_BYTES", "RD_BYTES", "WR_LAT", "RD_LAT"];
 
-/// The columns behind the name: `rbd perf image iostat` prints the image first, `iotop` last.
-fn columns(line: &str) -> Option<Vec<Cell>> {
-    if !line.contains("WR_LAT") {
-        return None;
-    }
-    let cells = line.split_whitespace().filter(|word| *word != "NAME").map(|word| {
-        Some(match word {
-            "WR" => Cell::Ios(Op::Write),
-            "RD" => Cell::Ios(Op::Read),
-            "WR_BYTES" => Cell::Bytes(Op::Write),
-            "RD_BYTES" => Cell::Bytes(Op::Read),
-            "WR_LAT" => Cell::Latency(Op::Write),
-            "RD_LAT" => Cell::Latency(Op::Read),
-            _ => return None,
+static LABELS: Labels = Labels {
+    lines: &[
+        // `rbd perf image iostat` prints the image first, `iotop` last.
+        begins("WR_LAT", |found, report, _| {
+            report.heading = columns(found.line())?;
+            Some(())
         })
-    });
-    cells.collect()
+        .when(|found| columns(found.line()).is_some())
+        .like(&["NAME              WR       RD    WR_BYTES    RD_BYTES      WR_LAT      RD_LAT"]),
+        perhaps("^{row:text}$", row).like(&[
+            "rbd/vm-1       998/s      0/s   3.9 MiB/s       0 B/s    34.96 ms     0.00 ns",
+        ]),
+    ],
+    resumes: true,
+    ..Labels::NEW
+};
+
+/// The columns besides the name.
+fn columns(line: &str) -> Option<Heading> {
+    let names: Vec<&str> = line.split_whitespace().filter(|word| *word != "NAME").collect();
+    let are_ours = names.iter().all(|name| COLUMNS.contains(name));
+    are_ours.then(|| Heading::from_words(&names))
 }
 
 /// `998/s`, `3.9 MiB/s`, `34.96 ms`: numbers in the columns' own units, and how many words they took.
@@ -82,52 +80,28 @@ fn value(words: &[&str]) -> Option<(f64, usize)> {
     Some((decimal(first)? * factor, 2))
 }
 
-#[derive(Default)]
-struct RbdPerf {
-    columns: Vec<Cell>,
-}
-
-impl Reader for RbdPerf {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(columns) = columns(line) {
-            self.columns = columns;
-            return Step::Took;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if words.is_empty() {
-            return Step::Took;
-        }
-        // `pool/image`, first or last; rates end in `/s`.
-        let is_name = |word: &&str| word.contains('/') && !word.ends_with("/s");
-        let Some(name) = words.iter().copied().find(|word| is_name(word)) else {
-            return Step::Passed;
-        };
-        let words: Vec<&str> = words.into_iter().filter(|word| *word != name).collect();
-        let mut cells = Vec::new();
-        let mut place = 0;
-        while let Some((number, taken)) = words.get(place..).and_then(value) {
-            cells.push(number);
-            place += taken;
-        }
-        if place < words.len() || cells.len() != self.columns.len() {
-            return Step::Passed;
-        }
-        let of = |cell: Cell| {
-            let at = self.columns.iter().position(|known| *known == cell)?;
-            cells.get(at).copied()
-        };
-        let device = sink.device(name);
-        sink.add_fact(device, typed::DEVICE_MEDIUM, Medium::Network);
-        let mut interval = Interval::new(device, Layer::Application);
-        for op in [Op::Read, Op::Write] {
-            let found = rates(of(Cell::Ios(op)), of(Cell::Bytes(op)), of(Cell::Latency(op)));
-            interval.rates.extend(found.map(|rates| (op, rates)));
-        }
-        sink.interval(interval);
-        Step::Took
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    // `pool/image`, first or last; rates end in `/s`.
+    let name = *words.iter().find(|word| word.contains('/') && !word.ends_with("/s"))?;
+    let words: Vec<&str> = words.into_iter().filter(|word| *word != name).collect();
+    let (mut cells, mut place) = (Vec::new(), 0);
+    while let Some((number, taken)) = words.get(place..).and_then(value) {
+        cells.push(number);
+        place += taken;
     }
-
-    fn resumes(&self) -> bool {
-        true
+    if place < words.len() || cells.len() != report.heading.width() {
+        return None;
     }
+    let of = |name: &str| cells.get(report.heading.place(name, 0)?).copied();
+    let device = sink.device(name);
+    sink.add_fact(device, typed::DEVICE_MEDIUM, Medium::Network);
+    let mut interval = Interval::new(device, Layer::Application);
+    let parts = [(Op::Read, "RD", "RD_BYTES", "RD_LAT"), (Op::Write, "WR", "WR_BYTES", "WR_LAT")];
+    for (op, ios, bytes, wait) in parts {
+        let found = rates(of(ios), of(bytes), of(wait));
+        interval.rates.extend(found.map(|rates| (op, rates)));
+    }
+    sink.interval(interval);
+    Some(())
 }

@@ -21,13 +21,13 @@
 //! ## Not in this output
 //! The latency distribution, which process sent the requests; queue and device time separately.
 
-use std::collections::BTreeMap;
-
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Op, Sink};
 
 use crate::counters::stated::rates;
+use crate::describe::labels::{Labels, Report, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
+use crate::{Body, Format, WallTime, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,16 +35,32 @@ pub const FORMAT: Format = Format {
     summary: "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
     manual: iowhy_model::manual!("typeperf.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["(PDH-"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-        reader: || Box::new(Typeperf::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 const NS_PER_S: f64 = 1e9;
 /// The sum over all disks.
 const TOTAL: &str = "_Total";
+
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("^{\u{feff}|}{\"|}(PDH-{CSV|TSV} 4.0)", |found, report, sink| {
+            let cells = cells(found.line());
+            let counters = || cells.iter().skip(1).map(|path| counter(path));
+            sink.source().host = counters().flatten().next().map(|(host, _)| host.to_string());
+            if counters().flatten().next().is_none() {
+                sink.note(note("no counter of a disk under its English name"));
+            }
+            let named = counters().map(|known| known.map_or(String::new(), |(_, column)| column));
+            report.heading = named.collect();
+            Some(())
+        })
+        .opens_report()
+        .like(&["\"(PDH-CSV 4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Avg. Disk sec/Read\""]),
+        perhaps("^{row:text}$", row).like(&["\"11/21/2026 10:00:05.123\",\"0.004\""]),
+    ],
+    ..Labels::NEW
+};
 
 /// The cells of a line: quoted, between commas or tabs.
 fn cells(line: &str) -> Vec<String> {
@@ -60,85 +76,46 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// Host, disk and counter of each column behind the time.
-fn heading(line: &str) -> Option<Vec<Option<(String, String, String)>>> {
-    let line = line.trim_start_matches('\u{feff}');
-    let known = ["\"(PDH-CSV 4.0)", "\"(PDH-TSV 4.0)", "(PDH-CSV 4.0)", "(PDH-TSV 4.0)"];
-    if !known.iter().any(|start| line.starts_with(start)) {
-        return None;
-    }
-    Some(cells(line).iter().skip(1).map(|path| counter(path)).collect())
-}
-
-/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`.
-fn counter(path: &str) -> Option<(String, String, String)> {
+/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter behind a tab.
+fn counter(path: &str) -> Option<(&str, String)> {
     let (host, rest) = path.strip_prefix("\\\\")?.split_once('\\')?;
     let (object, counter) = rest.rsplit_once('\\')?;
     let (class, disk) = object.strip_suffix(')')?.split_once('(')?;
     let known = matches!(class, "PhysicalDisk" | "LogicalDisk");
-    known.then(|| (host.to_string(), disk.to_string(), counter.to_string()))
+    known.then(|| (host, format!("{disk}\t{counter}")))
 }
 
-#[derive(Default)]
-struct Typeperf {
-    columns: Vec<Option<(String, String, String)>>,
-    /// A disk beside the sum over all.
-    single: bool,
-    first: Option<WallTime>,
-    before: Option<WallTime>,
-}
-
-impl Reader for Typeperf {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(columns) = heading(line) {
-            if !self.columns.is_empty() {
-                return Step::Ended;
-            }
-            let known: Vec<_> = columns.iter().flatten().collect();
-            self.single = known.iter().any(|(_, disk, _)| disk != TOTAL);
-            sink.source().host = known.first().map(|(host, _, _)| host.clone());
-            if known.is_empty() {
-                sink.note(note("no counter of a disk under its English name"));
-            }
-            self.columns = columns;
-            return Step::Took;
-        }
-        if line.trim().is_empty() {
-            return Step::Took;
-        }
-        let cells = cells(line);
-        let Some(moment) = cells.first().and_then(|cell| WallTime::read(cell)) else {
-            return Step::Passed;
-        };
-        if cells.len() != self.columns.len() + 1 {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        let mut disks: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
-        for (column, cell) in self.columns.iter().zip(cells.iter().skip(1)) {
-            let Some((_, disk, counter)) = column else { continue };
-            let cell = cell.trim();
-            let Some(value) = decimal(cell).filter(|value| *value >= 0.0) else {
-                sink.lost("values that are not numbers", u64::from(!cell.is_empty()));
-                continue;
-            };
-            if disk != TOTAL || !self.single {
-                disks.entry(disk).or_default().insert(counter, value);
-            }
-        }
-        let length = self.before.and_then(|before| moment.since(before));
-        let start = self.before.zip(self.first).and_then(|(before, first)| before.since(first));
-        let span = length.filter(|length| *length > 0.0).zip(start);
-        for (disk, values) in disks {
-            pour(disk, &values, span, sink);
-        }
-        WallTime::begin(&mut self.first, moment, sink);
-        self.before = Some(moment);
-        Step::Took
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let cells = cells(found.line());
+    let (time, cells) = cells.split_first()?;
+    let moment = WallTime::read(time)?;
+    if cells.len() != report.heading.width() {
+        return report.fails("the values do not match the heading");
     }
+    report.moments.begin(moment, sink);
+    let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+    let is_none = |cell: &str| decimal(cell).is_none_or(|value| value < 0.0) && !cell.is_empty();
+    let pairs = report.heading.pairs(&cells).filter(|(name, _)| !name.is_empty());
+    let none = pairs.filter(|(_, cell)| is_none(cell)).count();
+    sink.lost("values that are not numbers", none as u64);
+    let values = report.heading.pairs(&cells).filter(|(_, cell)| !is_none(cell));
+    let values = values.filter(|(_, cell)| !cell.is_empty());
+    let mut disks: Vec<&str> =
+        values.filter_map(|(name, _)| Some(name.split_once('\t')?.0)).collect();
+    disks.sort_unstable();
+    disks.dedup();
+    let is_alone = report.heading.names().all(|name| name.is_empty() || name.starts_with(TOTAL));
+    for disk in disks.into_iter().filter(|disk| *disk != TOTAL || is_alone) {
+        let of = |counter: &str| {
+            let value = report.heading.number(&format!("{disk}\t{counter}"), &cells);
+            value.filter(|value| *value >= 0.0)
+        };
+        pour(disk, of, report, sink);
+    }
+    Some(())
 }
 
-fn pour(disk: &str, values: &BTreeMap<&str, f64>, span: Option<(f64, f64)>, sink: &mut dyn Sink) {
-    let of = |name: &str| values.get(name).copied();
+fn pour(disk: &str, of: impl Fn(&str) -> Option<f64>, report: &Report, sink: &mut dyn Sink) {
     let wait = |name: &str| of(name).filter(|s| *s > 0.0).map(|s| s * NS_PER_S);
     let mut interval = Interval::new(sink.device(disk), Layer::Block);
     let parts = [
@@ -165,12 +142,8 @@ fn pour(disk: &str, values: &BTreeMap<&str, f64>, span: Option<(f64, f64)>, sink
         || interval.mixed.is_some()
         || interval.await_ns.is_some()
         || interval.busy.is_some();
-    if !known {
-        return;
+    if known {
+        report.moments.date(&mut interval);
+        sink.interval(interval);
     }
-    if let Some((length, start)) = span {
-        interval.start = Some(Time::from_seconds(start));
-        interval.length = Some(Nanos::from_seconds(length));
-    }
-    sink.interval(interval);
 }

@@ -106,7 +106,12 @@ impl Moments {
         is_new
     }
 
-    /// The same, and the first is the zero of the listing's clock.
+    /// Whether one stood anywhere.
+    pub(crate) fn began(&self) -> bool {
+        self.now.is_some()
+    }
+
+    /// The same as [`Moments::at`], and the first is the zero of the listing's clock.
     pub(crate) fn begin(&mut self, moment: WallTime, sink: &mut dyn Sink) -> bool {
         if self.now.is_none() {
             moment.state(0.0, sink);
@@ -118,6 +123,12 @@ impl Moments {
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let length = self.now?.since(self.before?).filter(|length| *length > 0.0)?;
         Some((self.elapsed, length))
+    }
+
+    /// From the first moment to the last, s.
+    pub(crate) fn since_first(&self) -> Option<f64> {
+        let past = self.now?.since(self.before.or(self.now)?);
+        Some(self.elapsed + past.unwrap_or(0.0))
     }
 
     /// Says so of an interval.
