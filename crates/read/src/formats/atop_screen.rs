@@ -22,10 +22,12 @@
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink};
+use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
 
-use crate::counters::processor::{Processor, shares};
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::counters::processor::shares;
+use crate::describe::labels::{Labels, Report, begins, perhaps, says};
+use crate::describe::pattern::Found;
+use crate::{Body, Format, WallTime, decimal, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,37 +35,58 @@ pub const FORMAT: Format = Format {
     summary: "atop's screen: disks, volumes, arrays and CPUs",
     manual: iowhy_model::manual!("atop_screen.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["ATOP", "DSK", "LVM", "MDD"],
-        sniff: |lines| {
-            let begins = |line: &&str| Title::of(line).is_some() || Disk::of(line).is_some();
-            Sniff::from(lines.first().is_some_and(begins))
-        },
-        reader: || Box::new(AtopScreen::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 const KIB: f64 = 1024.0;
 /// A share of a processor that is none: more processors than there are.
 const MOST_PERCENT: f64 = 1e6;
+/// The names of atop's shares of one processor, and those that are known.
+const SHARES: [(&str, &str); 5] =
+    [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa"), ("steal", "st")];
+const PROCESSORS: &str = "processors";
+
+static LABELS: Labels = Labels {
+    lines: &[
+        // The lines of a screen are kept: what it counts from is said below them.
+        begins("^ATOP - {host:word} {:text} elapsed$", |found, report, sink| {
+            screen(false, report, sink);
+            sink.source().host = found.text("host").map(str::to_string);
+            report.quote(found.line())
+        })
+        .when(|found| Title::of(found.line()).is_some())
+        .like(&["ATOP - vm      2026/11/22  22:45:09      -----------------       10s elapsed"]),
+        says("since Boot", |_, report, sink| {
+            screen(true, report, sink);
+            Some(())
+        })
+        .when(|found| found.line().contains("***"))
+        .like(&["*** System and Process Activity since Boot ***"]),
+        begins("^{DSK|LVM|MDD} |{:text}$", |found, report, _| report.quote(found.line()))
+            .when(|found| Disk::of(found.line()).is_some())
+            .like(&[
+                "DSK |          vda | busy      2% | read      44 | write    120 | avio 0.31 ms |",
+            ]),
+        says("^{DSK|LVM|MDD} |", |_, report, _| report.fails("a line of a disk has no values"))
+            .like(&["DSK |          vda | busy"]),
+        perhaps("^{row:text}$", row).like(&["CPU | sys       1% | user      2% | idle    196% |"]),
+    ],
+    end: Some(|report, sink| screen(false, report, sink)),
+    ..Labels::NEW
+};
 
 /// `ATOP - vm      2026/11/22  22:45:09      -----------------       10s elapsed`.
 struct Title {
-    host: String,
     at: Option<WallTime>,
     seconds: f64,
 }
 
 impl Title {
     fn of(line: &str) -> Option<Title> {
-        if !line.contains("ATOP") {
-            return None;
-        }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ["ATOP", "-", host, rest @ .., span, "elapsed"] = &words[..] else { return None };
+        let ["ATOP", "-", _, rest @ .., span, "elapsed"] = &words[..] else { return None };
         let moment = rest.get(..2).map(|words| words.join(" ").replace('/', "-"));
         Some(Title {
-            host: (*host).to_string(),
             at: moment.and_then(|moment| WallTime::read(&moment)),
             seconds: span_of(span)?,
         })
@@ -183,88 +206,48 @@ impl Disk {
     }
 }
 
-#[derive(Default)]
-struct AtopScreen {
-    title: Option<Title>,
-    /// The end of the first screen, from which times are counted.
-    first: Option<WallTime>,
-    /// Disks of the screen being read: what it counts from is said below them.
-    disks: Vec<Disk>,
-    processor: Processor,
-    /// Percent of one processor by name, until the number of processors is known.
-    shares: Vec<(&'static str, f64)>,
-    processors: f64,
-}
-
-impl Reader for AtopScreen {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(title) = Title::of(line) {
-            self.screen(false, sink);
-            sink.source().host = Some(title.host.clone());
-            self.title = Some(title);
-            return Step::Took;
-        }
-        if line.trim().is_empty() {
-            return Step::Took;
-        }
-        if line.contains("since Boot") && line.contains("***") {
-            self.screen(true, sink);
-            return Step::Took;
-        }
-        let Some((label, cells)) = cells(line) else { return Step::Passed };
-        match label {
-            "DSK" | "LVM" | "MDD" => match Disk::of(line) {
-                Some(disk) => self.disks.push(disk),
-                None => return Step::Skipped("a line of a disk has no values".to_string()),
-            },
-            "CPU" => {
-                let names = [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa")];
-                let of = |name: &str| value(&cells, name).and_then(number);
-                self.shares = names
-                    .iter()
-                    .filter_map(|(name, own)| Some((*own, of(name)?)))
-                    .chain(of("steal").map(|share| ("st", share)))
-                    .filter(|(_, share)| *share < MOST_PERCENT)
-                    .collect();
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let (label, cells) = cells(found.line())?;
+    let of = |name: &str| value(&cells, name).and_then(number);
+    match label {
+        "CPU" => {
+            for (name, own) in SHARES {
+                report.forget(own);
+                let share = of(name).filter(|share| *share < MOST_PERCENT);
+                share.and_then(|share| report.keep(own, share));
             }
-            "CPL" => self.processors = value(&cells, "numcpu").and_then(number).unwrap_or(0.0),
-            _ => {}
+            Some(())
         }
-        Step::Took
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.screen(false, sink);
-        self.processor.state(sink);
+        "CPL" => report.keep(PROCESSORS, of("numcpu").unwrap_or(0.0)),
+        _ => Some(()),
     }
 }
 
-impl AtopScreen {
-    /// The system's part of a screen is over.
-    fn screen(&mut self, since_boot: bool, sink: &mut dyn Sink) {
-        let title = self.title.take();
-        let seconds = title.as_ref().map(|title| title.seconds);
-        let at = title.as_ref().and_then(|title| title.at).filter(|_| !since_boot);
-        let start = at.and_then(|at| {
-            WallTime::begin(&mut self.first, at, sink);
-            let since = at.since(self.first?)?;
-            Some(iowhy_model::Time::from_seconds(since))
-        });
-        for disk in std::mem::take(&mut self.disks) {
-            let fresh = Interval::new(sink.device(&disk.name), Layer::Block);
-            let mut interval = disk.interval(fresh, seconds);
-            interval.since_boot = since_boot;
-            interval.start = start.filter(|_| interval.length.is_some());
-            sink.interval(interval);
-        }
-        let shares_of = std::mem::take(&mut self.shares);
-        if self.processors > 0.0 && !since_boot {
-            let words: Vec<(&str, String)> = shares_of
-                .iter()
-                .map(|(name, percent)| (*name, format!("{:.2}", percent / self.processors)))
-                .collect();
-            self.processor.take(&shares(words.iter().map(|(name, word)| (*name, word.as_str()))));
-        }
+/// The system's part of a screen is over.
+fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
+    let title = report.quoted().first().and_then(|line| Title::of(line));
+    let seconds = title.as_ref().map(|title| title.seconds);
+    let at = title.and_then(|title| title.at).filter(|_| !since_boot);
+    let start = at.and_then(|at| {
+        report.moments.begin(at, sink);
+        report.moments.since_first().map(Time::from_seconds)
+    });
+    for disk in report.quoted().iter().filter_map(|line| Disk::of(line)) {
+        let fresh = Interval::new(sink.device(&disk.name), Layer::Block);
+        let mut interval = disk.interval(fresh, seconds);
+        interval.since_boot = since_boot;
+        interval.start = start.filter(|_| interval.length.is_some());
+        sink.interval(interval);
+    }
+    report.forget_quoted();
+    let processors = report.kept(PROCESSORS).filter(|n| *n > 0.0 && !since_boot);
+    let known = SHARES.map(|(_, own)| (own, report.take(own)));
+    if let Some(processors) = processors {
+        let words: Vec<(&str, String)> = known
+            .into_iter()
+            .filter_map(|(own, percent)| Some((own, format!("{:.2}", percent? / processors))))
+            .collect();
+        report.processor.take(&shares(words.iter().map(|(name, word)| (*name, word.as_str()))));
     }
 }
 

@@ -24,8 +24,9 @@
 use iowhy_model::{Interval, Layer, Level, Note, Op, Sink};
 
 use crate::counters::stated::rates;
-use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
+use crate::describe::labels::{Labels, Report, announces, begins, follows, perhaps};
+use crate::describe::pattern::Found;
+use crate::{Body, Format, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -33,11 +34,7 @@ pub const FORMAT: Format = Format {
     summary: "nfsiostat: rates of NFS mounts, and server latency",
     manual: iowhy_model::manual!("nfsiostat.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["ops/s", " mounted on "],
-        sniff,
-        reader: || Box::new(Nfsiostat::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -53,179 +50,148 @@ const TITLES: [&str; 8] = [
     "avg queue (ms)",
     "errors",
 ];
-/// Their places.
-const OPS: usize = 0;
-const KB_PER_S: usize = 1;
-const EXECUTION: usize = 5;
-/// Columns without which a row says nothing of latency.
-const FEWEST: usize = EXECUTION + 1;
-/// Lines from a mount's name to its first row, blanks included.
-const LEAD: usize = 12;
+/// Columns without which a row says nothing of throughput, and of latency.
+const FEWEST: usize = 2;
+const TIMED: usize = 6;
+/// What is kept of a report: of each operation those of [`TITLES`] that count.
+const PARTS: [(Op, &str, [&str; 3]); 2] = [
+    (Op::Read, "read", ["reads/s", "kB read/s", "ms per read"]),
+    (Op::Write, "write", ["writes/s", "kB written/s", "ms per write"]),
+];
+/// How many columns the row has that comes, and how many of its values did.
+const COLUMNS: &str = "columns";
+const VALUES: &str = "values";
+/// Whether the report counts since the mount, and whether that was said.
+const SINCE_MOUNT: &str = "since the mount";
+const NOTED: &str = "noted";
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let Some(first) = lines.first().filter(|line| is_for_people(line)) else { return Sniff::No };
-    if heading(first).is_some_and(|(_, columns)| columns >= FEWEST) {
-        return Sniff::Yes;
-    }
-    if mount(first).is_none() {
-        return Sniff::No;
-    }
-    match lines.iter().any(|line| is_totals(line)) {
-        true => Sniff::Yes,
-        false if lines.len() < LEAD => Sniff::More,
-        false => Sniff::No,
-    }
-}
+static LABELS: Labels = Labels {
+    nameless: "nfs",
+    // From a mount's name to its first row, blanks included.
+    near: 11,
+    lines: &[
+        announces("^{export:word} mounted on {:word}$", |found, report, sink| {
+            pour(report, sink);
+            let export = found.text("export")?;
+            // Of an export that was reported before.
+            let known = report.quoted().iter().any(|known| known == export);
+            report.keep(SINCE_MOUNT, f64::from(u8::from(!known)));
+            if !known {
+                report.quote(export);
+            }
+            report.enter("");
+            report.name(export)
+        })
+        .like(&["server:/export mounted on /mnt:"]),
+        begins("^{read|write}:{titles:text}$", heading)
+            .when(|found| found.text("titles").and_then(columns).is_some_and(|n| n >= TIMED))
+            .like(&["read:  ops/s  kB/s  kB/op  retrans  avg RTT (ms)  avg exe (ms)"]),
+        // Old versions have the titles on the next line.
+        perhaps("^{read|write}:", heading).like(&["write:"]),
+        follows("^{ops/s|op/s} rpc", |_, _, _| Some(())).like(&["ops/s       rpc bklog"]),
+        perhaps("^{row:text}$", row)
+            .like(&["0.300  9.600  32.000  0 (0.0%)  1.333  1.667  0.100  0 (0.0%)"]),
+    ],
+    own: &["^Timestamp"],
+    resumes: true,
+    end: Some(pour),
+    ..Labels::NEW
+};
 
-/// `server:/export mounted on /mnt:`, the export.
-fn mount(line: &str) -> Option<&str> {
-    let (export, place) = line.trim().trim_end_matches(':').split_once(" mounted on ")?;
-    let one_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);
-    (one_word(export) && one_word(place.trim())).then_some(export)
-}
-
-/// `ops/s  rpc bklog` above the rows.
-fn is_totals(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    matches!(words.next(), Some("ops/s" | "op/s")) && words.next() == Some("rpc")
-}
-
-/// The columns of a heading, if these are its titles in order: how many it has.
+/// The titles of a heading, if they stand there in order: how many.
 fn columns(text: &str) -> Option<usize> {
-    let mut rest = text.trim();
-    let mut count = 0;
+    let (mut rest, mut count) = (text.trim(), 0);
     while !rest.is_empty() {
         rest = rest.strip_prefix(TITLES.get(count)?)?.trim_start();
         count += 1;
     }
-    (count > KB_PER_S).then_some(count)
+    (count >= FEWEST).then_some(count)
 }
 
-/// `read:  ops/s  kB/s ...`: the operation, and how many columns.
-fn heading(line: &str) -> Option<(Op, usize)> {
-    let (op, rest) = title(line)?;
-    Some((op, columns(rest)?))
+fn heading(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let (op, titles) = found.line().split_once(':')?;
+    let count = if titles.trim().is_empty() { 0 } else { columns(titles)? };
+    let (_, part, [ios, ..]) = PARTS.iter().find(|(_, name, _)| *name == op)?;
+    settle(report);
+    // The line that names the next mount is missing.
+    if report.kept(ios).is_some() {
+        pour(report, sink);
+    }
+    report.keep(COLUMNS, count as f64);
+    report.keep(VALUES, 0.0);
+    report.enter(part)
 }
 
-/// `read:` or `write:`, and what follows on the line.
-fn title(line: &str) -> Option<(Op, &str)> {
-    let (name, rest) = line.trim().split_once(':')?;
-    let op = match name {
-        "read" => Op::Read,
-        "write" => Op::Write,
-        _ => return None,
+/// Values of a row, all or some of them. `0 (0.0%)` is one.
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let words = || found.line().split_whitespace();
+    let count = report.kept(COLUMNS).unwrap_or(0.0) as usize;
+    let Some((_, _, names)) = PARTS.iter().find(|(_, name, _)| *name == report.part) else {
+        // The values below `ops/s  rpc bklog`.
+        return words().all(|word| decimal(word).is_some()).then_some(());
     };
-    Some((op, rest))
-}
-
-#[derive(Default)]
-struct Nfsiostat {
-    export: String,
-    /// Exports that were reported before: their first report counts since the mount.
-    reported: Vec<String>,
-    since_mount: bool,
-    told: bool,
-    /// The operation whose row comes, where its heading stood; its columns and what was read of them.
-    row: Option<(Op, usize)>,
-    values: Vec<f64>,
-    interval: Option<Interval>,
-}
-
-impl Reader for Nfsiostat {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
-        if let Some(export) = mount(text) {
-            self.pour(sink);
-            self.since_mount = !self.reported.iter().any(|known| known == export);
-            if self.since_mount {
-                self.reported.push(export.to_string());
+    if count == 0 {
+        return match columns(found.line()) {
+            Some(count) => report.keep(COLUMNS, count as f64),
+            None if found.line().starts_with(TITLES[0]) => {
+                settle(report);
+                report.fails("the titles of the columns are damaged")
             }
-            (self.export, self.row) = (export.to_string(), None);
-            return Step::Took;
-        }
-        if let Some((op, rest)) = title(text) {
-            // Old versions have the titles on the next line.
-            let Some(count) = (if rest.trim().is_empty() { Some(0) } else { columns(rest) }) else {
-                return Step::Passed;
+            None => words().all(|word| decimal(word).is_some()).then_some(()),
+        };
+    }
+    for word in words().filter(|word| !word.starts_with('(')) {
+        let place = report.kept(VALUES).unwrap_or(0.0) as usize;
+        let Some(value) = decimal(word).filter(|value| *value >= 0.0) else {
+            settle(report);
+            return match place == 0 && decimal(word).is_none() {
+                true => None,
+                false => report.fails("a value of the row is not a number"),
             };
-            (self.row, self.values) = (Some((op, count)), Vec::new());
-            return Step::Took;
-        }
-        if let (Some((op, 0)), Some(count)) = (self.row, columns(text)) {
-            self.row = Some((op, count));
-            return Step::Took;
-        }
-        if text.is_empty() || is_totals(text) || text.starts_with("Timestamp") {
-            return Step::Took;
-        }
-        match self.row {
-            Some((op, count)) if count > 0 => self.row(op, count, text, sink),
-            // The values below `ops/s  rpc bklog`.
-            _ if text.split_whitespace().all(|word| decimal(word).is_some()) => Step::Took,
-            _ => Step::Passed,
-        }
-    }
-
-    fn resumes(&self) -> bool {
-        true
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.pour(sink);
-    }
-}
-
-impl Nfsiostat {
-    /// Values of a row, all or some of them. `0 (0.0%)` is one.
-    fn row(&mut self, op: Op, count: usize, text: &str, sink: &mut dyn Sink) -> Step {
-        for word in text.split_whitespace().filter(|word| !word.starts_with('(')) {
-            let Some(value) = decimal(word).filter(|value| *value >= 0.0) else {
-                self.row = None;
-                return match self.values.is_empty() && decimal(word).is_none() {
-                    true => Step::Passed,
-                    false => Step::Skipped("a value of the row is not a number".to_string()),
-                };
-            };
-            self.values.push(value);
-        }
-        if self.values.len() < count {
-            return Step::Took;
-        }
-        let values = std::mem::take(&mut self.values);
-        self.row = None;
-        if values.len() > count {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        let at = |place: usize| values.get(place).copied();
-        let wait = at(EXECUTION).map(|ms| ms * NS_PER_MS);
-        let known = rates(at(OPS), at(KB_PER_S).map(|kb| kb * KB), wait);
-        let device = sink.device(if self.export.is_empty() { "nfs" } else { &self.export });
-        let since_mount = self.since_mount;
-        let interval = self.interval.get_or_insert_with(|| {
-            let mut interval = Interval::new(device, Layer::Application);
-            interval.since_boot = since_mount;
-            interval
+        };
+        let kept = ["ops/s", "kB/s", "avg exe (ms)"].into_iter().zip(names);
+        let kept = kept.filter(|(title, _)| TITLES.get(place) == Some(title)).map(|(_, name)| name);
+        kept.for_each(|name| {
+            report.keep(name, value);
         });
-        interval.rates.extend(known.map(|rates| (op, rates)));
-        Step::Took
+        report.keep(VALUES, (place + 1) as f64);
     }
-
-    fn pour(&mut self, sink: &mut dyn Sink) {
-        let Some(interval) = self.interval.take() else { return };
-        if interval.since_boot && !std::mem::replace(&mut self.told, true) {
-            let reason = "the first report of a mount counts since it was mounted".to_string();
-            sink.note(Note { line: 0, text: String::new(), reason });
-        }
-        sink.interval(interval);
+    let read = report.kept(VALUES).unwrap_or(0.0) as usize;
+    if read > count {
+        settle(report);
+        return report.fails("the values do not match the heading");
     }
+    if read == count {
+        report.enter("");
+    }
+    Some(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A row that is not complete is none.
+fn settle(report: &mut Report) {
+    let names = PARTS.iter().find(|(_, name, _)| *name == report.part).map(|(.., names)| names);
+    names.into_iter().flatten().for_each(|name| report.forget(name));
+    report.enter("");
+}
 
-    #[test]
-    fn prose_names_no_mount() {
-        assert_eq!(mount("the disk is mounted on /mnt"), None);
+fn pour(report: &mut Report, sink: &mut dyn Sink) {
+    settle(report);
+    let mut known = Vec::new();
+    for (op, _, [ios, kb, wait]) in PARTS {
+        let bytes = report.take(kb).map(|kb| kb * KB);
+        let wait = report.take(wait).map(|ms| ms * NS_PER_MS);
+        known.extend(rates(report.take(ios), bytes, wait).map(|rates| (op, rates)));
     }
+    if known.is_empty() {
+        return;
+    }
+    let mut interval = Interval::new(report.device(sink), Layer::Application);
+    interval.rates = known;
+    interval.since_boot = report.kept(SINCE_MOUNT) == Some(1.0);
+    if interval.since_boot && report.kept(NOTED).is_none() {
+        report.keep(NOTED, 1.0);
+        let reason = "the first report of a mount counts since it was mounted".to_string();
+        sink.note(Note { line: 0, text: String::new(), reason });
+    }
+    sink.interval(interval);
 }
