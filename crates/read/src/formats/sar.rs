@@ -36,6 +36,7 @@ use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{named, own};
 use crate::counters::stated::{Column, rates, state_disks};
+use crate::text::wall_time::Moments;
 use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
 /// Entry in the list of formats.
@@ -254,9 +255,7 @@ const BLOCK: f64 = 512.0;
 struct Totals {
     columns: Vec<String>,
     began: Option<WallTime>,
-    before: Option<WallTime>,
-    /// Seconds from the first time to `before`.
-    elapsed: f64,
+    moments: Moments,
     rows: Vec<TotalsRow>,
     average: Option<TotalsRow>,
 }
@@ -270,17 +269,11 @@ struct TotalsRow {
 
 impl Totals {
     fn heading(&mut self, stamp: Stamp, columns: Vec<String>) {
-        if let (Stamp::At(moment), None) = (stamp, self.before) {
-            (self.began, self.before) = (Some(moment), Some(moment));
+        if let (Stamp::At(moment), None) = (stamp, self.began) {
+            self.began = Some(moment);
+            self.moments.at(moment);
         }
         self.columns = columns;
-    }
-
-    /// The machine was restarted.
-    fn restart(&mut self, moment: WallTime) {
-        let down = self.before.and_then(|before| moment.since(before));
-        self.elapsed += down.unwrap_or(0.0);
-        self.before = self.before.map(|_| moment);
     }
 
     /// Takes a row, if these are as many values as the heading has.
@@ -302,13 +295,9 @@ impl Totals {
         match stamp {
             Stamp::Average => self.average = Some(TotalsRow { when: None, parts }),
             Stamp::At(moment) => {
-                let length = self.before.and_then(|before| moment.since(before));
-                let length = length.filter(|length| *length > 0.0);
-                let when = length.map(|length| (self.elapsed, length));
-                self.elapsed += length.unwrap_or(0.0);
-                self.before = Some(moment);
+                self.moments.at(moment);
                 if self.rows.len() < ROWS_KEPT {
-                    self.rows.push(TotalsRow { when, parts });
+                    self.rows.push(TotalsRow { when: self.moments.span(), parts });
                 }
             }
         }
@@ -355,11 +344,8 @@ struct Sar {
     table: Option<Header>,
     /// A blank line stands behind its last row.
     apart: bool,
-    /// The end of the interval before, and of the one being read.
-    before: Option<WallTime>,
-    now: Option<WallTime>,
-    /// Seconds from the first time to `before`.
-    elapsed: f64,
+    /// The ends of the intervals; the first heading's time is where they begin.
+    moments: Moments,
     averages: Vec<(String, Draft)>,
     poured: bool,
     /// The columns of a table of processors whose rows follow, and their shares so far.
@@ -383,7 +369,7 @@ impl Reader for Sar {
             return Step::Took;
         }
         if let Some(columns) = sadf_heading(line) {
-            if self.before.is_some() {
+            if self.moments.began() {
                 return Step::Ended;
             }
             let sadf = self.sadf.get_or_insert_default();
@@ -394,16 +380,15 @@ impl Reader for Sar {
             return sadf.row(line, sink);
         }
         if let Some(host) = banner(line) {
-            if self.sadf.is_some() || self.before.is_some() || self.totals.before.is_some() {
+            if self.sadf.is_some() || self.moments.began() || self.totals.began.is_some() {
                 return Step::Ended;
             }
             sink.source().host = Some(host);
             return Step::Took;
         }
         if let Some(header) = Header::of(line) {
-            if let (Stamp::At(moment), None) = (header.stamp, self.before) {
-                self.before = Some(moment);
-                moment.state(0.0, sink);
+            if let (Stamp::At(moment), false) = (header.stamp, self.moments.began()) {
+                self.moments.begin(moment, sink);
             }
             self.table = Some(header);
             (self.apart, self.in_totals) = (false, false);
@@ -420,11 +405,10 @@ impl Reader for Sar {
         };
         if rest.contains(&"RESTART") {
             if let Stamp::At(moment) = stamp {
-                self.advance(moment);
-                let down = self.before.and_then(|before| moment.since(before));
-                self.elapsed += down.unwrap_or(0.0);
-                (self.before, self.now) = (Some(moment), None);
-                self.totals.restart(moment);
+                self.moments.at(moment);
+                if self.totals.began.is_some() {
+                    self.totals.moments.at(moment);
+                }
             }
             return Step::Took;
         }
@@ -472,7 +456,7 @@ impl Reader for Sar {
         match stamp {
             Stamp::Average => self.averages.push((name, draft)),
             Stamp::At(moment) => {
-                self.advance(moment);
+                self.moments.at(moment);
                 self.pour(&name, &draft, sink);
             }
         }
@@ -487,7 +471,7 @@ impl Reader for Sar {
         if self.averages.is_empty() {
             return self.totals.pour(sink);
         }
-        (self.now, self.before) = (None, None);
+        self.moments = Moments::default();
         for (name, draft) in std::mem::take(&mut self.averages) {
             self.pour(&name, &draft, sink);
         }
@@ -495,25 +479,9 @@ impl Reader for Sar {
 }
 
 impl Sar {
-    /// A row of another time than the one before ends another interval.
-    fn advance(&mut self, moment: WallTime) {
-        if self.now == Some(moment) {
-            return;
-        }
-        if let Some((now, before)) = self.now.zip(self.before) {
-            self.elapsed += now.since(before).unwrap_or(0.0);
-            self.before = Some(now);
-        }
-        self.now = Some(moment);
-    }
-
     fn pour(&mut self, name: &str, draft: &Draft, sink: &mut dyn Sink) {
         let mut interval = draft.interval(sink.device(name));
-        let length = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
-        if let Some(length) = length.filter(|length| *length > 0.0) {
-            interval.length = Some(Nanos::from_seconds(length));
-            interval.start = Some(Time::from_seconds(self.elapsed));
-        }
+        self.moments.date(&mut interval);
         sink.interval(interval);
         self.poured = true;
     }

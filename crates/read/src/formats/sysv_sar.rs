@@ -20,7 +20,7 @@
 //! ## Not in this output
 //! Reads and writes separately, the latency distribution, the medium of the disk.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
+use iowhy_model::{Interval, Layer, Level, Rates, Sink};
 
 use crate::describe::labels::{Labels, Report, begins, perhaps};
 use crate::describe::pattern::Found;
@@ -98,11 +98,8 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         interval.device_ns = Some(service * 1e6);
         interval.await_ns = Some((wait + service) * 1e6);
     }
-    if let Some((start, length)) = report.moments.span().filter(|_| !is_average) {
-        interval.start = Some(Time::from_seconds(start));
-        interval.length = Some(Nanos::from_seconds(length));
-    }
     if !is_average {
+        report.moments.date(&mut interval);
         report.keep("rows", 1.0);
     }
     sink.interval(interval);
