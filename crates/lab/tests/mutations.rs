@@ -279,10 +279,8 @@ fn inputs() -> Vec<(String, Vec<PathBuf>)> {
         paths
     };
     let is_text = |path: &Path| path.extension().is_some_and(|end| end == "txt");
-    // Two or three lines that were written for a rule of a reader are no capture.
-    let is_made = |path: &Path| path.to_string_lossy().contains("/made--");
     for folder in files(&root.join("read/samples")) {
-        for path in files(&folder).into_iter().filter(|path| is_text(path) && !is_made(path)) {
+        for path in files(&folder).into_iter().filter(|path| is_text(path)) {
             let name = path.strip_prefix(root.join("read/samples")).unwrap().with_extension("");
             found.push((name.display().to_string(), vec![path]));
         }
@@ -382,6 +380,11 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P23-01-flush-that-times-out-after-the-hour", "stamped"),
     // A second copy of messages without a time cannot be told from twice as many messages.
     ("cases/memory-card-without-times", "doubled"),
+    ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
+    // What a screen counts from is said below its disks: a line in another place is of another screen.
+    ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),
+    // A row that is too short stands below the heading: with that it is known that something is missing.
+    ("sar/made--all-disks-together-are-one-device-unless-each-is-listed-2", "heading-cut"),
 ];
 
 fn check(name: &str, paths: &[PathBuf], long: bool) {

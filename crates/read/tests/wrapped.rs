@@ -57,8 +57,8 @@ fn samples() -> Vec<PathBuf> {
         .flat_map(|entry| std::fs::read_dir(entry.path()).unwrap().flatten())
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|end| end == "txt"))
-        // Those are wrapped already, and of a text made for a rule what stands around it may be the rule.
-        .filter(|path| !["quoted", "made--"].iter().any(|of| path.to_string_lossy().contains(of)))
+        // Those are wrapped already.
+        .filter(|path| !path.to_string_lossy().contains("quoted"))
         .collect();
     found.sort();
     found
@@ -103,6 +103,29 @@ const DIFFER_HERE: &[(&str, &str)] = &[
     ("systemd-252--journal-export", "csv"),
 ];
 
+/// Samples made for a rule about what stands around a line, or about which time is whose.
+const OF_WHAT_STANDS_AROUND: &[&str] = &[
+    // The heading is a prompt's line, whose sign a number and a quote take away.
+    "made--counts-of-version-1-are-named-by-a-path-or-by-a-command",
+    // Lines of one time belong together, and the time in front is another.
+    "made--a-command-is-named-beside-how-it-ended",
+    "made--a-disk-that-went-with-its-plug-is-on-usb-3",
+    "made--a-log-that-was-pasted-twice-complains-once",
+    "made--a-log-that-was-pasted-twice-complains-once-4",
+    "made--a-refused-request-joins-an-address-and-a-disk",
+    "made--a-task-that-hangs-while-memory-is-freed-is-counted",
+    "made--a-task-that-hangs-while-memory-is-freed-is-counted-2",
+    "made--a-task-that-hangs-while-memory-is-freed-is-counted-3",
+    // A line that was broken has nothing in front.
+    "made--a-message-that-a-mail-program-broke-is-one",
+    // Of two logs in one text each begins a listing where they stand bare.
+    "made--rounds-of-the-page-cleaner-and-commits",
+    // `Average:` is taken for the name of the program that logs: not read yet.
+    "made--means-that-stand-alone-are-read",
+    // A number and a colon in front are part of a metric's name.
+    "made--buckets-are-cumulative-and-the-last-is-open-2",
+];
+
 #[test]
 fn a_wrapped_sample_reads_like_a_bare_one() {
     let mut wrong = Vec::new();
@@ -113,7 +136,8 @@ fn a_wrapped_sample_reads_like_a_bare_one() {
         let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
         for (name, wrap) in WRAPS {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let here = DIFFER_HERE.contains(&(&*stem, name));
+            let made = OF_WHAT_STANDS_AROUND.contains(&&*stem);
+            let here = made || DIFFER_HERE.contains(&(&*stem, name));
             let format = folder.replace('_', "-");
             let never = *name == "csv" && !LOGS.contains(&&*format);
             if here || never || DIFFER.contains(&(&*format, name)) {

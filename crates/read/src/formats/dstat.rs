@@ -407,6 +407,9 @@ impl Dstat {
         }
         for ((group, width), words) in self.groups.iter().zip(parts) {
             if is_blank(words) && *group != Group::When {
+                // The first row is since boot and ignored.
+                let is_said = self.rows > 0 && group.is_of_a_disk() && !words.is_empty();
+                sink.lost("values that are not numbers", u64::from(is_said));
                 continue;
             }
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {

@@ -87,7 +87,9 @@ impl Reader for DtraceIosnoop {
             }
             _ => return Step::Passed,
         };
-        let Some((block, size)) = number("BLOCK").zip(number("SIZE")) else {
+        let is_number = |name: &&str| of(name).is_none() || number(name).is_some();
+        let timed = ["STIME", "TIME", "DELTA"].iter().all(is_number);
+        let Some((block, size)) = number("BLOCK").zip(number("SIZE")).filter(|_| timed) else {
             return Step::Skipped("the columns do not match the heading".to_string());
         };
         self.rows += 1;

@@ -40,6 +40,7 @@ use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
+use crate::text::odd::has_odd;
 use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
 /// Entry in the list of formats.
@@ -300,6 +301,9 @@ impl Reader for Ioping {
                 true => Some(Op::Write),
                 false => Some(Op::Read),
             });
+            if self.total.is_none() && self.histogram.is_none() && has_odd(line) {
+                return Step::Skipped("the rate is not a number".to_string());
+            }
         } else if let Some([min, mean, max]) = extremes(line) {
             if self.histogram.is_none()
                 && let Some(count) = self.completed
