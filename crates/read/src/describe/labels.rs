@@ -5,6 +5,8 @@
 //! counts. Blanks around a line are none of it. Beside a pattern stand real lines: they are its
 //! tests, and `iowhy explain` prints them.
 
+use std::collections::BTreeMap;
+
 use iowhy_model::typed::Key;
 use iowhy_model::{
     DeviceId, FactKey, FactValue, Histogram, Interval, Layer, Nanos, Op, Rates, Recording, Sink,
@@ -243,6 +245,16 @@ pub struct Report {
     columns: Vec<(&'static str, Column)>,
     pub(crate) processor: Processor,
     pub(crate) processes: Processes,
+    /// What was done to each of several devices: reads, writes and all together.
+    works: BTreeMap<String, [Work; 3]>,
+}
+
+/// What was done, or is done each second: requests, bytes, and the sum of waits, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    pub(crate) ios: f64,
+    pub(crate) bytes: Option<f64>,
+    pub(crate) waited_ns: f64,
 }
 
 /// Columns of what all disks moved, KiB per second.
@@ -402,6 +414,48 @@ impl Report {
         state_disks(&self.column(READ), &self.column(WRITTEN), sink);
         self.columns.retain(|(known, _)| ![READ, WRITTEN].contains(known));
         std::mem::take(&mut self.processes).state(sink);
+    }
+
+    /// Adds to what was done to a device, of one operation or of all.
+    pub(crate) fn work(&mut self, device: &str, op: Option<Op>, done: Work) {
+        let place = [Some(Op::Read), Some(Op::Write)].iter().position(|known| *known == op);
+        let known = &mut self.works.entry(device.to_string()).or_default()[place.unwrap_or(2)];
+        known.ios += done.ios;
+        known.bytes =
+            [known.bytes, done.bytes].into_iter().flatten().reduce(|one, more| one + more);
+        known.waited_ns += done.waited_ns;
+    }
+
+    /// Whether anything was done to a device.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.works.is_empty()
+    }
+
+    /// Gives out what was done to each device in so many seconds; `of` completes an average.
+    pub(crate) fn pour_works(
+        &mut self,
+        layer: Layer,
+        seconds: f64,
+        of: impl Fn(&mut Interval),
+        sink: &mut dyn Sink,
+    ) {
+        for (device, [reads, writes, all]) in std::mem::take(&mut self.works) {
+            let rates = |work: Work| Rates {
+                ios_per_s: work.ios / seconds,
+                bytes_per_s: work.bytes.map(|bytes| bytes / seconds),
+                await_ns: Some(work.waited_ns / work.ios).filter(|ns| *ns > 0.0),
+                ..Rates::default()
+            };
+            let known = |work: Work| Some(rates(work)).filter(|_| work.ios > 0.0);
+            let mut interval = Interval::new(sink.device(&device), layer);
+            let parts = [(Op::Read, known(reads)), (Op::Write, known(writes))];
+            interval.rates = parts.into_iter().filter_map(|(op, part)| Some((op, part?))).collect();
+            interval.mixed = known(all);
+            of(&mut interval);
+            if !interval.rates.is_empty() || interval.mixed.is_some() {
+                sink.interval(interval);
+            }
+        }
     }
 
     /// A number that was kept.

@@ -28,10 +28,11 @@
 
 use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
 
+use crate::describe::labels::{Labels, Report, begins, perhaps};
+use crate::describe::pattern::Found;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
-use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, device_of_numbers, integer};
+use crate::{Body, Format, WallTime, device_of_numbers, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -39,45 +40,54 @@ pub const FORMAT: Format = Format {
     summary: "iolatency and iolatency_micro: ftrace block latency histograms",
     manual: iowhy_model::manual!("iolatency.rs"),
     level: Level::B,
-    body: Body::Custom {
-        needles: &["Tracing block I/O. Output every ", ">=(", "iolatency"],
-        sniff,
-        reader: || Box::new(Iolatency::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
-fn sniff(lines: &[&str]) -> Sniff {
-    let of =
-        |line: &&str| heading(line).is_some() || table(line).is_some() || command(line).is_some();
-    Sniff::from(lines.first().filter(|line| is_for_people(line)).is_some_and(of))
-}
+/// The interval; ns of a unit of the table, and whether it counts per second; that the command stands above.
+const SECONDS: &str = "seconds";
+const UNIT: &str = "unit";
+const RATES: &str = "rates";
 
-/// `Tracing block I/O. Output every 1 seconds.`: the interval.
-fn heading(line: &str) -> Option<u64> {
-    let rest = line.trim().strip_prefix("Tracing block I/O. Output every ")?;
-    let rest = rest.strip_prefix("DeltaT = ").unwrap_or(rest);
-    integer(rest.split_once(" seconds.")?.0).filter(|seconds| *seconds > 0)
-}
-
-/// What a table counts.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Table {
-    unit_ns: u64,
-    /// Counts are per second.
-    rates: bool,
-}
-
-fn table(line: &str) -> Option<Table> {
-    if !line.contains('>') {
-        return None;
-    }
-    let (bounds, _) = line.split_once(':').filter(|(bounds, _)| bounds.contains(">=("))?;
-    match bounds.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [">=(ms)", "..", "<(ms)"] => Some(Table { unit_ns: 1_000_000, rates: false }),
-        [">=(mus)", "..", "<(mus)"] => Some(Table { unit_ns: 1_000, rates: true }),
-        _ => None,
-    }
-}
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("iolatency", |found, report, _| report.quote_alone(found.line()))
+            .when(|found| Command::of(found.line()).is_some())
+            .opens_report()
+            .like(&["# ./iolatency -Q -d 202,1", "root@h:~$ sudo iolatency 5"]),
+        begins(
+            "^Tracing block I/O. Output every {|DeltaT = }{n:u} seconds.",
+            |found, report, _| report.keep(SECONDS, found.number("n")?),
+        )
+        .when(|found| found.positive("n").is_some())
+        .opens_report()
+        .like(&["Tracing block I/O. Output every 1 seconds. Ctrl-C to end."]),
+        begins("^>=(ms) .. <(ms){ }:", |_, report, sink| {
+            flush(report, sink);
+            report.forget(RATES);
+            report.keep(UNIT, 1e6)
+        })
+        .like(&[">=(ms) .. <(ms)   : I/O      |Distribution                          |"]),
+        begins("^>=(mus) .. <(mus){ }:", |_, report, sink| {
+            flush(report, sink);
+            report.keep(RATES, 1.0);
+            report.keep(UNIT, 1e3)
+        })
+        .like(&[">=(mus) .. <(mus)   : IOPS     |IOPS Distribution                     |"]),
+        perhaps("->{*}:", row)
+            .like(&["0 -> 1       : 2104     |######################################|"]),
+        // A time is printed at the end of its interval.
+        perhaps("^{moment:text}$", |found, report, sink| {
+            let moment = WallTime::read(found.line().trim_end_matches(':'))?;
+            flush(report, sink);
+            report.moments.at(moment);
+            Some(())
+        })
+        .like(&["Thu Nov 26 10:00:01 UTC 2026:"]),
+    ],
+    own: &["^{^C|Ending tracing...}$"],
+    end: Some(flush),
+    ..Labels::NEW
+};
 
 /// What a command line asks for.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -87,126 +97,72 @@ struct Command {
     queue: bool,
 }
 
-fn command(line: &str) -> Option<Command> {
-    if !line.contains("iolatency") {
-        return None;
-    }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let program = |word: &&str| {
-        matches!(word.rsplit('/').next(), Some("iolatency" | "iolatency_micro"))
-            && word.starts_with(['.', '/', 'i'])
-    };
-    let place = words.iter().position(program)?;
-    let (before, rest) = words.split_at(place);
-    let prompted = |word: &str| word.ends_with(['$', '#', '>']) || word == "sudo";
-    if !before.last().is_some_and(|word| prompted(word)) {
-        return None;
-    }
-    let mut command = Command::default();
-    for pair in rest.windows(2) {
-        let [option, value] = pair else { continue };
-        match *option {
-            "-d" => command.device = device_of_numbers(value),
-            "-i" => {
-                let letters = value.trim_matches(['\'', '"', '*']);
-                command.op = Flags::from_rwbs(letters).map(|(op, _)| op);
-            }
-            _ => {}
+impl Command {
+    fn of(line: &str) -> Option<Command> {
+        if !line.contains("iolatency") {
+            return None;
         }
-    }
-    let short = rest.iter().filter(|word| word.starts_with('-'));
-    command.queue = short.clone().any(|word| word.contains('Q'));
-    Some(command)
-}
-
-#[derive(Default)]
-struct Iolatency {
-    command: Command,
-    seconds: Option<u64>,
-    table: Option<Table>,
-    rows: Vec<(u64, u64, u64)>,
-    first: Option<WallTime>,
-    now: Option<WallTime>,
-    begun: bool,
-}
-
-impl Reader for Iolatency {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some(command) = command(line) {
-            if self.begun {
-                return Step::Ended;
-            }
-            self.command = command;
-        } else if let Some(seconds) = heading(line) {
-            if self.begun {
-                return Step::Ended;
-            }
-            self.seconds = Some(seconds);
-            self.begun = true;
-        } else if let Some(table) = table(line) {
-            self.flush(sink);
-            self.table = Some(table);
-            self.begun = true;
-        } else if let Some(row) = self.table.and_then(|table| self.row(table, line)) {
-            return match row {
-                Some(row) => {
-                    self.rows.push(row);
-                    Step::Took
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let program = |word: &&str| {
+            matches!(word.rsplit('/').next(), Some("iolatency" | "iolatency_micro"))
+                && word.starts_with(['.', '/', 'i'])
+        };
+        let place = words.iter().position(program)?;
+        let (before, rest) = words.split_at(place);
+        let prompted = |word: &str| word.ends_with(['$', '#', '>']) || word == "sudo";
+        if !before.last().is_some_and(|word| prompted(word)) {
+            return None;
+        }
+        let mut command = Command::default();
+        for pair in rest.windows(2) {
+            let [option, value] = pair else { continue };
+            match *option {
+                "-d" => command.device = device_of_numbers(value),
+                "-i" => {
+                    let letters = value.trim_matches(['\'', '"', '*']);
+                    command.op = Flags::from_rwbs(letters).map(|(op, _)| op);
                 }
-                None => Step::Skipped("the row is not a histogram row".to_string()),
-            };
-        } else if let Some(moment) = WallTime::read(line.trim().trim_end_matches(':')) {
-            self.flush(sink);
-            self.first = self.first.or(Some(moment));
-            self.now = Some(moment);
-        } else if !line.trim().is_empty() && line.trim() != "^C" && line != "Ending tracing..." {
-            return Step::Passed;
+                _ => {}
+            }
         }
-        Step::Took
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.flush(sink);
+        let short = rest.iter().filter(|word| word.starts_with('-'));
+        command.queue = short.clone().any(|word| word.contains('Q'));
+        Some(command)
     }
 }
 
-impl Iolatency {
-    /// A row as bounds in ns and count. `None` if the line is none, `Some(None)` if it is damaged.
-    fn row(&self, table: Table, line: &str) -> Option<Option<(u64, u64, u64)>> {
-        let (bounds, rest) = line.split_once(':')?;
-        let (low, high) = bounds.split_once("->")?;
-        let count = rest.split('|').next().and_then(|rest| rest.split_whitespace().next());
-        let read = || {
-            let of = |bound: &str| integer(bound.trim())?.checked_mul(table.unit_ns);
-            let scale = if table.rates { self.seconds.unwrap_or(1) } else { 1 };
-            let count =
-                integer(count?)?.checked_mul(scale).filter(|count| *count <= COUNT_LIMIT)?;
-            Some((of(low)?, of(high)?, count))
-        };
-        Some(read())
+fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
+    let unit = report.kept(UNIT)? as u64;
+    let (bounds, rest) = found.line().split_once(':')?;
+    let (low, high) = bounds.split_once("->")?;
+    let rates = report.kept(RATES).and(report.kept(SECONDS)).map_or(1, |seconds| seconds as u64);
+    let of = |bound: &str| integer(bound.trim())?.checked_mul(unit);
+    let count = rest.split('|').next().and_then(|rest| rest.split_whitespace().next());
+    let count = count.and_then(|count| integer(count)?.checked_mul(rates));
+    match (of(low), of(high), count.filter(|count| *count <= COUNT_LIMIT)) {
+        (Some(low), Some(high), Some(count)) => report.bucket(low, high, count),
+        _ => report.fails("the row is not a histogram row"),
     }
+}
 
-    fn flush(&mut self, sink: &mut dyn Sink) {
-        let rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() {
-            return;
-        }
-        let Some(histogram) = histogram_of(rows) else {
-            sink.skip(note("the rows of a table overlap"));
-            return;
-        };
-        let device = sink.device(self.command.device.as_deref().unwrap_or_default());
-        let stage = if self.command.queue { Stage::Total } else { Stage::Device };
-        sink.source().sees_queue = self.command.queue;
-        sink.source().resolution = Some(Nanos(1_000));
-        let mut one = Distribution::new(device, Layer::Block, stage, histogram);
-        one.op = self.command.op;
-        let length = self.seconds.and_then(|seconds| i64::try_from(seconds).ok());
-        let length = length.and_then(|seconds| seconds.checked_mul(1_000_000_000));
-        one.length = length.map(Nanos);
-        // A time is printed at the end of its interval; the first one is the zero.
-        let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
-        one.start = end.zip(length).map(|(end, length)| Time::from_seconds(end) - Nanos(length));
-        sink.distribution(one);
+fn flush(report: &mut Report, sink: &mut dyn Sink) {
+    let rows = report.buckets();
+    if rows.is_empty() {
+        return;
     }
+    let Some(histogram) = histogram_of(rows) else {
+        sink.skip(note("the rows of a table overlap"));
+        return;
+    };
+    let command = report.quoted().first().and_then(|line| Command::of(line)).unwrap_or_default();
+    let device = sink.device(command.device.as_deref().unwrap_or_default());
+    let stage = if command.queue { Stage::Total } else { Stage::Device };
+    sink.source().sees_queue = command.queue;
+    sink.source().resolution = Some(Nanos(1_000));
+    let mut one = Distribution::new(device, Layer::Block, stage, histogram);
+    one.op = command.op;
+    one.length = report.kept(SECONDS).map(Nanos::from_seconds);
+    let end = report.moments.since_first().zip(one.length);
+    one.start = end.map(|(end, length)| Time::from_seconds(end) - length);
+    sink.distribution(one);
 }

@@ -20,14 +20,12 @@
 //! ## Not in this output
 //! Reads and writes separately; the depth; sizes, unless the command is there.
 
-use std::collections::BTreeMap;
+use iowhy_model::{Distribution, Layer, Level, Nanos, Note, Sink, Stage};
 
-use iowhy_model::{
-    DeviceId, Distribution, Interval, Layer, Level, Nanos, Note, Rates, Sink, Stage,
-};
-
-use crate::histogram::buckets::histogram_of;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
+use crate::describe::labels::{Labels, Report, Work, begins, perhaps, says};
+use crate::describe::pattern::Found;
+use crate::text::columns::Heading;
+use crate::{Body, Format, decimal};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -35,31 +33,59 @@ pub const FORMAT: Format = Format {
     summary: "SPDK's perf and bdevperf: rates and latencies of devices",
     manual: iowhy_model::manual!("spdk_perf.rs"),
     level: Level::A,
-    body: Body::Custom {
-        needles: &["Device Information", "Latency histogram for "],
-        sniff: |lines| {
-            let first = lines.first().copied().unwrap_or_default();
-            Sniff::from(columns(first).is_some() || histogram_of_device(first).is_some())
-        },
-        reader: || Box::new(SpdkPerf::default()),
-    },
+    body: Body::Labels(&LABELS),
 };
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_US: f64 = 1e3;
+const SECONDS: &str = "seconds";
 
-/// ` Device Information : runtime(s) IOPS MiB/s Average min max`: the columns behind the colon.
-fn columns(line: &str) -> Option<Vec<String>> {
-    let (head, rest) = line.split_once(':')?;
-    let words: Vec<String> = rest.split_whitespace().map(str::to_string).collect();
-    let known = ["IOPS", "Average"].iter().all(|name| words.iter().any(|word| word == name));
-    (head.trim() == "Device Information" && known).then_some(words)
-}
+static LABELS: Labels = Labels {
+    lines: &[
+        begins("^Device Information{ }:{columns:text}$", |found, report, _| {
+            report.heading = columns(found)?;
+            Some(())
+        })
+        .when(|found| columns(found).is_some())
+        .opens_again()
+        .like(&["Device Information  : runtime(s)  IOPS  MiB/s  Fail/s  TO/s  Average  min  max"]),
+        begins("^Latency histogram for {device:text}:$", |found, report, sink| {
+            histogram(report, sink);
+            report.quote_alone(&device_name(found.text("device")?))
+        })
+        .like(&["Latency histogram for PCIE (0000:5e:00.0) NSID 1 from core 0:"]),
+        // Bounds in us, and the count.
+        says("^{low:n} - {high:n}:{:n}%{ }({n:u})$", |found, report, _| {
+            let ns = |name: &str| {
+                let ns = found.number(name)? * NS_PER_US;
+                (0.0..1e18).contains(&ns).then(|| ns.round() as u64)
+            };
+            if report.quoted().is_empty() {
+                return report.fails("a bucket of no device");
+            }
+            report.bucket(ns("low")?, ns("high")?, found.count("n")?)
+        })
+        .like(&["5.120 -     5.163:    0.0001%  (       12)"]),
+        says("^{=====|Latency(us)|Range in us|Summary latency data for }", |_, _, _| Some(()))
+            .like(&[
+                "Latency(us)",
+                "Summary latency data for PCIE (0000:5e:00.0) NSID 1 from core 0:",
+            ]),
+        says("^{:n}%{ }:{:n}us$", |_, _, _| Some(())).like(&["50.00000% :   102.400us"]),
+        perhaps("^{name:text}:{values:text}$", row).like(&[
+            "PCIE (0000:5e:00.0) NSID 1 from core  0:  571171.00  2231.14  224.06  20.83  1210.20",
+        ]),
+    ],
+    end: Some(|report, sink| {
+        histogram(report, sink);
+        let length = report.kept(SECONDS).map(Nanos::from_seconds);
+        report.pour_works(Layer::Application, 1.0, |interval| interval.length = length, sink);
+    }),
+    ..Labels::NEW
+};
 
-/// `Latency histogram for PCIE (0000:5e:00.0) NSID 1 from core 0:`: of what.
-fn histogram_of_device(line: &str) -> Option<String> {
-    let rest = line.trim().strip_prefix("Latency histogram for ")?;
-    Some(device_name(rest.strip_suffix(':')?)).filter(|name| !name.is_empty())
+fn columns(found: &Found) -> Option<Heading> {
+    Heading::of(found.text("columns")?, &["IOPS", "Average"])
 }
 
 /// The name without the core; several blanks in it are one.
@@ -68,140 +94,40 @@ fn device_name(text: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `    5.120 -     5.163:    0.0001%  (       12)`: bounds in ns, and the count.
-fn bucket(line: &str) -> Option<(u64, u64, u64)> {
-    let (range, rest) = line.trim().strip_suffix(')')?.split_once(':')?;
-    let (low, high) = range.split_once(" - ")?;
-    let (share, count) = rest.split_once('(')?;
-    decimal(share.trim().strip_suffix('%')?)?;
-    let ns = |text: &str| {
-        let ns = decimal(text.trim())? * NS_PER_US;
-        (0.0..1e18).contains(&ns).then(|| ns.round() as u64)
-    };
-    Some((ns(low)?, ns(high)?, integer(count.trim())?))
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    // An address has colons of its own.
+    let (name, values) = found.line().rsplit_once(':')?;
+    let words: Vec<&str> = values.split_whitespace().collect();
+    let sound = words.iter().filter(|word| decimal(word).is_some_and(|value| value >= 0.0)).count();
+    let (name, heading) = (device_name(name), &report.heading);
+    if heading.width() == 0 || words.iter().filter_map(|word| decimal(word)).count() < 3 {
+        return None;
+    }
+    if name == "Total" {
+        return Some(());
+    }
+    if words.len() != heading.width() || sound < words.len() {
+        return report.fails("the values do not match the heading");
+    }
+    let of = |name: &str| heading.number(name, &words);
+    let failed = of("Fail/s").unwrap_or(0.0) + of("TO/s").unwrap_or(0.0);
+    if failed > 0.0 {
+        let reason = format!("{failed} I/Os per second failed or timed out");
+        sink.note(Note { line: 0, text: name.clone(), reason });
+    }
+    let ios = of("IOPS").unwrap_or(0.0);
+    let bytes = of("MiB/s").or(of("MB/s")).map(|mib| mib * MIB);
+    let waited_ns = ios * of("Average").unwrap_or(0.0) * NS_PER_US;
+    if let Some(seconds) = of("runtime(s)").filter(|seconds| *seconds > 0.0) {
+        report.most(SECONDS, seconds);
+    }
+    report.work(&name, None, Work { ios, bytes, waited_ns });
+    Some(())
 }
 
-/// Bounds of buckets in ns, and their counts.
-type Rows = Vec<(u64, u64, u64)>;
-
-/// What the rows of a device add up to.
-#[derive(Default)]
-struct Sum {
-    ios_per_s: f64,
-    bytes_per_s: f64,
-    /// I/Os times mean latency, ns per second.
-    waited: f64,
-    seconds: Option<f64>,
-}
-
-#[derive(Default)]
-struct SpdkPerf {
-    columns: Vec<String>,
-    sums: BTreeMap<String, Sum>,
-    order: Vec<String>,
-    /// The device whose buckets come.
-    histogram: Option<(DeviceId, Rows)>,
-}
-
-impl Reader for SpdkPerf {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let text = line.trim();
-        if let Some(columns) = columns(text) {
-            if !self.sums.is_empty() {
-                // The table of another run.
-                return Step::Ended;
-            }
-            self.columns = columns;
-            return Step::Took;
-        }
-        if let Some(name) = histogram_of_device(text) {
-            self.close_histogram(sink);
-            self.histogram = Some((sink.device(&name), Vec::new()));
-            return Step::Took;
-        }
-        if let Some(row) = bucket(text) {
-            let Some((_, rows)) = &mut self.histogram else {
-                return Step::Skipped("a bucket of no device".to_string());
-            };
-            rows.push(row);
-            return Step::Took;
-        }
-        let percentile = text.split_once(" : ").is_some_and(|(percent, at)| {
-            percent.trim().ends_with('%') && at.trim().ends_with("us")
-        });
-        let known = ["=====", "Latency(us)", "Range in us", "Summary latency data for "];
-        if text.is_empty() || percentile || known.iter().any(|head| text.starts_with(head)) {
-            return Step::Took;
-        }
-        self.row(text, sink)
-    }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        self.close_histogram(sink);
-        for name in &self.order {
-            let Some(sum) = self.sums.get(name).filter(|sum| sum.ios_per_s > 0.0) else { continue };
-            let mut interval = Interval::new(sink.device(name), Layer::Application);
-            interval.length = sum.seconds.map(Nanos::from_seconds);
-            interval.mixed = Some(Rates {
-                ios_per_s: sum.ios_per_s,
-                merges_per_s: None,
-                bytes_per_s: (sum.bytes_per_s > 0.0).then_some(sum.bytes_per_s),
-                await_ns: (sum.waited > 0.0).then(|| sum.waited / sum.ios_per_s),
-            });
-            sink.interval(interval);
-        }
-    }
-}
-
-impl SpdkPerf {
-    /// `PCIE (0000:5e:00.0) NSID 1 from core  0:  571171.00  2231.14  224.06  20.83  1210.20`.
-    fn row(&mut self, text: &str, sink: &mut dyn Sink) -> Step {
-        // An address has colons of its own.
-        let Some((name, values)) = text.rsplit_once(':').filter(|_| !self.columns.is_empty())
-        else {
-            return Step::Passed;
-        };
-        let words: Vec<Option<f64>> = values.split_whitespace().map(decimal).collect();
-        if words.iter().flatten().count() < 3 {
-            return Step::Passed;
-        }
-        let name = device_name(name);
-        if name == "Total" {
-            return Step::Took;
-        }
-        let whole = words.len() == self.columns.len()
-            && words.iter().all(|value| value.is_some_and(|value| value >= 0.0));
-        if !whole {
-            return Step::Skipped("the values do not match the heading".to_string());
-        }
-        let of = |column: &str| {
-            let place = self.columns.iter().position(|known| known == column)?;
-            words.get(place).copied().flatten()
-        };
-        let failed = of("Fail/s").unwrap_or(0.0) + of("TO/s").unwrap_or(0.0);
-        if failed > 0.0 {
-            let reason = format!("{failed} I/Os per second failed or timed out");
-            sink.note(Note { line: 0, text: name.clone(), reason });
-        }
-        let bytes = of("MiB/s").or(of("MB/s")).unwrap_or(0.0) * MIB;
-        let ios = of("IOPS").unwrap_or(0.0);
-        let waited = ios * of("Average").unwrap_or(0.0) * NS_PER_US;
-        let seconds = of("runtime(s)").filter(|seconds| *seconds > 0.0);
-        if !self.sums.contains_key(&name) {
-            self.order.push(name.clone());
-        }
-        let sum = self.sums.entry(name).or_default();
-        sum.ios_per_s += ios;
-        sum.bytes_per_s += bytes;
-        sum.waited += waited;
-        sum.seconds = [sum.seconds, seconds].into_iter().flatten().reduce(f64::max);
-        Step::Took
-    }
-
-    fn close_histogram(&mut self, sink: &mut dyn Sink) {
-        let Some((device, rows)) = self.histogram.take() else { return };
-        let Some(histogram) = histogram_of(rows).filter(|known| known.count() > 0) else { return };
-        sink.source().level = Level::B;
-        sink.distribution(Distribution::new(device, Layer::Application, Stage::Total, histogram));
-    }
+fn histogram(report: &mut Report, sink: &mut dyn Sink) {
+    let Some(histogram) = report.histogram() else { return };
+    let device = sink.device(&report.quoted().concat());
+    sink.source().level = Level::B;
+    sink.distribution(Distribution::new(device, Layer::Application, Stage::Total, histogram));
 }
