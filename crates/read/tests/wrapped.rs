@@ -122,6 +122,10 @@ const OF_WHAT_STANDS_AROUND: &[&str] = &[
     "made--rounds-of-the-page-cleaner-and-commits",
     // `Average:` is taken for the name of the program that logs: not read yet.
     "made--means-that-stand-alone-are-read",
+    // Lines of logs and of commands in one text: some begin with a time, some with none.
+    "made--lines-of-all-kinds",
+    // The daemon stands behind its own time; behind another, the line is one of Linux.
+    "made--the-daemon-of-the-initiator-speaks-beside-the-kernel",
     // A number and a colon in front are part of a metric's name.
     "made--buckets-are-cumulative-and-the-last-is-open-2",
 ];

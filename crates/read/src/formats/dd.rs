@@ -344,31 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_in_many_tongues() {
-        let gnu = CopyResult { bytes: 1_073_741_824.0, seconds: 0.817983 };
-        for line in [
-            "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 1.3 GB/s",
-            "1073741824 bytes (1.1 GB) copied, 0.817983 seconds, 1.3 GB/s",
-            "1073741824 Bytes (1,1 GB, 1,0 GiB) kopiert, 0,817983 s, 1,3 GB/s",
-            "1073741824 octets (1,1 GB, 1,0 GiB) copiés, 0,817983 s, 1,3 GB/s",
-            "1073741824字节(1.1 GB，1.0 GiB)已复制，0.817983 s，1.3 GB/s",
-            "1073741824 bytes (1.0GB) copied, 0.817983 seconds, 1.2GB/s",
-            "1073741824 bytes transferred in 0.817983 secs (1312669 KB/sec)",
-        ] {
-            assert_eq!(result(line), Some(gnu), "{line}");
-        }
-        let bsd = result("1073741824 bytes transferred in 0.5 secs (2147483648 bytes/sec)");
-        assert_eq!(bsd, Some(CopyResult { bytes: 1_073_741_824.0, seconds: 0.5 }));
-        let tiny = result("512 bytes copied, 5.3e-05 s, 9.7 MB/s").unwrap();
-        assert!((tiny.seconds - 5.3e-5).abs() < 1e-9);
-        for line in [
-            "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.817983 s, 9.3 GB/s",
-            "4096 bytes (of 8192) read, 2 s, 3 errors",
-            "10 files (2 MB) copied, 3 s",
-            "2024 was 100 % (or so) better, 3 times, 4 MB/s",
-        ] {
-            assert_eq!(result(line), None, "{line}");
-        }
+    fn records_in_many_tongues() {
         assert_eq!(records("1024+0 records in"), Some(1024.0));
         assert_eq!(records("1024+0 Datensätze ein"), Some(1024.0));
         assert_eq!(records("记录了1024+0 的读入"), Some(1024.0));

@@ -238,36 +238,4 @@ mod tests {
     fn numbers_of_other_things_are_no_events() {
         assert!(numbered("Process ID: 4711").is_none() && numbered("Size: 153").is_none());
     }
-
-    #[test]
-    fn texts_of_all_kinds() {
-        for (line, kind, name) in [
-            (
-                "Message: Reset to device, \\Device\\RaidPort2, was issued.",
-                MessageKind::Timeout,
-                "RaidPort2",
-            ),
-            (
-                "3/5/2021 9:12:03 AM 153 Warning The IO operation at logical block address 0x2ba3d50 for Disk 1 (PDO name: \\Device\\00000031) was retried.",
-                MessageKind::Timeout,
-                "Disk 1",
-            ),
-            (
-                "The device, \\Device\\Harddisk1\\DR1, has a bad block.",
-                MessageKind::Medium,
-                "Disk 1",
-            ),
-            (
-                "The driver detected a controller error on \\Device\\Ide\\IdePort1.",
-                MessageKind::Controller,
-                "Ide\\IdePort1",
-            ),
-            ("Disk 3 has been surprise removed.", MessageKind::Offline, "Disk 3"),
-        ] {
-            assert_eq!((kind_of_line(line), &*device(line)), (Some(kind), name), "{line}");
-        }
-        for other in ["The disk has a bad block of text", "Disk 3 was formatted", ""] {
-            assert_eq!(kind_of_line(other), None, "{other}");
-        }
-    }
 }
