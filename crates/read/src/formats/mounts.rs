@@ -236,48 +236,6 @@ fn unescape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn mount(source: &str, point: &str, kind: Option<&str>, options: &str) -> Mount {
-        Mount {
-            source: source.to_string(),
-            point: point.to_string(),
-            kind: kind.map(str::to_string),
-            options: options.to_string(),
-            since: None,
-        }
-    }
-
-    #[test]
-    fn four_ways_to_print_a_mount() {
-        assert_eq!(
-            parse("36 35 98:0 /a /mnt\\040x rw,noatime shared:1 - ext3 /dev/sdb1 rw,sync"),
-            Some(mount("/dev/sdb1", "/mnt x", Some("ext3"), "rw,noatime,rw,sync"))
-        );
-        assert_eq!(
-            parse("/dev/sdb1 /data xfs rw,wsync 0 0"),
-            Some(mount("/dev/sdb1", "/data", Some("xfs"), "rw,wsync"))
-        );
-        assert_eq!(
-            parse("/dev/sdb1 on /my data type ext4 (rw,discard) [scratch]"),
-            Some(mount("/dev/sdb1", "/my data", Some("ext4"), "rw,discard"))
-        );
-        let old = parse(
-            "/u02 on /dev/vx/dsk/dg/v1 read/write/mincache=direct on Mon Dec 5 22:21:31 2005",
-        );
-        let old = old.unwrap();
-        assert_eq!(old.options, "read/write/mincache=direct");
-        assert_eq!(old.since.as_deref(), Some("Mon Dec 5 22:21:31 2005"));
-        assert_eq!(storage_name(&old.source), Some("vx/dsk/dg/v1"));
-    }
-
-    #[test]
-    fn a_wish_list_and_prose_are_no_mounts() {
-        assert_eq!(parse("/dev/sda1 / ext4 rw,relatime 0 1"), None);
-        assert_eq!(parse("/dev/sda1 / ext4 defaults 0 0"), None);
-        assert_eq!(parse("The disk on / type it (rw) in"), None);
-        assert_eq!(parse("/u02 on Monday was slow on Mon Dec 5 at 2005"), None);
-        assert_eq!(parse("1 2 3"), None);
-    }
-
     #[test]
     fn file_systems_without_a_device_have_no_name() {
         assert_eq!(storage_name("tmpfs"), None);

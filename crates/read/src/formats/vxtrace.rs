@@ -277,15 +277,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_512_bytes_and_ticks_10_ms() {
-        let line = "309988 394877809 START read disk c5t1d0s2 op 0 block 3487120 len 16";
-        let record = parse(line).unwrap().unwrap();
-        assert_eq!((record.bytes, record.block), (8192, 3_487_120));
-        assert_eq!(record.at.ns(), 3_948_778_090_000_000);
-        assert_eq!(record.name, "c5t1d0");
-    }
-
-    #[test]
     fn only_solaris_slices_lose_their_slice() {
         for (name, disk) in [
             ("c5t1d0s2", "c5t1d0"),
@@ -298,24 +289,5 @@ mod tests {
         ] {
             assert_eq!(without_slice(name), disk);
         }
-    }
-
-    #[test]
-    fn lost_records_are_counted() {
-        let mut recording = iowhy_model::Recording::new();
-        recording.begin(iowhy_model::Source::new("vxtrace", "-", Level::C));
-        assert_eq!(remark("waiting ...", &mut recording), Step::Took);
-        assert_eq!(remark("17 trace records were lost", &mut recording), Step::Took);
-        assert_eq!(remark("We lost two records", &mut recording), Step::Passed);
-        assert_eq!(recording.source().lost(), 17);
-    }
-
-    #[test]
-    fn a_broken_end_is_a_complaint_and_prose_is_none() {
-        assert!(matches!(parse("1 2 START read disk c0d0"), Some(Err(_))));
-        assert!(matches!(parse("1 2 END erase disk c0d0 block 1 len 1"), Some(Err(_))));
-        assert!(matches!(parse("1 2 END read disk c0d0 block 1 len 99999999999"), Some(Err(_))));
-        assert!(parse("2 disks START to fail").is_none());
-        assert!(parse("").is_none());
     }
 }
