@@ -153,31 +153,3 @@ impl Reader for OracleAwr {
         true
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_time_and_mean_are_found_by_their_product() {
-        let known = |line: &str| row(line).map(|(name, _, waits, ns)| (name, waits, ns.round()));
-        assert_eq!(
-            known("log file sync 59,558 3,275 55 54.53 Commit"),
-            Some(("log file sync", 59_558, 54_988_415.0))
-        );
-        assert_eq!(
-            known("log file parallel write 61,635 0 2,810 46 1.10 30.09"),
-            Some(("log file parallel write", 61_635, 45_590_979.0))
-        );
-        assert_eq!(
-            known(
-                "db file sequential read           1,204,411     603.4   501.0us   61.2 User I/O"
-            ),
-            Some(("db file sequential read", 1_204_411, 500_991.9f64.round()))
-        );
-        for line in ["log file sync 59,558 3,275 99 54.53 Commit", "log file sync waits were 55 ms"]
-        {
-            assert_eq!(known(line), None, "{line}");
-        }
-    }
-}
