@@ -381,15 +381,6 @@ const DIFFER: &[(&str, &str)] = &[
     // A second copy of messages without a time cannot be told from twice as many messages.
     ("cases/memory-card-without-times", "doubled"),
     ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
-    // Without the first record a bucket that the second lacks counts from zero.
-    (
-        "pylatencymap/made--a-restart-is-left-out-and-a-bucket-that-went-missing-keeps-its-count",
-        "heading-cut",
-    ),
-    (
-        "pylatencymap/made--a-restart-is-left-out-and-a-bucket-that-went-missing-keeps-its-count",
-        "heading-halved",
-    ),
     // What a screen counts from is said below its disks: a line in another place is of another screen.
     ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),
     // A row that is too short stands below the heading: with that it is known that something is missing.

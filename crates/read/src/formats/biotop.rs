@@ -79,7 +79,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
         _ => None,
     };
     let sound = integer(major).is_some() && integer(minor).is_some();
-    let numbers = (decimal(ios), decimal(size), decimal(wait));
+    let positive = |word: &str| decimal(word).filter(|value| *value >= 0.0);
+    let numbers = (positive(ios), positive(size), positive(wait));
     let ((Some(ios), Some(kib), Some(ms)), Some(op), true) = (numbers, way, sound) else {
         return report.fails("the columns do not match the heading");
     };
