@@ -820,12 +820,11 @@ fn ring_size_bounds_what_is_kept_before_an_incident() {
         return;
     }
     let disk = Loop::beside_others(64);
-    // Some ten bytes each.
     let load = ["--number_ios=150000", "--rate_iops=30000", "--iodepth=8"];
     let (ios, bytes, _) = kept(&disk, &load, "--ring-size=1M");
-    // The facts of this machine and its kernel's log come before the I/Os.
-    let most = (1 << 20) + (200 << 10);
-    assert!(ios > 0 && ios < 135_000 && bytes < most, "{ios} I/Os, {bytes} bytes");
+    // Nine bytes each; the facts of this machine and its kernel's log come before them in the file.
+    let most = (1 << 20) / 9;
+    assert!(ios > 0 && ios <= most, "{ios} I/Os, {bytes} bytes");
 }
 
 #[test]

@@ -36,6 +36,9 @@ const CALLS: [(&str, &str, bool); 9] = [
     ("TIOCSTI", "16,0,0x5412,\"x\"", true),
 ];
 
+/// How often a debugger may fail to get hold of a program on a busy machine (a choice).
+const ATTEMPTS: usize = 3;
+
 impl Field<'_> {
     /// Where there is no debugger, or this is no root on x86-64, nothing is tried.
     pub(super) fn inside(&mut self) -> io::Result<AttackRow> {
@@ -61,16 +64,24 @@ impl Field<'_> {
         );
         std::fs::write(self.at("tries.py"), script)?;
         for (command, sockets) in STAYING {
-            let mut child = self.staying(command)?;
             row.inputs += 1;
-            let run = without_a_core("gdb")
-                .args(["-batch", "-nx", "-p", &child.id().to_string(), "-x"])
-                .arg(self.at("tries.py"))
-                .stdin(Stdio::null())
-                .output()?;
-            let said = String::from_utf8_lossy(&run.stdout).into_owned();
-            let _ = child.kill();
-            let by_filter = child.wait()?.signal() == Some(SIGSYS);
+            let (mut said, mut by_filter) = (String::new(), false);
+            // A debugger that made no call has tried nothing: it is asked again.
+            for _ in 0..ATTEMPTS {
+                let mut child = self.staying(command)?;
+                let run = without_a_core("gdb")
+                    .args(["-batch", "-nx", "-p", &child.id().to_string(), "-x"])
+                    .arg(self.at("tries.py"))
+                    .stdin(Stdio::null())
+                    .output()?;
+                said = String::from_utf8_lossy(&run.stdout).into_owned();
+                let _ = child.kill();
+                by_filter = child.wait()?.signal() == Some(SIGSYS);
+                if said.contains("TRIED") {
+                    break;
+                }
+                said += &String::from_utf8_lossy(&run.stderr);
+            }
             for (name, _, ends) in CALLS {
                 let line =
                     said.lines().find(|line| line.starts_with("TRIED") && line.ends_with(name));
