@@ -50,7 +50,7 @@ static LABELS: Labels = Labels {
             report.enter(if found.line().contains(" write") { "write" } else { "read" })
         })
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
-        announces("^Total time run:", |_, _, _| Some(())).like(&["Total time run:         10.5"]),
+        begins("^Total time run:", |_, _, _| Some(())).like(&["Total time run:         10.5"]),
         follows("^Total writes made:{n:u}$", |found, report, _| {
             report.enter("write");
             report.keep("count", found.number("n")?)
@@ -79,7 +79,8 @@ static LABELS: Labels = Labels {
             _ => Some(()),
         }),
     ],
-    own: &["^{Total |Bandwidth|Stddev|Average IOPS|Max |Min }{*}:", " size{ }:"],
+    cut: &["Total writes made:", "Total reads made:"],
+    own: &["^{Bandwidth|Stddev|Average IOPS|Max |Min }{*}:", " size{ }:"],
     end: Some(|report, sink| {
         pour(report, sink);
         if let Some(seconds) = report.kept("silent").filter(|seconds| *seconds > 0.0) {
