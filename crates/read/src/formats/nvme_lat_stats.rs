@@ -72,7 +72,7 @@ fn group(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let unit = high.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let start = time_ns(low).or_else(|| time_ns(&format!("{low}{unit}")))?;
     let (end, step) = (time_ns(high)?, time_ns(found.text("step")?)?);
-    (start < end && step >= 1.0).then_some(())?;
+    (0.0 <= start && start < end && step >= 1.0).then_some(())?;
     report.forget("first");
     report.keep("start", start);
     report.keep("end", end);
