@@ -3,6 +3,7 @@
 use iowhy_model::Medium;
 
 use crate::baseline::history::HealthyOrigin;
+use crate::facts::disk_names;
 
 /// What the user asked of the judge.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +32,11 @@ pub struct StatedMedium {
 impl Options {
     /// What the user says this disk is made of; by its name before all of them together.
     pub fn medium_of(&self, disk: &str) -> Option<Medium> {
+        // A partition stands for its disk.
         let of = |name: Option<&str>| {
-            self.media.iter().rev().find(|stated| stated.disk.as_deref() == name)
+            let is =
+                |known: &Option<String>| known.as_deref().map(disk_names::disk).as_deref() == name;
+            self.media.iter().rev().find(|stated| is(&stated.disk))
         };
         of(Some(disk)).or_else(|| of(None)).map(|stated| stated.medium)
     }

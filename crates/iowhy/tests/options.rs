@@ -100,6 +100,13 @@ fn a_stated_class_decides_between_load_and_disk() {
     for flash in ["--class=ssd", "--class=nvme", "--class=xvdf=ssd"] {
         assert_eq!(verdict(&[flash]), "device.slow", "{flash}");
     }
+    // A partition in the capture is part of its disk.
+    let of_part = folder.file("part.txt", QUEUED.replace("xvdf", "xvdf1").as_bytes());
+    for name in ["xvdf1=hdd", "hdd"] {
+        let output = run(&["why", "--json", "--class", name, &of_part]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["findings"][0]["verdict"], "load.saturated", "{name}");
+    }
     // One disk before all of them, whatever the order.
     assert_eq!(verdict(&["--class=xvdf=ssd", "--class=hdd"]), "device.slow");
     let (open, said) = first(&["--class", "sdq=hdd"]);

@@ -10,6 +10,8 @@
 mod folders;
 #[path = "attack/inside.rs"]
 mod inside;
+#[path = "attack/kept.rs"]
+pub mod kept;
 #[path = "attack/kill.rs"]
 mod kill;
 #[path = "attack/names.rs"]

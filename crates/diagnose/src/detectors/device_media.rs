@@ -526,10 +526,7 @@ fn from_members(
     let thrown = said.filter(|reading| arrays::THROWN_OUT.contains(&reading.text()));
     // Writes or checksums that fail too may be the cable's; then the array does not tell which.
     // Nor are they this disk's where half of its array counts errors with it (`device.path`).
-    let alone = || {
-        let arrays = arrays::failing_together(analysis);
-        !arrays.iter().any(|array| array.failing.contains(&candidate.disk))
-    };
+    let alone = || !arrays::fails_with_others(analysis, &candidate.disk);
     let reads = count("read").filter(|(n, _)| *n > 0.0 && only_reads && alone());
     if let Some((reads, reading)) = reads {
         builder.fact(

@@ -59,7 +59,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters::{self, LostTogether};
-use crate::evidence::arrays;
+use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -127,8 +127,6 @@ const TWIN: f64 = 2.0;
 const OF_A_PLUG: f64 = 100.0;
 /// What commands that never came back are worth, nats: with the prior below an accusation (a choice).
 const NEVER_BACK: f64 = 1.5;
-/// Reads and writes of a member that failed, beyond any single event (a choice).
-const MANY_FAILED: f64 = 10.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
 /// Errors of a PCIe link that the hardware corrected cost microseconds each: they are a suspicion,
@@ -182,11 +180,6 @@ const COLLATERAL_S: f64 = 60.0;
 /// given up (the rest is a choice).
 const SESSION_S: f64 = 300.0;
 const KERNEL_LOG: &str = "lines of the kernel's log";
-const CLAUSE_COUNTERS: &str = "error counters";
-const CLAUSE_TRANSPORT: &str = "transport errors";
-const CLAUSE_LINKS: &str = "link counters";
-const CLAUSE_PATHS: &str = "paths of multipath";
-const CLAUSE_SPEED: &str = "link speed";
 /// The link is gone (BLK_STS_TRANSPORT, block/blk-core.c).
 const ENOLINK: u16 = 67;
 
@@ -437,35 +430,40 @@ fn finding(
     let mut reading: Vec<&LogLine> = about.log().filter(|line| !told_elsewhere(line)).collect();
     let lost_links = adapters::lost_links(analysis, &reading);
     reading.extend(&lost_links);
-    let mut clauses = vec![
-        Clause::fixed(KERNEL_LOG, from_log(analysis, &reading, &mut builder)),
-        Clause::fixed(CLAUSE_COUNTERS, from_counter(analysis, candidate, &mut builder)),
-        Clause::fixed("failed requests", from_failures(analysis, candidate, &mut builder)),
-        Clause::fixed(
-            "errors as an array's member",
-            from_member(analysis, candidate, &mut builder),
-        ),
-        Clause::fixed(CLAUSE_TRANSPORT, from_transport(analysis, candidate, &mut builder)),
-        Clause::fixed(CLAUSE_LINKS, from_link_counters(analysis, candidate, &mut builder)),
-        Clause::fixed(CLAUSE_PATHS, from_paths(analysis, candidate, lost, &mut builder)),
-    ];
+    let log = from_log(analysis, &reading, &mut builder);
+    let counted = from_counter(analysis, candidate, &mut builder);
+    let failed = from_failures(analysis, candidate, &mut builder);
+    let of_member = from_member(analysis, candidate, &mut builder);
+    let of_transport = from_transport(analysis, candidate, &mut builder);
+    let of_link = from_link_counters(analysis, candidate, &mut builder);
+    let of_paths = from_paths(analysis, candidate, lost, &mut builder);
     let gone = from_pool(analysis, candidate, &mut builder);
-    clauses.push(Clause::fixed("member lost by its pool", gone));
+    let mut clauses = vec![
+        Clause::fixed(KERNEL_LOG, log),
+        Clause::fixed("error counters", counted),
+        Clause::fixed("failed requests", failed),
+        Clause::fixed("errors as an array's member", of_member),
+        Clause::fixed("transport errors", of_transport),
+        Clause::fixed("link counters", of_link),
+        Clause::fixed("paths of multipath", of_paths),
+        Clause::fixed("member lost by its pool", gone),
+    ];
     let by_log_alone = clauses.iter().skip(1).all(|clause| clause.nats <= 0.0);
     // What was lost together with others is a fault of what they share.
     let is_joined = reading.iter().any(|line| joined(line));
     if clauses.iter().skip(usize::from(is_joined)).all(|clause| clause.nats <= 0.0) {
         return None;
     }
-    clauses.push(Clause::fixed(CLAUSE_SPEED, slow_link(analysis, candidate, &mut builder)));
+    let of_speed = slow_link(analysis, candidate, &mut builder);
+    let others = [log, failed, of_member, of_transport, of_link, of_paths, gone, of_speed];
+    let by_count_alone = others.iter().all(|nats| *nats <= 0.0);
+    clauses.push(Clause::fixed("link speed", of_speed));
     builder.clauses = clauses;
     let disk = phrase::disk(&candidate.disk);
     let mut finding = accusation(candidate.device, builder.listings(candidate), &builder);
     let unknown = by_log_alone && transport::is_unknown(about, &candidate.disk, &reading);
     finding.doubt_if(unknown, transport::UNKNOWN, SHAPE_ALONE);
     finding.doubt_if(by_log_alone && controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
-    let others = builder.clauses.iter().filter(|clause| clause.what != CLAUSE_COUNTERS);
-    let by_count_alone = others.map(|clause| clause.nats).all(|nats| nats <= 0.0);
     let grew = about.rise(key::SMART_RAW.of("199")).is_some_and(|(rise, _)| rise > 0.0);
     let few = about.number(key::SMART_RAW.of("199")).is_some_and(|(count, _)| count < OF_A_PLUG);
     let old = "so few in the drive's lifetime may come from one replug, or from a cable replaced \
@@ -473,10 +471,9 @@ fn finding(
     finding.doubt_if(by_count_alone && !grew && few, old, SHAPE_ALONE);
     // The adapter is part of what is accused: what it lost its disk lost too.
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
-    let links = [CLAUSE_COUNTERS, CLAUSE_TRANSPORT, CLAUSE_LINKS, CLAUSE_PATHS, CLAUSE_SPEED];
-    let of_links = |clause: &Clause| clause.nats > 0.0 && links.contains(&&*clause.what);
-    finding.disk_or_path =
-        !is_joined && !shows_the_way(&reading) && !builder.clauses.iter().any(of_links);
+    // Commands that never came back may as well hang in the disk.
+    let of_the_way = [counted, failed, of_link, of_paths, of_speed].iter().any(|nats| *nats > 0.0);
+    finding.disk_or_path = !is_joined && !of_the_way && !shows_the_way(&reading);
     let bus = about.last(key::DEVICE_TRANSPORT);
     // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
     let is_sata =
@@ -1237,14 +1234,13 @@ fn failed_in_its_pool(
     let count = |kind: &'static str| about.number(key::MEMBER_ERRORS.of(kind));
     let n = |kind| count(kind).map_or(0.0, |(n, _)| n);
     let (reads, writes, checksums) = (n("read"), n("write"), n("checksum"));
-    let together = arrays::failing_together(analysis);
-    let shared = together.iter().any(|array| array.failing.contains(&candidate.disk));
     // What the pool gave up is counted with that (`from_pool`).
     let gone = about.last(key::MEMBER_STATE).is_some_and(|state| NOT_USED.contains(&state.text()));
     let many = writes >= MANY_FAILED || reads >= MANY_FAILED && checksums >= MANY_FAILED;
     // Where reads alone fail it is the surface (`device.media`).
     let mixed = writes + checksums > 0.0;
-    if shared || gone || !many || !mixed || about.array().is_none() {
+    let alone = || !arrays::fails_with_others(analysis, &candidate.disk);
+    if gone || !many || !mixed || about.array().is_none() || !alone() {
         return 0.0;
     }
     let kinds = [

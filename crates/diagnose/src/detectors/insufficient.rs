@@ -278,22 +278,23 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     let rows = analysis.recording.listings.iter().flat_map(|listing| &listing.intervals);
     let mut rows = rows.filter(|row| row.layer == Layer::Block).peekable();
     // What was active has been judged or is open: rows that are left are of idle disks.
-    let known = if rows.peek().is_some() && !analysis.intervals.is_empty() {
-        "disks without completions while they were watched"
+    let useless = if rows.peek().is_some() && !analysis.intervals.is_empty() {
+        Some("disks without completions while they were watched")
     } else if rows.any(|row| row.since_boot) {
-        "only averages since boot, which do not describe the present"
+        Some("only averages since boot, which do not describe the present")
     } else if analysis
         .recording
         .listings
         .iter()
         .any(|listing| listing.source.inferred.contains(&Inference::Subject))
     {
-        "a histogram that may not be of disk latency: include its heading"
+        Some("a histogram that may not be of disk latency: include its heading")
     } else if records == 0 && unaccused::unread(analysis, &source.input).is_some() {
-        "lines that look like block I/O, none of which could be parsed"
+        Some("lines that look like block I/O, none of which could be parsed")
     } else {
-        FROM_ELSEWHERE
+        None
     };
+    let known = useless.unwrap_or("no block I/O to judge, only evidence from other layers");
     finding.sentence = format!("the input contains {known}");
     finding.evidence =
         vec![computed("records of block I/O to judge", 0.0, Unit::Count, records, source)];
@@ -304,22 +305,16 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
         .next_step
         .push(format!("{}: adds the latency of each I/O", phrase::capture("", SECONDS)));
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
-    if known != FROM_ELSEWHERE {
-        finding.seen = observations::of(analysis, ranked, &source.input, &spoken_of);
-        return Some(finding);
-    }
     let (pointer, seen) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
     finding.seen = seen;
-    if let Some(pointer) = pointer {
+    // Where there is I/O of no use, that comes first.
+    if let Some(pointer) = pointer.filter(|_| useless.is_none()) {
         finding.sentence = pointer.sentence;
         finding.evidence = vec![pointer.evidence];
         finding.next_step.splice(0..0, pointer.step);
     }
     Some(finding)
 }
-
-/// What an input contains that has no I/O.
-const FROM_ELSEWHERE: &str = "no block I/O to judge, only evidence from other layers";
 
 /// What a suspicion of slowness comes to on each medium that the disk may be made of, where that decides: the row that lost
 /// most.

@@ -86,15 +86,20 @@ pub fn failing_together<'a>(analysis: &Analysis<'a>) -> Vec<FailingMembers<'a>> 
     analysis.facts.disks().filter_map(of).collect()
 }
 
-/// Errors of a member from which on it fails (as in `device.path`: beyond any single event).
-const MANY: f64 = 10.0;
+/// Whether a disk is one of those that count errors together.
+pub fn fails_with_others(analysis: &Analysis, disk: &str) -> bool {
+    failing_together(analysis).iter().any(|array| array.failing.iter().any(|of| of == disk))
+}
+
+/// Errors of a member beyond any single event (a choice).
+pub const MANY_FAILED: f64 = 10.0;
 
 /// Whether a member of any array of an input fails: it counts many errors.
 pub fn any_fails(analysis: &Analysis, input: &str) -> bool {
     analysis.facts.disks().any(|disk| {
         let about = analysis.facts.about(Some(input), disk);
-        let many = |kind| about.number(key::MEMBER_ERRORS.of(kind)).is_some_and(|(n, _)| n >= MANY);
-        ["read", "write", "checksum"].into_iter().any(many)
+        let count = |kind| about.number(key::MEMBER_ERRORS.of(kind)).map_or(0.0, |(n, _)| n);
+        ["read", "write", "checksum"].into_iter().any(|kind| count(kind) >= MANY_FAILED)
     })
 }
 

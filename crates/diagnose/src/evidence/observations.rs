@@ -513,17 +513,19 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
             seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
         }
     }
-    seen.extend(waiting_task(analysis, input, any).into_iter().map(Seen::from));
-    seen.extend(busiest_processes(analysis, input, any).into_iter().map(Seen::from));
+    let of_tasks = waiting_task(analysis, input, any).into_iter();
+    seen.extend(of_tasks.chain(busiest_processes(analysis, input, any)).map(Seen::from));
     seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
     seen.extend(complaints(analysis, input, disks));
-    seen.extend(held_by_few(analysis, input, disks).into_iter().map(Seen::from));
-    seen.extend(longest_of_programs(analysis, input).into_iter().map(Seen::from));
-    seen.extend(throughput::seen(analysis, input).into_iter().map(Seen::from));
-    seen.extend(at_most(analysis, input).into_iter().map(Seen::from));
-    seen.extend(longest_flush(analysis, input).into_iter().map(Seen::from));
-    seen.extend(forced_checkpoints(analysis, input, any).into_iter().map(Seen::from));
-    seen.extend(synchronous_mount(analysis, input).into_iter().map(Seen::from));
+    let of_programs = held_by_few(analysis, input, disks)
+        .into_iter()
+        .chain(longest_of_programs(analysis, input))
+        .chain(throughput::seen(analysis, input))
+        .chain(at_most(analysis, input))
+        .chain(longest_flush(analysis, input))
+        .chain(forced_checkpoints(analysis, input, any))
+        .chain(synchronous_mount(analysis, input));
+    seen.extend(of_programs.map(Seen::from));
     for disk in disks {
         let rows =
             analysis.intervals.iter().filter(|row| row.disk == *disk && of_input(row.listing));
@@ -743,13 +745,10 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
-/// What complaints of the kernel are counted as.
-const MESSAGES: &str = "kernel messages";
-
 /// What the kernel complained of, of these disks or of nobody by name: each kind once, counted.
 fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
     let facts = &analysis.facts;
-    let mut seen = by_kind(analysis, disks, MESSAGES, facts.complaints(input));
+    let mut seen = by_kind(analysis, disks, "kernel messages", facts.complaints(input));
     let before = "kernel messages, more than ten minutes before the capture";
     seen.extend(by_kind(analysis, disks, before, facts.old_complaints(input)));
     seen.extend(facts.unknown_complaints(input).map(|line| {

@@ -232,13 +232,22 @@ fn only_disk(analysis: &Analysis, run: &Run) -> Option<DeviceId> {
     disks.all(|other| other == disk).then_some(disk)
 }
 
+/// The histograms of a run's device in its listing.
+fn histograms_of<'s, 'a>(
+    analysis: &'s Analysis<'a>,
+    run: &'s Run,
+) -> impl Iterator<Item = &'s HistogramSample<'a>> {
+    let of_run = |sample: &&HistogramSample| {
+        (sample.listing, sample.known.device) == (run.listing, run.device)
+    };
+    analysis.histograms.iter().filter(of_run)
+}
+
 /// How far the latencies of a run spread, from the 5th to the 95th percentile over the median, where they hardly do: what
 /// waits for a clock waits evenly, and no device does at such a depth.
 fn even_latency(analysis: &Analysis, run: &Run) -> Option<f64> {
-    let of_run = analysis.histograms.iter().find(|sample| {
-        sample.listing == run.listing
-            && sample.known.device == run.device
-            && sample.known.op == Some(run.op)
+    let of_run = histograms_of(analysis, run).find(|sample| {
+        sample.known.op == Some(run.op)
             && sample.known.stage == Stage::Total
             && !peer_families::is_summary(&sample.known.histogram)
     })?;
@@ -263,10 +272,8 @@ fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a
 
 /// Whether the mean of a run is that of few slow requests among quick ones.
 fn uneven(analysis: &Analysis, run: &Run) -> bool {
-    let of_run = analysis.histograms.iter().filter(|sample| {
-        sample.listing == run.listing
-            && sample.known.device == run.device
-            && sample.known.op.is_none_or(|op| op == run.op)
+    let of_run = histograms_of(analysis, run).filter(|sample| {
+        sample.known.op.is_none_or(|op| op == run.op)
             && sample.known.stage == Stage::Total
             && !peer_families::is_summary(&sample.known.histogram)
     });
@@ -281,11 +288,8 @@ fn uneven(analysis: &Analysis, run: &Run) -> bool {
 /// longest would make up the mean: then no queue need have made it.
 fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
     let of_run = || {
-        analysis.histograms.iter().filter(|sample| {
-            sample.listing == run.listing
-                && sample.known.device == run.device
-                && sample.known.op.is_none_or(|op| op == run.op)
-        })
+        let of_op = |sample: &&HistogramSample| sample.known.op.is_none_or(|op| op == run.op);
+        histograms_of(analysis, run).filter(of_op)
     };
     let shaped = of_run().any(|sample| !peer_families::is_summary(&sample.known.histogram));
     let share = |sample: &HistogramSample| {
@@ -472,12 +476,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
 /// being handed over, which its whole latency counts.
 fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
     let whole = run.await_ms? * 1e6;
-    let of_run = analysis.histograms.iter().filter(|sample| {
-        sample.listing == run.listing
-            && sample.known.device == run.device
-            && sample.known.stage == Stage::Total
-            && sample.known.op == Some(run.op)
-    });
+    let of_run = histograms_of(analysis, run)
+        .filter(|sample| (sample.known.stage, sample.known.op) == (Stage::Total, Some(run.op)));
     let means = of_run.filter_map(|sample| Some(sample.known.histogram.mean_ns()?.0));
     let at_once = means.filter(|ns| *ns < AT_ONCE_NS && whole < HANDED_OVER_NS);
     Some(at_once.fold(whole, f64::min))

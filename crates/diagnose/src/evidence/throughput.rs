@@ -148,6 +148,10 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         if !beside.clone().all(|other| other.device() == run.device()) {
             continue;
         }
+        let bus = analysis.facts.about(Some(input), run.name()).last(key::DEVICE_TRANSPORT);
+        if bus.is_some_and(|bus| bus.text() != "usb") {
+            continue;
+        }
         let usb = analysis.facts.disks().filter_map(|name| {
             let about = analysis.facts.about(Some(input), name);
             let is_usb = about.last(key::DEVICE_TRANSPORT).is_some_and(|bus| bus.text() == "usb");
@@ -181,8 +185,10 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
         finding.explained_share = 1.0;
         finding.share_is_assumed = true;
-        finding.refuted_by =
-            lines(&["the same disk is as slow where `lsusb -t` shows 5000M or more"]);
+        finding.refuted_by = lines(&[
+            "the same disk is as slow where `lsusb -t` shows 5000M or more",
+            "the disk is not the one on USB: `lsblk -o NAME,TRAN`",
+        ]);
         finding.next_step = lines(&[
             "another cable, short and made for USB 3, and another port: `lsusb -t` must show 5000M \
              or more for the disk",

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use iowhy_model::Random;
 
+use super::kept::{ios_stored, kept_names};
 use super::kill::{Loop, PATIENCE, end_of, send};
 use super::{AttackRow, Field};
 
@@ -56,7 +57,7 @@ impl Field<'_> {
             let now_s = now_s.map_or(0, |since| since.as_secs() as i64);
             let wrong = SHIFTS[place] - if place < 2 { 0 } else { now_s };
             self.shift(if from_the_start && !kills { wrong } else { 0 })?;
-            let before = self.stored()?;
+            let before = ios_stored(self.iowhy, &self.at("recorded"));
             let Some(mut watching) = self.watching(disk)? else { break };
             let mut load = disk.reads(1 << 30)?;
             let mut counts = vec![0];
@@ -90,10 +91,10 @@ impl Field<'_> {
             let _ = load.wait();
             // Of a killed one the second that was about to be written may be missing.
             let owed = counts.iter().rev().nth(usize::from(kills)).copied().unwrap_or(0);
-            let names = self.kept_names()?;
+            let names = kept_names(&self.at("recorded"));
             let gone = kept.difference(&names).count();
             kept.extend(names);
-            let stored = self.stored()?.zip(before.or(Some(0)));
+            let stored = ios_stored(self.iowhy, &self.at("recorded")).zip(before.or(Some(0)));
             let failed = match stored {
                 _ if gone > 0 => Some(format!("{gone} files are gone")),
                 None => Some("the store cannot be read".to_string()),
@@ -155,32 +156,6 @@ impl Field<'_> {
         child.kill()?;
         child.wait()?;
         Ok(None)
-    }
-
-    /// I/Os in the store; nothing if it cannot be read.
-    fn stored(&self) -> io::Result<Option<u64>> {
-        let mut run = Command::new(self.iowhy);
-        let output = run.args(["hist", "--json", "--store"]).arg(self.at("recorded")).output()?;
-        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
-            return Ok(None);
-        };
-        let all = value["histograms"].as_array().cloned().unwrap_or_default();
-        let total = all.iter().filter(|one| one["stage"] == "Q2C");
-        Ok(Some(total.filter_map(|one| one["count"].as_u64()).sum()))
-    }
-
-    /// The names of what was recorded, however coarse it is by now.
-    fn kept_names(&self) -> io::Result<BTreeSet<String>> {
-        let mut names = BTreeSet::new();
-        for folder in ["segments", "incidents"] {
-            for entry in fs::read_dir(self.at("recorded").join(folder))? {
-                let name = entry?.file_name().to_string_lossy().into_owned();
-                if !name.ends_with(".new") {
-                    names.insert(name.split('.').next().unwrap_or_default().to_string());
-                }
-            }
-        }
-        Ok(names)
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn kind_of(kinds: &Kinds, message: &str) -> Option<MessageKind> {
 }
 
 /// Messages by kind and device.
-struct Counted {
+pub(crate) struct Counted {
     /// What states one of them.
     each: Family<Message>,
     /// What states how many there were.
@@ -33,7 +33,8 @@ impl Counted {
         Counted { each, all, counts: BTreeMap::new() }
     }
 
-    fn take(
+    /// Takes a message, about no device where the name is empty.
+    pub(crate) fn take(
         &mut self,
         kind: MessageKind,
         name: &str,
@@ -59,7 +60,7 @@ impl Counted {
 pub(crate) struct Complaints {
     known: Counted,
     /// Of no known kind, by the words in them.
-    by_words: Counted,
+    pub(crate) by_words: Counted,
 }
 
 impl Default for Complaints {
@@ -82,18 +83,6 @@ impl Complaints {
         sink: &mut dyn Sink,
     ) {
         self.known.take(kind, name, message, &place, sink);
-    }
-
-    /// Takes a message of no known kind whose words tell of trouble.
-    pub(crate) fn take_by_words(
-        &mut self,
-        kind: MessageKind,
-        name: &str,
-        message: Message,
-        place: String,
-        sink: &mut dyn Sink,
-    ) {
-        self.by_words.take(kind, name, message, &place, sink);
     }
 
     /// States how many there were of each kind, of how many lines, and the time of the last line as printed.

@@ -959,7 +959,7 @@ impl KernelLog {
             {
                 let at = names::address(message).map(|address| self.names.at(address));
                 let name = named.map(str::to_string).or(at).unwrap_or_default();
-                self.complaints.take_by_words(kind, &name, said, place, sink);
+                self.complaints.by_words.take(kind, &name, said, &place, sink);
             }
             return;
         };

@@ -1,15 +1,16 @@
 //! The flight recorder on a machine whose wall clock can be set, and whose users name their control
 //! groups: what only a machine of one's own allows.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use iowhy_lab::attack::kept::{ios_stored, kept_names};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -112,25 +113,27 @@ fn recorded(
     what: &str,
     steps: &[(u64, Option<i64>)],
 ) -> io::Result<Value> {
-    let (had, kept) = (stored(store), names(store));
+    let path = Path::new(store);
+    let stored = || ios_stored(Path::new("iowhy"), path);
+    let (had, kept) = (stored(), kept_names(path));
     let recorder = Recorder::start(store, &[DISK])?;
     let before = read.load(Ordering::Relaxed);
     let mut gone = 0;
     for (seconds, step) in steps {
         thread::sleep(Duration::from_secs(*seconds));
-        gone += kept.difference(&names(store)).count();
+        gone += kept.difference(&kept_names(path)).count();
         if let Some(step) = step {
             set_clock(now_s()? + step)?;
         }
     }
     let owed = read.load(Ordering::Relaxed) - before;
     let ended = recorder.end()?;
-    gone += kept.difference(&names(store)).count();
-    let new = stored(store).map(|now| now.saturating_sub(had.unwrap_or(0)));
+    gone += kept.difference(&kept_names(path)).count();
+    let new = stored().map(|now| now.saturating_sub(had.unwrap_or(0)));
     let right = ended && gone == 0 && owed > 0 && new.is_some_and(|new| new + MAY_MISS >= owed);
     Ok(json!({
         "clock": what, "expected": "no file gone, all reads kept but those of a second",
-        "files": names(store).len(), "gone": gone, "reads": owed, "kept": new, "right": right,
+        "files": kept_names(path).len(), "gone": gone, "reads": owed, "kept": new, "right": right,
     }))
 }
 
@@ -189,24 +192,6 @@ pub fn names_of_users() -> io::Result<Vec<Value>> {
         "expected": "the kernel writes the name, and no disk is blamed", "written": written,
         "live": live["verdict"], "incidents": incidents, "right": written && !believed,
     })])
-}
-
-/// I/Os in the store; nothing where it cannot be read.
-fn stored(store: &str) -> Option<u64> {
-    let output = Command::new("iowhy").args(["hist", "--json", "--store", store]).output().ok()?;
-    let value: Value = serde_json::from_slice(&output.stdout).ok()?;
-    let total = value["histograms"].as_array()?.iter().filter(|one| one["stage"] == "Q2C");
-    Some(total.filter_map(|one| one["count"].as_u64()).sum())
-}
-
-/// The names of what was recorded, however coarse it is by now.
-fn names(store: &str) -> BTreeSet<String> {
-    let folders = ["segments", "incidents"].into_iter();
-    let folders = folders.filter_map(|folder| fs::read_dir(format!("{store}/{folder}")).ok());
-    let names = folders.flatten().flatten();
-    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let names = names.filter(|name| !name.ends_with(".new"));
-    names.filter_map(|name| name.split('.').next().map(str::to_string)).collect()
 }
 
 fn now_s() -> io::Result<i64> {
