@@ -50,7 +50,7 @@ use iowhy_model::{
 
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::arrays;
+use crate::evidence::arrays::{self, MANY_FAILED};
 use crate::evidence::builder::EvidenceBuilder;
 use crate::evidence::builder::{lines, new_finding};
 use crate::evidence::candidates::{self, FaultCandidate};
@@ -135,11 +135,10 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
-/// Counts of reads that the drive itself could not recover: from so many on they are no single event of its life, and what
-/// that adds, nats (choices).
+/// Counts of reads that the drive itself could not recover, and from how many on they are no single event of its life (a
+/// choice): worth what a controller's count is.
 const UNRECOVERED: [FactKey; 2] = [key::SMART_UNCORRECTED_READ, key::SMART_NVME.of("media_errors")];
 const THOUSANDS: f64 = 1000.0;
-const OF_THOUSANDS: f64 = 1.5;
 /// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
 /// worth, nats: drives that are well have some (docs/METHOD.md, 17 Faults; both are choices). With
 /// the prior 0.38.
@@ -150,8 +149,6 @@ const DEFECTS: f64 = 0.9;
 const PREFAIL_NOW: f64 = 1.7;
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
-/// Errors of a member from which on they are no single event (a choice).
-const MANY_READS: f64 = 10.0;
 /// What it is worth that a RAID controller has given a drive up and says no more: with the prior 0.57, for a
 /// manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder and Gibson, FAST 2007).
 const BY_CONTROLLER: f64 = 1.7;
@@ -470,7 +467,7 @@ fn from_smart(
         let nats = match grew {
             Some(_) => growing,
             None if heals => standing.min(ON_FLASH),
-            None if value >= THOUSANDS && UNRECOVERED.contains(&key) => standing + OF_THOUSANDS,
+            None if value >= THOUSANDS && UNRECOVERED.contains(&key) => FAILED_TWICE,
             None => standing,
         };
         let bound = (nats > 0.0).then_some(Bound::Above(0.0));
@@ -539,7 +536,7 @@ fn from_members(
         builder.words.push(phrase::count(reads, "read(s) failed in its array, and no write"));
         let nats = match thrown {
             Some(_) => FAILED_MEDIUM,
-            None if reads >= MANY_READS => FAILED_TWICE,
+            None if reads >= MANY_FAILED => FAILED_TWICE,
             None => FAILED,
         };
         most = most.max(nats);
@@ -551,7 +548,7 @@ fn from_members(
         builder.words.push(phrase::count(errors, "media error(s) in its controller's count"));
         most = most.max(match grew {
             true => FAILED_MEDIUM,
-            false if errors >= MANY_READS => FAILED_TWICE,
+            false if errors >= MANY_FAILED => FAILED_TWICE,
             false => FAILED,
         });
     }
