@@ -1,6 +1,6 @@
-//! Code that already runs inside a confined process, its part played by a debugger: it reads a file that was not
-//! named, changes the mode of one, opens a socket, makes a ring, and types into the terminal. Of the calls of each role
-//! `crates/live/src/confine/walk.rs` tries all.
+//! Code that already runs inside a confined process, its part played by a debugger: it reads a file
+//! that was not named, changes the mode of one, opens a socket, makes a ring, and types into the
+//! terminal. Of the calls of each role `crates/live/src/confine/walk.rs` tries all.
 
 use std::ffi::OsStr;
 use std::io;
@@ -56,8 +56,10 @@ impl Field<'_> {
                 format!("t({name:?}, {:?})\n", call.replace("{victim}", &victim))
             })
             .collect();
+        // Stopped in a frame of Rust the debugger reads Rust, and a cast of C is no expression
+        // there.
         let script = format!(
-            "import gdb\ndef t(name, call):\n    \
+            "import gdb\ngdb.execute('set language c')\ndef t(name, call):\n    \
              r = int(gdb.parse_and_eval('(long)syscall(' + call + ')'))\n    \
              e = int(gdb.parse_and_eval('*(int*)__errno_location()')) if r < 0 else 0\n    \
              print('TRIED', r, e, name)\n{tries}"
@@ -127,7 +129,8 @@ impl Field<'_> {
     }
 }
 
-/// A program that leaves no core file of hundreds of megabytes where it was started, however it ends.
+/// A program that leaves no core file of hundreds of megabytes where it was started, however it
+/// ends.
 fn without_a_core(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -c 0; exec \"$0\" \"$@\""]).arg(program);
