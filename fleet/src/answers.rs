@@ -1,4 +1,5 @@
-//! A result is compared with the files before it is shown: an engine that loses a worker may deliver rows twice.
+//! A result is compared with the files before it is shown: an engine that loses a worker may
+//! deliver rows twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,8 +37,8 @@ pub async fn check(fleet: &Fleet, directives: &Directives, result: &Answer) -> a
     Ok(())
 }
 
-/// The rows of a table as the footers count them; with a condition, as the embedded engine does, which must
-/// count without it what the footers say.
+/// The rows of a table as the footers count them; with a condition, as the embedded engine does,
+/// which must count without it what the footers say.
 ///
 /// # Errors
 /// If it does not, or a file cannot be read.

@@ -125,8 +125,8 @@ fn listed(table: Table, urls: Vec<ListingTableUrl>) -> anyhow::Result<ListingTab
     Ok(ListingTable::try_new(config)?)
 }
 
-/// A table's columns, with times that have no zone: they are UTC all the same, and the engine cuts these to hours by a
-/// division, those with a zone by a calendar.
+/// A table's columns, with times that have no zone: they are UTC all the same, and the engine cuts
+/// these to hours by a division, those with a zone by a calendar.
 fn without_zones(table: Table) -> SchemaRef {
     let plain = |field: &Field| match field.data_type() {
         DataType::Timestamp(unit, Some(_)) => {

@@ -1,9 +1,11 @@
 //! Which disks of a fleet are getting slow, what do they share, and since when?
 //!
-//! `iowhy export --parquet DIR` writes what a host keeps; this program reads the files of all hosts.
+//! `iowhy export --parquet DIR` writes what a host keeps; this program reads the files of all
+//! hosts.
 //!
-//! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that. [`engine`] is the SQL engine within, [`spark`] one that is
-//! there already, [`place`] where the files are, [`tables`] the columns, [`answers`] what holds a result against the files.
+//! [`make`] generates a fleet, [`sql`] asks questions, [`why`] accuses, [`report`] shows that.
+//! [`engine`] is the SQL engine within, [`spark`] one that is there already, [`place`] where the
+//! files are, [`tables`] the columns, [`answers`] what holds a result against the files.
 
 mod answers;
 mod columns;
@@ -37,9 +39,11 @@ struct Line {
 
 #[derive(Subcommand, Debug)]
 enum Commands {
-    /// Accuses disks, hosts, racks and firmwares that are slower than their peers under the same load
+    /// Accuses disks, hosts, racks and firmwares that are slower than their peers under the same
+    /// load
     Why(why::Why),
-    /// Writes what `why` finds into one HTML file: a map, who is accused, what they share, since when
+    /// Writes what `why` finds into one HTML file: a map, who is accused, what they share, since
+    /// when
     Report(report::Report),
     /// Answers a query: one of its own by name, a file, or a statement
     Sql(sql::Sql),

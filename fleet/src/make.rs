@@ -1,12 +1,13 @@
 //! A generated fleet of any size, so that a verdict can be compared with what is true.
 //!
-//! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are sick, three bad
-//! firmwares, and disks that are merely asked for much. The same seed gives the same files. What is true goes
-//! into `truth.csv` beside the tables; nothing of it is in them.
+//! Disks of twelve models on hosts in racks, loaded by day and night, with a few that are sick,
+//! three bad firmwares, and disks that are merely asked for much. The same seed gives the same
+//! files. What is true goes into `truth.csv` beside the tables; nothing of it is in them.
 //!
-//! A disk serves requests in parallel channels; how much its latency grows with its load follows from how busy
-//! these are. Latencies of single requests are spread log-normally around it. Nothing here is known to the judge:
-//! neither the shape of that growth, nor the spread, nor how sick disks behave.
+//! A disk serves requests in parallel channels; how much its latency grows with its load follows
+//! from how busy these are. Latencies of single requests are spread log-normally around it. Nothing
+//! here is known to the judge: neither the shape of that growth, nor the spread, nor how sick disks
+//! behave.
 
 mod bell;
 mod course;

@@ -110,8 +110,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Comma-separated values, all rows in the order of their bytes, so that two engines can be compared. Nothing
-    /// stands for null, `""` for an empty text.
+    /// Comma-separated values, all rows in the order of their bytes, so that two engines can be
+    /// compared. Nothing stands for null, `""` for an empty text.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -177,7 +177,8 @@ fn words(column: &ArrayRef) -> anyhow::Result<StringArray> {
     Ok(words.finish())
 }
 
-/// Quoted where it must be, as an empty text is to differ from null; what a spreadsheet would run as a formula is kept from that.
+/// Quoted where it must be, as an empty text is to differ from null; what a spreadsheet would run
+/// as a formula is kept from that.
 fn quoted(value: &str) -> String {
     let formula = value.starts_with(['=', '+', '@'])
         || (value.starts_with('-') && value.parse::<f64>().is_err());

@@ -1,7 +1,8 @@
 //! The queries it knows by name: one file each in `queries/`.
 //!
-//! They are written so that DataFusion, Spark and DuckDB give the same bytes: whole numbers only, bucket indexes as
-//! they are stored, quotients by `floor` of doubles. Comments at the top direct the check and the print:
+//! They are written so that DataFusion, Spark and DuckDB give the same bytes: whole numbers only,
+//! bucket indexes as they are stored, quotients by `floor` of doubles. Comments at the top direct
+//! the check and the print:
 //!
 //! ```sql
 //! -- What it shows, in a line.
@@ -10,7 +11,8 @@
 //! -- limit: rows to print unless told
 //! ```
 //!
-//! A query with `rows` has a column `rows_read`, the rows of the table that a row of the result rests on.
+//! A query with `rows` has a column `rows_read`, the rows of the table that a row of the result
+//! rests on.
 
 /// One of them.
 pub struct NamedQuery {

@@ -1,6 +1,7 @@
 //! `iowhy-fleet report`: what `why` finds, as one HTML file that can be mailed.
 //!
-//! Head, style, policy and the care for names are those of `iowhy report` (`crates/show`). The page has no script and loads nothing.
+//! Head, style, policy and the care for names are those of `iowhy report` (`crates/show`). The page
+//! has no script and loads nothing.
 
 mod page;
 
@@ -19,7 +20,8 @@ use crate::why::{accusations, hours};
 /// Which fleet, and where the page goes.
 #[derive(Args, Clone, Debug)]
 pub struct Report {
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix`
+    /// of such
     #[arg(required = true)]
     pub folders: Vec<Place>,
     /// The page; `-` for standard output

@@ -1,4 +1,5 @@
-//! `iowhy-fleet score`: what `why` accuses beside what is true of a generated fleet, and beside two plain ways.
+//! `iowhy-fleet score`: what `why` accuses beside what is true of a generated fleet, and beside two
+//! plain ways.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -108,8 +109,8 @@ impl Score {
     }
 }
 
-/// Two ways that do not look at load: mean latency of all reads above twice the median of the class of disks, and
-/// above three standard deviations of its model.
+/// Two ways that do not look at load: mean latency of all reads above twice the median of the class
+/// of disks, and above three standard deviations of its model.
 fn plain(disks: &Disks) -> Vec<(&'static str, BTreeSet<Name>)> {
     let mean = |place: usize| {
         let hours = disks.disks[place].hours[0].iter().flatten();

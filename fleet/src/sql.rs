@@ -20,7 +20,8 @@ pub struct Sql {
     /// A name from the list below, a file `*.sql`, or a statement
     #[arg(allow_hyphen_values = true)]
     pub query: String,
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix`
+    /// of such
     #[arg(required_unless_present = "show")]
     pub folders: Vec<Place>,
     /// Rows to print; 0 for all
@@ -35,7 +36,8 @@ pub struct Sql {
     /// Who computes: this program, or a Spark that is there already
     #[arg(long, value_enum, default_value_t = Engine::Embedded)]
     pub engine: Engine,
-    /// Where Spark is: `spark://host:7077`; `spark-submit` must be on the path, or in $SPARK_HOME/bin
+    /// Where Spark is: `spark://host:7077`; `spark-submit` must be on the path, or in
+    /// $SPARK_HOME/bin
     #[arg(long, value_name = "URL")]
     pub master: Option<String>,
     /// What Spark is to be told, as `spark-submit --conf` takes it

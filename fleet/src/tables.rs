@@ -1,4 +1,5 @@
-//! The tables that `iowhy export --parquet` writes and this program reads: `docs/FLEET.md` describes the columns.
+//! The tables that `iowhy export --parquet` writes and this program reads: `docs/FLEET.md`
+//! describes the columns.
 
 use std::sync::Arc;
 

@@ -1,15 +1,18 @@
 //! `iowhy-fleet why`: who of a fleet is slower than its peers under the same load.
 //!
-//! What a disk needs depends on what it is asked, so it is compared with the disks of its model at the same load
-//! (PERSEUS, FAST'23, regresses latency on throughput for the same reason). The way of a cell:
+//! What a disk needs depends on what it is asked, so it is compared with the disks of its model at
+//! the same load (PERSEUS, FAST'23, regresses latency on throughput for the same reason). The way
+//! of a cell:
 //!
 //! 1. [`hours`]: cells become hours: mean latency and load of each disk and operation.
-//! 2. [`expected`]: of each model and operation, the latency that its median disk has at each load. The logarithm of
-//!    what a disk had over that is its excess.
-//! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs, and is taken off.
-//! 4. [`stretches`]: of what is left, the stretch of hours in which a disk stands out most, in units of how far the
-//!    disks of its model stand apart in stretches of that length.
-//! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini and Hochberg, 1995).
+//! 2. [`expected`]: of each model and operation, the latency that its median disk has at each load.
+//!    The logarithm of what a disk had over that is its excess.
+//! 3. [`groups`]: what all disks of a model, a firmware, a rack or a host have in common is theirs,
+//!    and is taken off.
+//! 4. [`stretches`]: of what is left, the stretch of hours in which a disk stands out most, in
+//!    units of how far the disks of its model stand apart in stretches of that length.
+//! 5. [`accusations`]: those that remain at a false discovery rate of 1 % over all disks (Benjamini
+//!    and Hochberg, 1995).
 
 pub mod accusations;
 mod accused;
@@ -33,7 +36,8 @@ pub use accusations::Subject;
 /// Which fleet.
 #[derive(Args, Clone, Debug)]
 pub struct Why {
-    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix` of such
+    /// Folders that `iowhy export --parquet` or `iowhy-fleet make` wrote, or `s3://bucket/prefix`
+    /// of such
     #[arg(required = true)]
     pub folders: Vec<Place>,
     /// One JSON object
@@ -42,7 +46,8 @@ pub struct Why {
     /// All that are accused, and how each was found
     #[arg(short, long)]
     pub verbose: bool,
-    /// Write what healthy disks need into this new folder, a file for each model, for `iowhy why --baseline`
+    /// Write what healthy disks need into this new folder, a file for each model, for `iowhy why
+    /// --baseline`
     #[arg(long, value_name = "DIR")]
     pub baseline_out: Option<PathBuf>,
 }

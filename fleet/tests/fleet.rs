@@ -283,7 +283,8 @@ fn with_a_row_too_many(folder: &Path, table: &str, rows: u64) {
     let (name, mut bytes) = all.into_iter().find(|(name, _)| name.starts_with(table)).unwrap();
     let end = bytes.len() - 8;
     let footer = end - u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
-    // Thrift's compact protocol: field 3 of 64 bits, zigzag and seven bits a byte, then a list as field 4.
+    // Thrift's compact protocol: field 3 of 64 bits, zigzag and seven bits a byte, then a list as
+    // field 4.
     let packed = |rows: u64| -> Vec<u8> {
         let (mut text, mut rest) = (vec![0x16], rows * 2);
         while rest > 127 {

@@ -1,4 +1,5 @@
-//! The same queries on a cluster of Apache Spark on this machine: a master and two workers, on loopback.
+//! The same queries on a cluster of Apache Spark on this machine: a master and two workers, on
+//! loopback.
 
 #![allow(
     missing_docs,

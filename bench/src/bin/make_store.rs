@@ -1,6 +1,6 @@
-//! Writes a recorder's store of so many hours, second by second, for measurements: `make_store FOLDER
-//! HOURS DEVICES`. Each device reads in each second, its latencies in two stages. The same words give
-//! the same bytes on any machine.
+//! Writes a recorder's store of so many hours, second by second, for measurements: `make_store
+//! FOLDER HOURS DEVICES`. Each device reads in each second, its latencies in two stages. The same
+//! words give the same bytes on any machine.
 
 #![allow(clippy::print_stderr)]
 

@@ -1,8 +1,9 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
-//! attached, for histograms, for every event, for the flight recorder, for Debian's biolatency and for bpftrace.
+//! attached, for histograms, for every event, for the flight recorder, for Debian's biolatency and
+//! for bpftrace.
 //!
-//! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]] [together|free|crowded] [batched] [paced=IOPS]`,
-//! as root.
+//! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]]
+//! [together|free|crowded] [batched] [paced=IOPS]`, as root.
 //!
 //! One fio reads 4 KiB blocks at random from holes of a private loop device, io_uring, depth 32,
 //! for the whole time: on the first CPU, the device's workers, which complete, and this program on
@@ -10,15 +11,15 @@
 //! workers beside fio, as a disk with a queue per CPU completes; `free` leaves all of it to the
 //! scheduler; so does `crowded`, with four jobs for one, so that no CPU is ever without work and a
 //! rate follows from the time that an I/O takes: where CPUs fall asleep between I/Os, whoever keeps
-//! them awake raises the rate, a slow tracer, too. `batched` sends and reaps 16 in one system call. With
-//! `paced`, each job does so many I/Os a second: does that rate hold where CPU time is left? In each
-//! round every setup has its turn, in another order: some slices with it between as many with
-//! nothing attached before and behind, whose medians make one ratio; then slices in which the
+//! them awake raises the rate, a slow tracer, too. `batched` sends and reaps 16 in one system call.
+//! With `paced`, each job does so many I/Os a second: does that rate hold where CPU time is left?
+//! In each round every setup has its turn, in another order: some slices with it between as many
+//! with nothing attached before and behind, whose medians make one ratio; then slices in which the
 //! kernel counts the time in BPF programs (kernel.bpf_stats_enabled), apart because counting costs
 //! time itself. The result is the median of the ratios, with its 95 % interval and the quartiles.
 //! Context switches per I/O stand beside it: where fio and the device's worker share a CPU, who
-//! takes it from whom how often decides more about the rate than the programs do.
-//! The row "nothing" is a turn in which nothing is attached: how far to trust the rest; in "another device" every
+//! takes it from whom how often decides more about the rate than the programs do. The row "nothing"
+//! is a turn in which nothing is attached: how far to trust the rest; in "another device" every
 //! event of another one is asked for: what the kernel takes to call programs that return at once.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -40,7 +41,8 @@ const SLICE_MS: u64 = 40;
 const SLICES: usize = 6;
 /// Slices of a turn in which the time in BPF is counted.
 const COUNTED: usize = 3;
-/// Peers, which take long to load, have a turn in one of so many rounds, if there are more of these.
+/// Peers, which take long to load, have a turn in one of so many rounds, if there are more of
+/// these.
 const PEERS_EVERY: usize = 5;
 const FEW_ROUNDS: u64 = 12;
 /// How often events are taken out of the ring, as iowhy does.
@@ -50,7 +52,8 @@ const STATS_FLOOR_NS: f64 = 52.0;
 /// After attaching or ending, nothing is measured for so long: the kernel frees the maps of the one
 /// before, and the peers have as long and more.
 const SETTLE: Duration = Duration::from_millis(500);
-/// biolatency and bpftrace need so long to load; the recorder one second more, to see what is too much.
+/// biolatency and bpftrace need so long to load; the recorder one second more, to see what is too
+/// much.
 const PEER_LOADS: Duration = Duration::from_millis(1500);
 const RECORDER_LOADS: Duration = Duration::from_millis(3500);
 
@@ -206,8 +209,8 @@ fn slices(disk: &Loop, slice: Duration, attached: &mut AttachedTracer) -> Vec<f6
     (0..SLICES).map(|_| rate(disk, slice, attached)).collect()
 }
 
-/// Where the loop device's workers may run (Documentation/core-api/workqueue.rst, "Affinity Scopes":
-/// the mask of all workers bound to no CPU).
+/// Where the loop device's workers may run (Documentation/core-api/workqueue.rst, "Affinity
+/// Scopes": the mask of all workers bound to no CPU).
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
 fn asked_for(word: &str) -> bool {

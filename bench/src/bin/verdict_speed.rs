@@ -1,6 +1,6 @@
-//! What a verdict takes: `verdict_speed 1000000` times the judge over so many events, and over what it
-//! watches live at 10,000 IOPS;
-//! `verdict_speed 1000000 --print` writes them as biosnoop lines instead, for a pipe.
+//! What a verdict takes: `verdict_speed 1000000` times the judge over so many events, and over what
+//! it watches live at 10,000 IOPS; `verdict_speed 1000000 --print` writes them as biosnoop lines
+//! instead, for a pipe.
 #![allow(clippy::print_stdout, clippy::disallowed_methods)]
 
 use std::io::{self, BufWriter, Write};

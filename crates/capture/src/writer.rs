@@ -12,7 +12,8 @@ use iowhy_model::{
 
 /// Bytes of records other than events, roughly, at which a block is cut: far below its limit.
 const OTHER_BYTES: usize = 1 << 20;
-/// Facts with which every file of a recording begins; a machine states some 20 per device and 5 per partition.
+/// Facts with which every file of a recording begins; a machine states some 20 per device and 5 per
+/// partition.
 const FACTS_REPEATED: usize = 2000;
 
 /// Writes a recording block by block, holding no more of it than one block.
@@ -133,8 +134,9 @@ impl<W: Write> Writer<W> {
         self.answer()
     }
 
-    /// After an error: tries once more, with what was lost meanwhile counted. I/Os that still wait for their block are lost
-    /// as well, for they may take as much room as a whole one; what was last said of each device is written.
+    /// After an error: tries once more, with what was lost meanwhile counted. I/Os that still wait
+    /// for their block are lost as well, for they may take as much room as a whole one; what was
+    /// last said of each device is written.
     ///
     /// # Errors
     /// If the output still refuses.

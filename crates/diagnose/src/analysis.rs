@@ -51,7 +51,8 @@ pub struct Analysis<'a> {
     pub streams: Vec<(usize, Stream)>,
     /// The rows of averages that are samples of the present.
     pub intervals: Vec<IntervalSample<'a>>,
-    /// Places in `intervals`: the rows of each device in each listing, and which of these a listing has.
+    /// Places in `intervals`: the rows of each device in each listing, and which of these a listing
+    /// has.
     rows: Vec<Vec<usize>>,
     rows_in: HashMap<usize, Vec<usize>>,
     /// The histograms.
@@ -181,8 +182,8 @@ impl<'a> Samples<'a> {
         let mut times = HealthyTimes::new(devices);
         let (mut traces, mut intervals, mut histograms) = (Vec::new(), Vec::new(), Vec::new());
         for (place, listing) in devices.recording.listings.iter().enumerate() {
-            // Past its budget a listing may keep the slowest only: what is left is then no sample. A thinned
-            // one has no order: its shape is that of all, events and histograms together.
+            // Past its budget a listing may keep the slowest only: what is left is then no sample.
+            // A thinned one has no order: its shape is that of all, events and histograms together.
             if listing.is_in_sequence() {
                 traces.extend(device_trace::traces(&mut times, place, listing));
             }

@@ -1,9 +1,9 @@
 //! What the input says beside latencies: kernel log, SMART, mounts, queues, limits, pressure.
 //!
-//! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are sorted
-//! by disk, so that a detector asks `analysis.about(listing, disk)` and gets a
-//! number with its place. Facts of an input that measured I/O speak of that input alone; facts of
-//! one that measured none (a saved `dmesg`, a `smartctl` document) speak of all.
+//! Readers and collectors leave facts: a key, a typed value, where it was read. Here they are
+//! sorted by disk, so that a detector asks `analysis.about(listing, disk)` and gets a number with
+//! its place. Facts of an input that measured I/O speak of that input alone; facts of one that
+//! measured none (a saved `dmesg`, a `smartctl` document) speak of all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -271,14 +271,16 @@ impl<'s, 'a> About<'s, 'a> {
         all.rfind(|reading| self.facts.reaches(reading, self.input)).copied()
     }
 
-    /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12 % mysqld (4711)`.
+    /// The task that waited for I/O the greatest share of its time, as a share and its name: `98.12
+    /// % mysqld (4711)`.
     pub fn waiting_task(self) -> Option<(f64, &'a str, FactReading<'a>)> {
         let reading = self.machine(key::PROCESS_IO_WAIT)?;
         let (share, who) = reading.fact.value.of_process()?;
         Some((share, who, reading))
     }
 
-    /// The process that read or wrote most, and how many bytes a second: `17920.0 KiB/s mysqld (500)`.
+    /// The process that read or wrote most, and how many bytes a second: `17920.0 KiB/s mysqld
+    /// (500)`.
     pub fn busiest_process(self, key: FactKey) -> Option<(f64, &'a str, FactReading<'a>)> {
         let all = self.facts.machine.get(&key)?.iter();
         let rates =
@@ -327,8 +329,8 @@ impl<'s, 'a> About<'s, 'a> {
         self.last(key::SMART_MODEL).or_else(|| self.last(key::DEVICE_MODEL))
     }
 
-    /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy of
-    /// /sys does.
+    /// What the disk is made of, by what SMART says, which asks the drive itself, or by what a copy
+    /// of /sys does.
     pub fn medium(self) -> Option<(Medium, FactReading<'a>)> {
         let stated = self.last(key::DEVICE_MEDIUM);
         self.by_smart()
@@ -336,8 +338,8 @@ impl<'s, 'a> About<'s, 'a> {
             .or_else(|| self.by_queue())
     }
 
-    /// What the kernel takes it for. It is believed only of names that real disks have: virtual ones
-    /// say 1 by default, whatever lies behind them.
+    /// What the kernel takes it for. It is believed only of names that real disks have: virtual
+    /// ones say 1 by default, whatever lies behind them.
     fn by_queue(self) -> Option<(Medium, FactReading<'a>)> {
         let reading = self.last(key::QUEUE_ROTATIONAL)?;
         let real = ["sd", "hd", "nvme"].contains(&disk_names::kind(self.disk));

@@ -42,14 +42,16 @@ impl Options {
     }
 }
 
-/// How far confidences are calibrated; all the way, but for fitting the tables and for measuring them.
+/// How far confidences are calibrated; all the way, but for fitting the tables and for measuring
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
     /// They stay as they were weighed.
     No,
     /// Each finding for itself.
     Each,
-    /// And what is said first once more, as the first: what a confidence is worth in the laboratory.
+    /// And what is said first once more, as the first: what a confidence is worth in the
+    /// laboratory.
     First,
     /// And bounded by what an input can carry in the field, which the laboratory does not show
     /// (docs/METHOD.md, 11 Confidence).

@@ -76,8 +76,8 @@ pub fn disk(name: &str) -> &str {
     if name.is_empty() { "the device" } else { name }
 }
 
-/// The disk's node for a command. What the input calls otherwise (a port, a link, a slot of a controller) has none, and
-/// the reader puts in the disk that it means.
+/// The disk's node for a command. What the input calls otherwise (a port, a link, a slot of a
+/// controller) has none, and the reader puts in the disk that it means.
 pub fn node(disk: &str) -> String {
     // Disks of FreeBSD, and generic SCSI devices.
     let others =
@@ -87,7 +87,8 @@ pub fn node(disk: &str) -> String {
     format!("/dev/{}", if is_node { disk } else { "DISK" })
 }
 
-/// A clause out of a sentence: its first letter in lower case, unless it begins with an abbreviation.
+/// A clause out of a sentence: its first letter in lower case, unless it begins with an
+/// abbreviation.
 pub fn clause(sentence: &str) -> String {
     let mut letters = sentence.chars();
     match (letters.next(), letters.clone().next()) {
@@ -98,8 +99,8 @@ pub fn clause(sentence: &str) -> String {
     }
 }
 
-/// The command that captures every I/O of a device for so many seconds and judges it; of all devices, where the
-/// input does not call it as the kernel does.
+/// The command that captures every I/O of a device for so many seconds and judges it; of all
+/// devices, where the input does not call it as the kernel does.
 pub fn capture(disk: &str, seconds: u32) -> String {
     let device = match is_kernel_name(disk) {
         true => format!(" --device {disk}"),

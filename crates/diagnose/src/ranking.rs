@@ -22,24 +22,25 @@ use crate::evidence::{medium_readings, requesters};
 use crate::facts::disk_names;
 use crate::options::Calibration;
 
-/// Clean verdicts that are right less often than this are withdrawn, and those that lead less often than any
-/// headline must be right. Below one half, for the lab shows twelve ill worlds for each that is well, and the
-/// field does not.
+/// Clean verdicts that are right less often than this are withdrawn, and those that lead less often
+/// than any headline must be right. Below one half, for the lab shows twelve ill worlds for each
+/// that is well, and the field does not.
 const CLEARS: f64 = 0.4;
 /// No verdict is surer than this.
 const SUREST: f64 = 0.99;
 const NO_SURER: &str = "no verdict is more certain";
-/// What averages and histograms carry at best: on the published captures of that kind 17 of 18 verdicts of version
-/// 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). One row of them or few requests: a choice.
+/// What averages and histograms carry at best: on the published captures of that kind 17 of 18
+/// verdicts of version 0.1.0 were right, (17 + 1) / (18 + 2) (docs/decisions/0016). One row of them
+/// or few requests: a choice.
 const AVERAGES: f64 = 0.90;
 const ONE_ROW: f64 = 0.80;
-/// The same where the columns were told by their number and by what fits together (a choice: above a
-/// headline, below all that names its columns).
+/// The same where the columns were told by their number and by what fits together (a choice: above
+/// a headline, below all that names its columns).
 const INFERRED: f64 = 0.70;
 /// Requests that are few.
 const FEW: u64 = 30;
-/// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs wait above it,
-/// or nobody waits and a figure is wrong.
+/// Families whose cost does not stand in the latencies of the device (and `cap.cgroup`): programs
+/// wait above it, or nobody waits and a figure is wrong.
 const ABOVE: [Family; 3] = [Family::Cfg, Family::Layer, Family::Report];
 /// What a finding that nobody feels is worth at most: below the bar of a verdict.
 const REMARK: f64 = 0.25;
@@ -51,10 +52,11 @@ const AGREES: f64 = 0.5;
 const OUTRANKS: f64 = 1.0;
 /// A device that lost less than a tenth of what another lost is not what is complained of.
 const MATTERS_LITTLE: f64 = 0.1;
-/// Share of the time with something in flight below which a disk is not what is waited for (a choice).
+/// Share of the time with something in flight below which a disk is not what is waited for (a
+/// choice).
 const IDLE: f64 = 0.1;
-/// What a clean bill for the disks beside the one that lost time is worth: less than any answer about
-/// that one.
+/// What a clean bill for the disks beside the one that lost time is worth: less than any answer
+/// about that one.
 const BESIDE: f64 = 100.0;
 /// What an opinion on the other side of a vote is worth keeping for.
 const MENTION: f64 = 0.02;
@@ -71,7 +73,8 @@ fn is_fault(finding: &Finding) -> bool {
 
 /// Ranks what the detectors found: how sure the input makes each, which are one, which explains
 /// which, what holds one back, who comes first; then concludes about the disks that are left.
-/// `poorer` judges the averages of what was traced, and is asked only where what was traced gives no answer.
+/// `poorer` judges the averages of what was traced, and is asked only where what was traced gives
+/// no answer.
 pub fn rank(
     analysis: &Analysis,
     detectors: &[Detector],
@@ -143,8 +146,8 @@ fn conclude(analysis: &Analysis, detectors: &[Detector], findings: &[Finding]) -
     all.split_off(findings.len())
 }
 
-/// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was stated is
-/// one at any load, and a contradiction costs no time.
+/// Below what anybody feels nothing is to blame: what was found stays as a remark. A fault that was
+/// stated is one at any load, and a contradiction costs no time.
 fn keep_as_remarks(findings: &mut [Finding]) {
     for finding in findings {
         let unfelt = finding.impact.and_then(|impact| impact.severity()) == Some(Severity::None);
@@ -164,7 +167,8 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
     let most_lost = analysis.lost.iter().map(|(_, _, lost)| *lost).fold(0.0, f64::max);
     let weight = |finding: &Finding| {
         let known = lost(analysis, finding);
-        // A fault outranks a shape; one of a disk that nobody measured says nothing of what was felt.
+        // A fault outranks a shape; one of a disk that nobody measured says nothing of what was
+        // felt.
         let fault = is_fault(finding) && (known.is_some() || analysis.lost.is_empty());
         let weight = finding.weight() + if fault { OUTRANKS } else { 0.0 };
         let weight = if clears_others(analysis, finding) { weight / BESIDE } else { weight };
@@ -184,14 +188,15 @@ fn order(analysis: &Analysis, findings: &mut [Finding]) {
     });
 }
 
-/// Whether a finding is about what several disks hang on: of an adapter and its disks that are as sure, the adapter leads.
+/// Whether a finding is about what several disks hang on: of an adapter and its disks that are as
+/// sure, the adapter leads.
 fn is_of_what_is_shared(analysis: &Analysis, finding: &Finding) -> bool {
     let named = |device| disk_names::is_adapter(&analysis.disk(device));
     finding.subject.devices.len() > 1 || finding.subject.device.is_some_and(named)
 }
 
-/// Whether a clean bill leaves out a disk of its input that waits or is full: it then answers nobody, and leads no
-/// page.
+/// Whether a clean bill leaves out a disk of its input that waits or is full: it then answers
+/// nobody, and leads no page.
 fn clears_others(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) =
         finding.subject.listings.first().filter(|_| finding.verdict == Verdict::Healthy)
@@ -281,8 +286,8 @@ fn carried_by(level: Level) -> (&'static str, f64) {
     }
 }
 
-/// What a clean bill so sure would be worth from a poorer input: whoever saw each request saw its averages too, and
-/// clears a disk no less surely by them.
+/// What a clean bill so sure would be worth from a poorer input: whoever saw each request saw its
+/// averages too, and clears a disk no less surely by them.
 fn cleared_by_less(level: Level, believed: f64) -> f64 {
     let poorer = [Level::A, Level::B, Level::C, Level::D].into_iter().filter(|of| *of < level);
     let worth = poorer.filter(|of| calibration::has_curve(Verdict::Healthy, *of));
@@ -296,7 +301,8 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level_of_first(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence());
-        // How rare a cause is in the laboratory does not silence it in the field: what stands there stands.
+        // How rare a cause is in the laboratory does not silence it in the field: what stands there
+        // stands.
         let in_field = analysis.options.calibration == Calibration::Field;
         let least = if first.stands() && in_field { STANDS } else { 0.0 };
         let known = not_lifted(first, known);
@@ -307,8 +313,8 @@ fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
     }
 }
 
-/// No finding is surer than its input can make it, whatever it was worth in the laboratory. The order
-/// stays: what is bounded is bounded for all of a kind.
+/// No finding is surer than its input can make it, whatever it was worth in the laboratory. The
+/// order stays: what is bounded is bounded for all of a kind.
 fn bound(analysis: &Analysis, findings: &mut [Finding]) {
     if analysis.options.calibration != Calibration::Field {
         return;
@@ -348,7 +354,8 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
         Level::A => ("averages", AVERAGES),
         Level::B if counted < FEW => ("a histogram of few requests", ONE_ROW),
         Level::B => ("histograms", AVERAGES),
-        // Who saw requests from their issue on has seen as little of a wait before it as averages have.
+        // Who saw requests from their issue on has seen as little of a wait before it as averages
+        // have.
         _ if unseen => ("the time before the issue was not seen", AVERAGES),
         // A sampled stretch is histograms, whatever was recorded whole beside it (0073).
         _ if listings.iter().any(|known| known.is_thinned()) => ("a sampled interval", AVERAGES),
@@ -357,8 +364,8 @@ fn carries(analysis: &Analysis, finding: &Finding) -> (&'static str, f64) {
     if at_most.1 < carried.1 { at_most } else { carried }
 }
 
-/// Rows of the disk that has most of them, among those a finding is about: how often anything was seen. The row before,
-/// once more, is a copy.
+/// Rows of the disk that has most of them, among those a finding is about: how often anything was
+/// seen. The row before, once more, is a copy.
 fn rows_of_a_disk(analysis: &Analysis, finding: &Finding) -> usize {
     let rests_on = |listing: &usize| finding.subject.listings.contains(listing);
     let own = finding.subject.device.map(|device| analysis.disk(device));
@@ -379,8 +386,8 @@ fn is_copied(a: &Interval, b: &Interval) -> bool {
         == (&b.rates, &b.mixed, b.await_ns, b.queue_len, b.busy)
 }
 
-/// Whether control groups limit a disk that a finding clears: what a throttle holds back waits before any
-/// request that was seen.
+/// Whether control groups limit a disk that a finding clears: what a throttle holds back waits
+/// before any request that was seen.
 fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
     let Some(place) = finding.subject.listings.first() else { return false };
     let named = finding.evidence.iter().filter_map(|known| known.disk.clone());
@@ -388,8 +395,9 @@ fn may_be_held_back(analysis: &Analysis, finding: &Finding) -> bool {
     named.chain(one).any(|disk| !analysis.about(*place, &disk).limits().is_empty())
 }
 
-/// However often the like was right: what something else explains as well stays doubted, and what was too light to blame a
-/// device stays so, for a disk blamed in vain costs more than one not named.
+/// However often the like was right: what something else explains as well stays doubted, and what
+/// was too light to blame a device stays so, for a disk blamed in vain costs more than one not
+/// named.
 fn not_lifted(finding: &Finding, known: f64) -> f64 {
     let known = known.min(finding.belief().doubted_to());
     let too_light = finding.blames_a_disk() && finding.confidence() < STANDS;

@@ -1,4 +1,5 @@
-//! What findings claim of their numbers: all of the input counts, and no more is said than it holds.
+//! What findings claim of their numbers: all of the input counts, and no more is said than it
+//! holds.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod made;

@@ -1,5 +1,5 @@
-//! Faults that log, SMART or a time limit state: a capture that each detector accuses, near misses that it
-//! leaves alone, and every cited number recomputed.
+//! Faults that log, SMART or a time limit state: a capture that each detector accuses, near misses
+//! that it leaves alone, and every cited number recomputed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod made;

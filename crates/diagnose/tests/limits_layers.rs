@@ -1,5 +1,5 @@
-//! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it leaves alone,
-//! and every cited number recomputed from what was poured in.
+//! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it
+//! leaves alone, and every cited number recomputed from what was poured in.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod made;
@@ -342,7 +342,8 @@ fn layer_above() {
 
 #[test]
 fn layer_above_from_averages_of_an_array_and_idle_disks() {
-    // Four rows of an array that writes in seconds, beside two disks that each do `per_s` writes in `below_ms`.
+    // Four rows of an array that writes in seconds, beside two disks that each do `per_s` writes in
+    // `below_ms`.
     let array = |above_ms: f64, below_ms: f64, per_s: f64, disks: &[&str]| {
         let mut capture = MadeCapture::averaged();
         for k in 0..4 {
@@ -360,8 +361,8 @@ fn layer_above_from_averages_of_an_array_and_idle_disks() {
     assert!(accuses(&findings, "layer.above"), "{}", brief(&findings));
     assert!(!blames_a_device(&findings), "{}", brief(&findings));
     near(cited(&findings, "layer.above", "latency ratio above/slowest disk"), 200.0);
-    // Near misses: a disk is busy; it is slow itself; the disks did not move the bytes; it waits for no longer than
-    // people bear; there is no other disk.
+    // Near misses: a disk is busy; it is slow itself; the disks did not move the bytes; it waits
+    // for no longer than people bear; there is no other disk.
     assert!(of(&array(2400.0, 12.0, 60.0, &["sda", "sdb"]), "layer.above").is_empty());
     assert!(of(&array(2400.0, 500.0, 5.0, &["sda"]), "layer.above").is_empty());
     assert!(of(&array(2400.0, 12.0, 3.0, &["sda", "sdb"]), "layer.above").is_empty());
@@ -371,7 +372,8 @@ fn layer_above_from_averages_of_an_array_and_idle_disks() {
 
 #[test]
 fn layer_above_where_many_wait_above_flash_that_has_few() {
-    // A volume with 150 in flight, of which the drive below has so many, for 0.1 ms each; another disk is hardly used.
+    // A volume with 150 in flight, of which the drive below has so many, for 0.1 ms each; another
+    // disk is hardly used.
     let volume_at = |rate: f64, rows: usize, above_ms: f64, below_ms: f64, disk: &str| {
         let mut capture = MadeCapture::averaged();
         for k in 0..rows {

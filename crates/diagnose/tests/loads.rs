@@ -76,7 +76,8 @@ fn load_flush_from_averages() {
 
 #[test]
 fn of_places_that_write_and_flush_the_slowest_is_named_with_its_own_mean() {
-    // Bricks of a volume; then ways to flush one disk, which no write stands beside: the quickest is what the disk can do.
+    // Bricks of a volume; then ways to flush one disk, which no write stands beside: the quickest
+    // is what the disk can do.
     let judged = |with_writes: bool| {
         let mut capture = MadeCapture::new();
         capture.listing("gluster-profile", Level::A);
@@ -226,8 +227,8 @@ fn load_rw_mix() {
     assert!(of(&capture.judge(), "load.rw-mix").is_empty());
 }
 
-/// So many requests kept in flight for so many ms, of a device that answers some at once, in bunches, and others late, as one with a
-/// cache before it does.
+/// So many requests kept in flight for so many ms, of a device that answers some at once, in
+/// bunches, and others late, as one with a cache before it does.
 fn bunched(in_flight: usize, for_ms: f64, late_ms: f64, late_share: f64) -> Vec<Io> {
     let mut random = iowhy_model::Random::seeded(7);
     let mut ios = Vec::new();

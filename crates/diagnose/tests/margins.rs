@@ -1,4 +1,5 @@
-//! Rules that one figure decides: an input that a rule takes, and beside it one that just misses it.
+//! Rules that one figure decides: an input that a rule takes, and beside it one that just misses
+//! it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod made;

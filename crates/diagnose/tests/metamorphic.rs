@@ -125,8 +125,8 @@ fn a_later_clock_changes_nothing() {
     assert_eq!(verdicts(&recording, &now), verdicts(&later, &then));
 }
 
-/// Twice as slow, the revolutions of 7200 rpm would be those of 3600, which no spindle has; 1.3333 times
-/// as slow, they are those of 5400.
+/// Twice as slow, the revolutions of 7200 rpm would be those of 3600, which no spindle has; 1.3333
+/// times as slow, they are those of 5400.
 #[test]
 fn stretching_time_moves_the_spindle_or_removes_it() {
     let recording = mixed();

@@ -239,7 +239,8 @@ fn only_whole_latencies_of_other_tools_contradict_the_averages_beside_them() {
     assert!(!judged(Stage::Total, Sampling::Traced), "the recorder's own histograms and counters");
 }
 
-/// What a machine's own recorder sees: every I/O of a busy disk, and averages of one that did next to nothing.
+/// What a machine's own recorder sees: every I/O of a busy disk, and averages of one that did next
+/// to nothing.
 #[test]
 fn a_disk_that_is_hardly_known_does_not_withdraw_the_word_on_another() {
     let judged = |idle_ms: f64| {

@@ -1,5 +1,5 @@
-//! Devices that slow down, sleep or tick, and what disks share: a capture that each detector accuses, near
-//! misses that it leaves alone, and every cited number recomputed.
+//! Devices that slow down, sleep or tick, and what disks share: a capture that each detector
+//! accuses, near misses that it leaves alone, and every cited number recomputed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod made;
@@ -226,13 +226,15 @@ fn a_clock_is_no_platter() {
     near(cited(delay, "requests delayed"), 50.0, 0.0);
     assert!(delay.sentence.contains("250 Hz"), "{}", delay.sentence);
     near_ms(delay.forecast.as_ref().unwrap().mean.ms(), 0.3, 0.03);
-    // The revolution of a platter, of which nobody said whether there is one: that is another verdict.
+    // The revolution of a platter, of which nobody said whether there is one: that is another
+    // verdict.
     for medium in [None, Some(Medium::Rotational)] {
         let findings = ticking("sda", medium, 60_000.0 / 7200.0).judge();
         assert!(of(&findings, "device.periodic-delay").is_empty(), "{}", brief(&findings));
     }
-    // A device made of others: steps of 5 ms above random reads that no platter serves, 0.2 ms, one in
-    // nine of which the busy host delays by what it likes. And the same where a platter is stated.
+    // A device made of others: steps of 5 ms above random reads that no platter serves, 0.2 ms, one
+    // in nine of which the busy host delays by what it likes. And the same where a platter is
+    // stated.
     for (medium, ticks) in [(Medium::Stacked, true), (Medium::Rotational, false)] {
         let mut capture = MadeCapture::traced();
         capture.medium("loop700", medium);
@@ -299,8 +301,8 @@ fn a_time_slice_is_no_firmware() {
 
 #[test]
 fn completions_seen_late_by_a_short_processor_are_no_slow_device() {
-    // A loop device beside two suites of tests: 50 reads a second at 0.15 ms, one in eight 5 to 20 ms late. And the same where
-    // two of three wait for some tenths of a millisecond as well.
+    // A loop device beside two suites of tests: 50 reads a second at 0.15 ms, one in eight 5 to 20
+    // ms late. And the same where two of three wait for some tenths of a millisecond as well.
     for (of_all_ms, of_most_ms, pressure, stands) in [
         (0.0, 0.0, 2.0, true),
         (0.0, 0.0, 90.0, false),
@@ -349,9 +351,9 @@ fn what_tasks_serve_is_not_accused_while_tasks_wait_for_a_processor() {
 
 #[test]
 fn a_file_shows_the_load_on_the_disk_below_it() {
-    // Loop devices over files of a disk that other programs keep busy: 0.2 ms, one read in twenty of 20 to 60 ms. It waits
-    // in 0.031 of the time, or in 0.7 of it where one read in two is late: where the disk below is watched too, that much
-    // of the pressure is its own.
+    // Loop devices over files of a disk that other programs keep busy: 0.2 ms, one read in twenty
+    // of 20 to 60 ms. It waits in 0.031 of the time, or in 0.7 of it where one read in two is late:
+    // where the disk below is watched too, that much of the pressure is its own.
     for (below, pressure, late_of, is_watched, stands) in [
         ("vda", 72.0, 20, false, false),
         ("vda", 8.0, 20, false, true),

@@ -1,5 +1,5 @@
-//! A few hundred random captures of known truth: how often is a healthy device blamed, and how often
-//! is each kind of trouble found?
+//! A few hundred random captures of known truth: how often is a healthy device blamed, and how
+//! often is each kind of trouble found?
 //!
 //! The costly error is to blame a healthy disk: it gets replaced. The bar is that of a first
 //! release (docs/METHOD.md, 11 Confidence): 20 per 1000 captures.

@@ -1,4 +1,5 @@
-//! Clean bills have vetoes, and nobody is accused of what somebody else waits for: each kind over many captures.
+//! Clean bills have vetoes, and nobody is accused of what somebody else waits for: each kind over
+//! many captures.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod made;
@@ -121,7 +122,8 @@ fn a_tail_that_holds_most_of_the_time_is_no_clean_bill() {
                     let max = if share > 0.0 { slow_us } else { 2.0 * quick_us };
                     let findings = judged(&fio(mean, shown, max));
                     let of_tail = slow_us * share / mean;
-                    // Of a fifth that is not shown the mean alone is known: it must be beyond three healthy times.
+                    // Of a fifth that is not shown the mean alone is known: it must be beyond three
+                    // healthy times.
                     let is_known = shown.len() == whole.len() || slow_us * share > 150.0;
                     if of_tail > 0.6 && is_known {
                         withheld += 1;

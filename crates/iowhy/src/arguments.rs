@@ -63,8 +63,8 @@ pub struct Commas {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct Part {
-    /// Which part of the latency: queue (Q2D), device (D2C), total (Q2C) or, with `--before`, before
-    /// (B2Q)
+    /// Which part of the latency: queue (Q2D), device (D2C), total (Q2C) or, with `--before`,
+    /// before (B2Q)
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     pub stage: Option<Stage>,
 }
@@ -265,7 +265,8 @@ impl Words {
     }
 }
 
-/// Options that act while this machine is watched and nowhere else: their ids, and as they are typed.
+/// Options that act while this machine is watched and nowhere else: their ids, and as they are
+/// typed.
 const LIVE: [(&str, &str); 6] = [
     ("overhead", "--overhead"),
     ("ftrace", "--ftrace"),

@@ -97,8 +97,8 @@ fn stored(file: &str) -> anyhow::Result<Baseline> {
     Baseline::parse(&text).map_err(wrong)
 }
 
-/// What a calibration measured. Its target may have another name when it is judged, so it is compared
-/// with every disk that is.
+/// What a calibration measured. Its target may have another name when it is judged, so it is
+/// compared with every disk that is.
 fn calibrated(file: &str, text: &str) -> Option<Baseline> {
     let probe: Value = serde_json::from_str(text).ok()?;
     let tables = probe.get("tables")?.as_array()?;

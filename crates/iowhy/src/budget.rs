@@ -1,8 +1,8 @@
-//! One budget for all that a run reads of captures: bytes unpacked and CPU time, over all inputs, packings and
-//! members together.
+//! One budget for all that a run reads of captures: bytes unpacked and CPU time, over all inputs,
+//! packings and members together.
 //!
-//! A bound for each part alone is none: of many parts each stays below it. Both bounds grow with what comes from outside,
-//! so that large captures are read, and what is small cannot cost much.
+//! A bound for each part alone is none: of many parts each stays below it. Both bounds grow with
+//! what comes from outside, so that large captures are read, and what is small cannot cost much.
 
 use std::io::{self, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,13 +10,13 @@ use std::time::Duration;
 
 /// Bytes that all packings of all inputs may give, and files of folders hold, together.
 const BYTES: u64 = 4 << 30;
-/// Times the bytes from outside that the unpacked bytes may be, past the first `FREE`: repetitive text reaches some
-/// hundreds, a bomb of zeros a thousand and more.
+/// Times the bytes from outside that the unpacked bytes may be, past the first `FREE`: repetitive
+/// text reaches some hundreds, a bomb of zeros a thousand and more.
 const RATIO: u64 = 500;
 /// Unpacked bytes that are free of the ratio.
 pub const FREE: u64 = 64 << 20;
-/// CPU time for any input, and for each MiB from outside: twenty times what the slowest format may take for
-/// text (`lab large`).
+/// CPU time for any input, and for each MiB from outside: twenty times what the slowest format may
+/// take for text (`lab large`).
 const TIME: Duration = Duration::from_secs(60);
 const TIME_PER_MIB: Duration = Duration::from_secs(4);
 

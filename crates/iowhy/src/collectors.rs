@@ -1,5 +1,6 @@
-//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink. The commands that watch and
-//! the flight recorder both go through here, so a new collector that runs beside the I/O needs no line in either.
+//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink. The
+//! commands that watch and the flight recorder both go through here, so a new collector that runs
+//! beside the I/O needs no line in either.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -15,7 +16,8 @@ use crate::when;
 /// How often the ring of the tracer is emptied: 8 MiB of 80-byte records in 20 ms are five million
 /// events per second, half of it left for a wake-up that comes late.
 const DRAIN: Duration = Duration::from_millis(20);
-/// How often what stands around the I/O is asked, and how often each collector does what is due between polls.
+/// How often what stands around the I/O is asked, and how often each collector does what is due
+/// between polls.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A collector and when it is polled.
@@ -46,16 +48,16 @@ impl PacedCollector {
 pub struct LiveCollectors {
     /// The devices at the start.
     known: Vec<BlockDevice>,
-    /// In the order in which they are polled: counters first, for reading them is quick, and their interval should not
-    /// hold our own work.
+    /// In the order in which they are polled: counters first, for reading them is quick, and their
+    /// interval should not hold our own work.
     paced: Vec<PacedCollector>,
     tended: Instant,
     traces: bool,
 }
 
 impl LiveCollectors {
-    /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on alone, and what it
-    /// cannot know is said on stderr.
+    /// Begins the collectors that a plan asks for. Without the right to trace, sampling goes on
+    /// alone, and what it cannot know is said on stderr.
     ///
     /// # Errors
     /// If a named device does not exist, or if nothing at all can be watched.
@@ -172,7 +174,8 @@ impl LiveCollectors {
         self.paced.iter_mut().try_for_each(|one| one.collector.snapshot(sink)).map_err(Into::into)
     }
 
-    /// Ends all: each gives what it still holds and lets go of the kernel. What they knew can still be asked.
+    /// Ends all: each gives what it still holds and lets go of the kernel. What they knew can still
+    /// be asked.
     ///
     /// # Errors
     /// If a source broke.
@@ -189,7 +192,8 @@ impl LiveCollectors {
     }
 }
 
-/// States whose machine it is, into the listing of a collector that goes on: a report of it says so.
+/// States whose machine it is, into the listing of a collector that goes on: a report of it says
+/// so.
 pub fn state_host(sink: &mut dyn Sink) {
     let system = rustix::system::uname();
     let (name, kernel) = (system.nodename().to_string_lossy(), system.release().to_string_lossy());
@@ -221,7 +225,8 @@ fn numbers(known: &[BlockDevice], plan: &Plan) -> anyhow::Result<Vec<(u32, u32)>
     plan.devices.iter().map(number).collect()
 }
 
-/// What sees requests: the programs in the kernel, or its event text; `None` if both are refused, and counters are left.
+/// What sees requests: the programs in the kernel, or its event text; `None` if both are refused,
+/// and counters are left.
 fn tracer(
     mode: TraceMode,
     devices: Vec<(u32, u32)>,

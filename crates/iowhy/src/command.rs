@@ -23,8 +23,8 @@ pub struct Command {
 /// The option of all commands that tells times in UTC.
 pub const UTC: &str = "utc";
 
-/// Handed over by who has the list: a manual, a page, a completion and a mistyped word are about all
-/// commands, and commands use them.
+/// Handed over by who has the list: a manual, a page, a completion and a mistyped word are about
+/// all commands, and commands use them.
 static ALL: OnceLock<&'static [Command]> = OnceLock::new();
 
 /// Has all commands known from now on.

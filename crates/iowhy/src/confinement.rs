@@ -74,8 +74,8 @@ pub fn asking() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Confines a command that watches, beside what its collectors read of the kernel, the event text of
-/// tracefs or not.
+/// Confines a command that watches, beside what its collectors read of the kernel, the event text
+/// of tracefs or not.
 ///
 /// # Errors
 /// If the kernel can and refuses.

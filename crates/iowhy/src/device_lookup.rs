@@ -1,5 +1,5 @@
-//! From any name of a device to the kernel's: volumes, links, mount points, partitions, numbers; of this machine and of
-//! captures that hold the names.
+//! From any name of a device to the kernel's: volumes, links, mount points, partitions, numbers; of
+//! this machine and of captures that hold the names.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,8 @@ pub fn known_devices() -> anyhow::Result<Vec<BlockDevice>> {
     Ok(iowhy_live::devices(Path::new("/sys"))?)
 }
 
-/// What names the devices, pods and containers of this machine, each with the device it is about, if any.
+/// What names the devices, pods and containers of this machine, each with the device it is about,
+/// if any.
 pub struct NamingFacts(Vec<(String, Fact)>);
 
 impl NamingFacts {
@@ -43,7 +44,8 @@ impl NamingFacts {
         NameTable::of_facts(self.0.iter().map(|(name, fact)| (name.as_str(), fact)))
     }
 
-    /// States those of pods and containers, and of these devices, of what they are made of and what is made of them; of all if none is given.
+    /// States those of pods and containers, and of these devices, of what they are made of and what
+    /// is made of them; of all if none is given.
     pub fn state(self, watched: &[String], sink: &mut dyn Sink) {
         let near = (!watched.is_empty()).then(|| self.table().around(watched));
         for (name, fact) in self.0 {
@@ -58,7 +60,8 @@ impl NamingFacts {
 /// A partition and its first and last sector.
 pub type PartitionRange = (String, (u64, u64));
 
-/// The devices of this machine that names stand for, and the partition if that is all that was asked for.
+/// The devices of this machine that names stand for, and the partition if that is all that was
+/// asked for.
 ///
 /// # Errors
 /// If a name stands for no device.
@@ -168,8 +171,8 @@ pub fn hint(given: &str, table: &NameTable) -> Option<String> {
     (!meant.is_empty()).then(|| format!("did you mean {}?", meant.join(" or ")))
 }
 
-/// The devices of a recording that a name stands for, by the names that it holds; where only what lies below was traced,
-/// that.
+/// The devices of a recording that a name stands for, by the names that it holds; where only what
+/// lies below was traced, that.
 pub fn in_recording(given: &str, table: &NameTable, recording: &Recording) -> Vec<String> {
     let found = table.resolve(given).into_iter().map(|target| target.device);
     let found: Vec<String> = found.filter(|name| recording.find_device(name).is_some()).collect();

@@ -1,5 +1,5 @@
-//! Whose an I/O is, by names: the mount point or volume of the device and its partition, the unit, container or pod of the
-//! control group. Told of single I/Os, from names that a recording holds.
+//! Whose an I/O is, by names: the mount point or volume of the device and its partition, the unit,
+//! container or pod of the control group. Told of single I/Os, from names that a recording holds.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -132,8 +132,8 @@ impl EventNames {
         self.texts.get(number).map_or(UNKNOWN, String::as_str)
     }
 
-    /// I/Os of a disk below a volume are apart from those of the volume itself: both are traced, and one I/O would count
-    /// twice.
+    /// I/Os of a disk below a volume are apart from those of the volume itself: both are traced,
+    /// and one I/O would count twice.
     fn place(&self, key: NameKey, device: &str) -> String {
         let known = self.table.get(device);
         let own = match key {
@@ -174,15 +174,16 @@ impl EventNames {
     }
 }
 
-/// A sink in which each I/O is that of a name instead of a device; averages and histograms, which no name tells
-/// apart, are left out.
+/// A sink in which each I/O is that of a name instead of a device; averages and histograms, which
+/// no name tells apart, are left out.
 pub struct NamedEvents<S> {
     /// Where it goes.
     pub inner: S,
     keys: Vec<NameKey>,
     names: Option<EventNames>,
     known: fn(&S) -> &Recording,
-    /// The devices that were asked for, by any of their names, and by the recording's own once the first I/O has come.
+    /// The devices that were asked for, by any of their names, and by the recording's own once the
+    /// first I/O has come.
     selection: Selection,
     wanted: Option<Vec<String>>,
     /// Whether any I/O told what the key asks for.

@@ -1,9 +1,9 @@
-//! A folder of captures, such as an unpacked sosreport, or an archive of one: every file that a reader
-//! recognises, and `sys/block` as a tree.
+//! A folder of captures, such as an unpacked sosreport, or an archive of one: every file that a
+//! reader recognises, and `sys/block` as a tree.
 //!
-//! Archives come from strangers. Nothing is opened that lies outside of the folder or on another file
-//! system, and nothing but regular files, which are looked at before they are opened: opening a
-//! device or a FIFO does something. Number, depth and size of what is read are bounded; what was
+//! Archives come from strangers. Nothing is opened that lies outside of the folder or on another
+//! file system, and nothing but regular files, which are looked at before they are opened: opening
+//! a device or a FIFO does something. Number, depth and size of what is read are bounded; what was
 //! left out is counted and said.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ use crate::budget::Budget;
 use crate::messages::{self, HintedError, ProgressReader};
 use crate::unpack::{self, InputBody, unpacked};
 
-/// Files looked at, levels below the folder, and bytes of one file: a sosreport of a large host has some
-/// 20 000 files and 1 GB. Bytes and time of all are bounded by the [`Budget`].
+/// Files looked at, levels below the folder, and bytes of one file: a sosreport of a large host has
+/// some 20 000 files and 1 GB. Bytes and time of all are bounded by the [`Budget`].
 const FILES: usize = 200_000;
 const DEPTH: usize = 16;
 const LARGEST: u64 = 1 << 30;
@@ -183,8 +183,8 @@ impl Root {
 /// procfs and sysfs (`include/uapi/linux/magic.h`): reading the one drains the kernel's log.
 const LIVE: [i64; 2] = [0x9fa0, 0x6265_6572];
 
-/// The regular files below a folder, and links. Links to folders are not followed: what they lead to
-/// is met on its own way.
+/// The regular files below a folder, and links. Links to folders are not followed: what they lead
+/// to is met on its own way.
 fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, out: &mut Outcome) {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -214,8 +214,8 @@ fn collect(folder: &Path, root: &Root, depth: usize, files: &mut Vec<PathBuf>, o
     }
 }
 
-/// How much of a copy of /sys the kernel never put there. Such a copy is read by the names it must have;
-/// what stands in their place is not opened.
+/// How much of a copy of /sys the kernel never put there. Such a copy is read by the names it must
+/// have; what stands in their place is not opened.
 fn foreign_to_sys(copy: &Path) -> usize {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(opened) = rustix::fs::open(copy, flags, Mode::empty()) else { return 0 };
@@ -359,8 +359,8 @@ fn is_read_though_binary(head: &[u8]) -> bool {
         || wide
 }
 
-/// Reads each file of an archive as one of a folder. Where it cannot be read on, all that follows is one that could
-/// not be read.
+/// Reads each file of an archive as one of a folder. Where it cannot be read on, all that follows
+/// is one that could not be read.
 fn pour_archive(
     archive: &mut dyn BufRead,
     name: &str,

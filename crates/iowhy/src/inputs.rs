@@ -57,7 +57,8 @@ impl Files {
     }
 
     /// Reads every input in a fixed amount of memory, however long they are; what one of them lacks
-    /// is said at once and does not stop the others. Single I/Os beyond so many are only counted, histograms beyond many are added up with their neighbours.
+    /// is said at once and does not stop the others. Single I/Os beyond so many are only counted,
+    /// histograms beyond many are added up with their neighbours.
     pub fn read_counting(&self, mut tally: Tally) -> anyhow::Result<InputSet> {
         let (failed, prose) = self.pour(&mut tally)?;
         let mut recording = tally.recording();
@@ -150,8 +151,9 @@ impl Files {
     }
 }
 
-/// An input that the user named and that was not read: nobody knows what it says of the disks of the others (0040). One that
-/// is empty says nothing, and of one that its scan told to be unread all is said.
+/// An input that the user named and that was not read: nobody knows what it says of the disks of
+/// the others (0040). One that is empty says nothing, and of one that its scan told to be unread
+/// all is said.
 fn as_unread(input: String, error: &anyhow::Error) -> Option<Unread> {
     let (lines, reason) = match error.downcast_ref::<iowhy_read::Error>() {
         Some(iowhy_read::Error::Empty { .. } | iowhy_read::Error::Nothing { stated: true, .. }) => {
@@ -249,8 +251,8 @@ fn open_packed(file: &Path) -> anyhow::Result<Box<dyn BufRead>> {
 /// Whether somebody pipes a capture in, so that `biosnoop | iowhy` reads it.
 ///
 /// A terminal or `/dev/null` is nobody's capture. A regular file is one if nobody has read from it
-/// yet: of `while read LINE; do iowhy; done < LIST` it is the list. A pipe may be a tool at work, or only what ssh or
-/// a script left open. It is a capture if something comes within [`PIPE_WAIT`].
+/// yet: of `while read LINE; do iowhy; done < LIST` it is the list. A pipe may be a tool at work,
+/// or only what ssh or a script left open. It is a capture if something comes within [`PIPE_WAIT`].
 ///
 /// # Errors
 /// If whoever should have written to the pipe ended without a word: a verdict on this machine would

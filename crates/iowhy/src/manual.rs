@@ -5,7 +5,8 @@ use crate::words::WORDS;
 
 /// One thing with a manual.
 pub struct Entry {
-    /// Its list: `commands`, `formats`, `verdicts`, `kinds`, `views`, `collectors`, `words` or `guides`.
+    /// Its list: `commands`, `formats`, `verdicts`, `kinds`, `views`, `collectors`, `words` or
+    /// `guides`.
     pub family: &'static str,
     /// Its name in that list.
     pub name: &'static str,

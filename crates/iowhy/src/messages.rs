@@ -27,8 +27,8 @@ pub fn error(error: &anyhow::Error) {
     say(&format!("{place}{error:#}"), hint.as_deref());
 }
 
-/// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names of
-/// files stand in it, which a shell may have put there.
+/// Prints what was asked for (`--help`, `--version`), or what is wrong with the command line. Names
+/// of files stand in it, which a shell may have put there.
 pub fn of_the_command_line(told: &clap::Error) -> Status {
     let text = told.render();
     if told.use_stderr() {
@@ -180,8 +180,8 @@ impl<R: Read> Read for ProgressReader<R> {
     }
 }
 
-/// Tells on a terminal that something is under way, once it takes more than two seconds; until it is
-/// dropped.
+/// Tells on a terminal that something is under way, once it takes more than two seconds; until it
+/// is dropped.
 pub struct ProgressMessage {
     done: Option<mpsc::Sender<()>>,
     ticker: Option<JoinHandle<()>>,

@@ -35,7 +35,8 @@ fn meant(word: &str) -> Vec<&'static str> {
     nearest(word, command::all().iter().map(|command| command.name))
 }
 
-/// The names that differ from a word by one letter, or by two where they are long, those that differ least.
+/// The names that differ from a word by one letter, or by two where they are long, those that
+/// differ least.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let most = |name: &str| if name.len().min(word.len()) > 4 { 2 } else { 1 };
     let near = names.filter(|name| name.len().abs_diff(word.len()) <= 2);

@@ -295,8 +295,8 @@ impl Drop for Place {
 /// How a folder is opened to be read or synchronised.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// A folder that is filled with folders and files whose names are ours: made where they are missing,
-/// each file replaced when the new one is whole. No link below it is followed.
+/// A folder that is filled with folders and files whose names are ours: made where they are
+/// missing, each file replaced when the new one is whole. No link below it is followed.
 pub struct Tree {
     shown: PathBuf,
     folder: OwnedFd,

@@ -1,4 +1,5 @@
-//! What to watch, and how closely: what a command asks of [`LiveCollectors`](crate::collectors::LiveCollectors).
+//! What to watch, and how closely: what a command asks of
+//! [`LiveCollectors`](crate::collectors::LiveCollectors).
 
 use std::path::PathBuf;
 use std::time::Duration;

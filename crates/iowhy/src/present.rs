@@ -161,7 +161,8 @@ pub struct RowStyle {
     pub pattern: bool,
     /// Of which file.
     pub files: bool,
-    /// At what time of day: it is told wherever it is known, so this asks to be told where it is not.
+    /// At what time of day: it is told wherever it is known, so this asks to be told where it is
+    /// not.
     pub timestamp: bool,
 }
 

@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 use crate::recorder::extent::SAME_NS;
 use crate::when;
 
-/// One that its recorder still writes down was written anew not longer ago, ns: three times its pause.
+/// One that its recorder still writes down was written anew not longer ago, ns: three times its
+/// pause.
 const STALE_NS: i64 = 90 * SECOND_NS;
 
 /// An incident's I/Os begin and end so long before and after it was noticed at most, ns.
 const BEFORE_NS: i64 = 30 * SECOND_NS;
 const AFTER_NS: i64 = 60 * SECOND_NS;
-/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each device.
+/// So long before it is noticed an incident may have begun, ns: what its recorder knows of each
+/// device.
 const KNOWN_NS: i64 = 600 * SECOND_NS;
 /// Bytes of a verdict at most: one with its report has some hundred thousand.
 const LONGEST_VERDICT: u64 = 64 << 20;
@@ -60,7 +62,8 @@ impl RecordedIncident {
         RecordedIncident { files, json, damaged }
     }
 
-    /// From when to when it went on, as far as is known. Of one that was not judged, what its capture may reach.
+    /// From when to when it went on, as far as is known. Of one that was not judged, what its
+    /// capture may reach.
     pub fn span(&self) -> Span {
         let at_ns =
             self.json["at_ns"].as_i64().unwrap_or(self.files.at_s.saturating_mul(SECOND_NS));
@@ -150,7 +153,8 @@ pub fn incidents(store: &Store, span: Span) -> std::io::Result<Vec<RecordedIncid
     let mut all: Vec<RecordedIncident> = store
         .incidents()?
         .into_iter()
-        // What begins after the stretch, or was written down for the last time before it, is not read.
+        // What begins after the stretch, or was written down for the last time before it, is not
+        // read.
         .filter(|one| begins_before(one, span.to_ns))
         .filter(|one| touches(one, span) || is_written_since(one, span.from_ns))
         .map(RecordedIncident::read)
@@ -169,7 +173,8 @@ fn is_written_since(incident: &Incident, moment_ns: i64) -> bool {
     since_1970.is_some_and(|at| at.as_nanos() as i64 >= moment_ns)
 }
 
-/// Since when the recorder has known what a verdict says of a device, and how often it was so in the last day.
+/// Since when the recorder has known what a verdict says of a device, and how often it was so in
+/// the last day.
 pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -> Option<String> {
     let same: Vec<&IncidentRow> =
         rows.iter().filter(|row| row.device == device && row.verdict == verdict).collect();

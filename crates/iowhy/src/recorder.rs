@@ -6,8 +6,8 @@
 //!   blocks ([`ring`]), what is too much to be kept one by one ([`busy`]), the kernel's log, marks;
 //! - [`keeping`] keeps: seconds as blocks of a store ([`cells`]), and what is known of a store that
 //!   fails;
-//! - [`incidents`] judges: what begins an incident ([`triggers`]), how long it goes on ([`extent`]),
-//!   and how things are between incidents ([`looks`]);
+//! - [`incidents`] judges: what begins an incident ([`triggers`]), how long it goes on
+//!   ([`extent`]), and how things are between incidents ([`looks`]);
 //! - [`exposed`] exposes: metrics that are served ([`metrics`]) and pushed ([`otlp`]), and what the
 //!   recorder itself took.
 //!

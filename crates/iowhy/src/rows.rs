@@ -33,7 +33,8 @@ pub struct Rows<'a> {
     selection: &'a Selection,
     style: Style,
     choose: Choose,
-    /// I/Os of a listing kept before a part is drawn: more where a second that cannot be cut is longer.
+    /// I/Os of a listing kept before a part is drawn: more where a second that cannot be cut is
+    /// longer.
     stretched: usize,
     /// Whether parts end where a second of the capture ends.
     whole_seconds: bool,
@@ -366,8 +367,8 @@ mod tests {
 
     use super::*;
 
-    /// More listings than a recording keeps, each of them short: what is held is what waits, so that
-    /// room is not made again and again for I/Os that are not there.
+    /// More listings than a recording keeps, each of them short: what is held is what waits, so
+    /// that room is not made again and again for I/Os that are not there.
     #[test]
     fn what_is_held_is_what_waits() {
         let (mut out, selection) = (Vec::new(), Selection::default());

@@ -9,8 +9,8 @@ use iowhy_model::{
 
 use crate::selection::Selection;
 
-/// Leaves out the devices that were not asked for. What else the filter asks is told at each listing,
-/// and takes nothing away; how many I/Os that concerns, if it asks anything else.
+/// Leaves out the devices that were not asked for. What else the filter asks is told at each
+/// listing, and takes nothing away; how many I/Os that concerns, if it asks anything else.
 pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection) -> Option<usize> {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let part = *filter != devices;
@@ -42,8 +42,9 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
     part.then_some(asked_for)
 }
 
-/// Leaves out what is stated of disks that were not asked for, as their messages in the kernel's log: nobody asked
-/// what ails them. What a device is made of, what is made of it and what is no disk (a port, a pool) stays.
+/// Leaves out what is stated of disks that were not asked for, as their messages in the kernel's
+/// log: nobody asked what ails them. What a device is made of, what is made of it and what is no
+/// disk (a port, a pool) stays.
 pub fn about(recording: &mut Recording, asked: &[String]) {
     if asked.is_empty() {
         return;

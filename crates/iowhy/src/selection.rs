@@ -98,8 +98,8 @@ impl Selection {
         self.device.iter().map(|name| name.trim_start_matches("/dev/").to_string()).collect()
     }
 
-    /// The same with devices as a recording calls them, where they were given as they are printed or by another name
-    /// that it holds.
+    /// The same with devices as a recording calls them, where they were given as they are printed
+    /// or by another name that it holds.
     pub fn known_in(&self, recording: &Recording) -> Selection {
         if self.device.is_empty() {
             return self.clone();
@@ -117,7 +117,8 @@ impl Selection {
         Selection { device: known.collect(), ..self.clone() }
     }
 
-    /// Whether it asks for what only single I/Os tell: size, flags, process, control group, latency.
+    /// Whether it asks for what only single I/Os tell: size, flags, process, control group,
+    /// latency.
     pub fn per_event(&self) -> bool {
         self.size.is_some()
             || self.pid.is_some()
@@ -211,8 +212,8 @@ impl Selection {
     }
 }
 
-/// The device of a recording by its name or by what tables print of it: with the star of averages since boot, a
-/// comma or colon behind it, or shortened in the middle or at an end.
+/// The device of a recording by its name or by what tables print of it: with the star of averages
+/// since boot, a comma or colon behind it, or shortened in the middle or at an end.
 fn found<'a>(recording: &'a Recording, given: &str) -> Option<&'a str> {
     let names = || recording.devices().iter().map(|device| device.name.as_str());
     let bare = given.trim_end_matches(['*', ',', ':']);

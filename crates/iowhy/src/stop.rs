@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end the watching, not the program: what was seen so far is still shown.
+//! Ctrl-C, SIGTERM and a terminal that is closed (SIGHUP) end the watching, not the program: what
+//! was seen so far is still shown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ impl Stop {
     /// Listens from now on.
     pub fn new() -> std::io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
-        // A handler is there a moment before what it does is written down: a signal between the two would be lost, so it waits.
+        // A handler is there a moment before what it does is written down: a signal between the two
+        // would be lost, so it waits.
         let ours = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = ours.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         let registered = Stop::listen(&asked);

@@ -1,4 +1,5 @@
-//! What the flight recorder kept, as an input like any other: `--store`, `--at`, `--since`, `--until`.
+//! What the flight recorder kept, as an input like any other: `--store`, `--at`, `--since`,
+//! `--until`.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
 pub const FOLDER: &str = "/var/lib/iowhy";
-/// `--at` is a moment with so much time around it, ns; where it tells no seconds, a minute with the half of that.
+/// `--at` is a moment with so much time around it, ns; where it tells no seconds, a minute with the
+/// half of that.
 const AROUND_NS: i64 = 60 * SECOND_NS;
 
 /// Where help lists these options.
@@ -228,7 +230,8 @@ fn holds(incident: &RecordedIncident, stretch: Span) -> bool {
     stretch.touches(its.from_ns, its.to_ns) || recorded::touches(&incident.files, stretch)
 }
 
-/// Leaves of the incidents that touch a moment only the one which went on then, or is nearest to it.
+/// Leaves of the incidents that touch a moment only the one which went on then, or is nearest to
+/// it.
 fn nearest<'a>(
     touched: &mut Vec<&'a RecordedIncident>,
     moment: Span,
@@ -289,7 +292,8 @@ fn report_other_incidents(
 /// Bytes of an incident's capture at most, as of any file: what is cut has no end, which is said.
 pub const LONGEST_CAPTURE: u64 = 1 << 30;
 
-/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none can be read.
+/// Those of the stretch that is asked for, as they are listed; none if no past is asked for or none
+/// can be read.
 pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
     let known = || -> anyhow::Result<Vec<IncidentRow>> {
         let (folder, span) = (past.folder(), past.span()?);
@@ -303,7 +307,8 @@ pub fn rows(past: &StoreInput) -> Vec<IncidentRow> {
 /// What is asked of a store beside a verdict of this moment, ns: a day.
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// The incidents of the last day in this machine's store; none where there is no store that may be read.
+/// The incidents of the last day in this machine's store; none where there is no store that may be
+/// read.
 pub fn of_the_last_day() -> Vec<IncidentRow> {
     let folder = Path::new(FOLDER);
     let Ok(store) = Store::open(folder) else { return Vec::new() };
@@ -313,7 +318,8 @@ pub fn of_the_last_day() -> Vec<IncidentRow> {
     all.iter().map(|one| one.row(is_written)).collect()
 }
 
-/// Says what a store that holds nothing of a time does hold; whether nobody watched then, or nothing was done.
+/// Says what a store that holds nothing of a time does hold; whether nobody watched then, or
+/// nothing was done.
 pub fn nothing(store: &Store, folder: &Path, unwatched: bool) -> anyhow::Error {
     let segments = store.segments().unwrap_or_default();
     let began = |name: Option<&iowhy_store::SegmentName>| {

@@ -68,8 +68,8 @@ fn unicode() -> bool {
     })
 }
 
-/// Paragraphs for paper of this width: lines that belong together are joined and broken anew, and what
-/// follows the first break of a line that has a place of its own stands below its text.
+/// Paragraphs for paper of this width: lines that belong together are joined and broken anew, and
+/// what follows the first break of a line that has a place of its own stands below its text.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut paragraph: Option<(usize, String)> = None;
@@ -117,7 +117,8 @@ fn is_heading(line: &str) -> bool {
     line.chars().any(char::is_alphabetic) && !line.chars().any(char::is_lowercase)
 }
 
-/// Where the rest of a line stands: below its second column if it has two, else below its beginning.
+/// Where the rest of a line stands: below its second column if it has two, else below its
+/// beginning.
 fn hang(line: &str) -> usize {
     let indent = line.len() - line.trim_start().len();
     let gap = line[indent..].find("  ").map(|at| at + indent);

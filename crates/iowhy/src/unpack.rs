@@ -1,9 +1,11 @@
-//! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and archives (tar, zip) member by member.
+//! Packed inputs (gzip, xz, zstd, bzip2) as the text they hold, and archives (tar, zip) member by
+//! member.
 //!
-//! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every checksum verified, and
-//! bytes after the last frame are an error. What is unpacked comes from strangers: it is bounded by the
-//! [`Budget`] of the run, in depth and in the memory a decoder may ask for. What goes past a bound is an
-//! error of the input that says so; what came before it has been read.
+//! One rule for all packings: every frame is read (`cat a.zst b.zst`, pigz, pbzip2, pzstd), every
+//! checksum verified, and bytes after the last frame are an error. What is unpacked comes from
+//! strangers: it is bounded by the [`Budget`] of the run, in depth and in the memory a decoder may
+//! ask for. What goes past a bound is an error of the input that says so; what came before it has
+//! been read.
 
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
@@ -16,14 +18,16 @@ use crate::budget::Budget;
 
 /// Packings around packings that are taken off.
 const DEPTH: usize = 3;
-/// Memory of a decoder, KiB and bytes: xz and zstd need 64 and 128 MiB at their highest usual levels.
+/// Memory of a decoder, KiB and bytes: xz and zstd need 64 and 128 MiB at their highest usual
+/// levels.
 const XZ_KIB: u32 = 128 << 10;
 const ZSTD_WINDOW: u64 = 128 << 20;
 /// Bytes asked of a decoder at a time.
 const BUFFER: usize = 1 << 17;
 /// A block of a tar archive.
 const BLOCK: usize = 512;
-/// Kinds of members without content of their own (pax(1), GNU tar): links to other members, folders, names, attributes and labels.
+/// Kinds of members without content of their own (pax(1), GNU tar): links to other members,
+/// folders, names, attributes and labels.
 const OF_NO_CONTENT: &[u8] = b"125xgKLVN";
 /// Longest name of a member.
 const NAME: u64 = 4096;
@@ -204,7 +208,8 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(..BLOCK).is_some_and(|block| Member::of(block).is_some())
 }
 
-/// Whether a zip archive begins with these bytes: the head of a file, or the end of an archive of none.
+/// Whether a zip archive begins with these bytes: the head of a file, or the end of an archive of
+/// none.
 fn is_zip(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
@@ -256,8 +261,8 @@ impl Member {
     }
 }
 
-/// Gives every ordinary file of an archive to `take`: its name, its size and its bytes. How many members
-/// were left out because they hold what is no text: devices, FIFOs, files with holes.
+/// Gives every ordinary file of an archive to `take`: its name, its size and its bytes. How many
+/// members were left out because they hold what is no text: devices, FIFOs, files with holes.
 ///
 /// # Errors
 /// What the input says when it cannot be read on, or where it is no archive any more.
@@ -313,7 +318,8 @@ pub fn members(
 /// Bytes of a zip archive: its list of members stands at its end, so all of it is kept.
 const ZIP: u64 = 256 << 20;
 
-/// The same of a zip archive. Members in a packing that is not read, or behind a password, are left out.
+/// The same of a zip archive. Members in a packing that is not read, or behind a password, are left
+/// out.
 fn members_of_zip(
     archive: &mut dyn BufRead,
     take: &mut dyn FnMut(&str, u64, &mut dyn BufRead) -> io::Result<()>,

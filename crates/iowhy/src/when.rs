@@ -1,8 +1,8 @@
 //! Moments as people type them: `03:12`, `yesterday 03:12`, `-2h`, `2026-11-22 03:12`, `monday`.
 //!
-//! A time without a zone is local, or UTC with `--utc`: what is printed can be typed. A time of day alone is the last one that was: at 10:00, `23:50` is
-//! yesterday's. A time that a change to summer time skips is the one after it, one that comes
-//! twice is the first.
+//! A time without a zone is local, or UTC with `--utc`: what is printed can be typed. A time of day
+//! alone is the last one that was: at 10:00, `23:50` is yesterday's. A time that a change to summer
+//! time skips is the one after it, one that comes twice is the first.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -74,7 +74,8 @@ pub fn asked(text: &str, now: &Zoned) -> anyhow::Result<i64> {
 /// The zone of this run, once it is settled.
 static ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// Settles in which zone times are told: UTC if that is asked for, else the local one. Done before files are shut off.
+/// Settles in which zone times are told: UTC if that is asked for, else the local one. Done before
+/// files are shut off.
 pub fn settle(utc: bool) {
     _ = ZONE.set(if utc { TimeZone::UTC } else { local() });
 }
@@ -84,8 +85,8 @@ pub fn zone() -> &'static TimeZone {
     ZONE.get_or_init(local)
 }
 
-/// The zone that `TZ` names (tzset(3): a file below the folder of zones, a path, or a rule), else that of the machine.
-/// One that is not known is UTC, as it is for date(1).
+/// The zone that `TZ` names (tzset(3): a file below the folder of zones, a path, or a rule), else
+/// that of the machine. One that is not known is UTC, as it is for date(1).
 fn local() -> TimeZone {
     let Some(named) = std::env::var_os("TZ") else { return TimeZone::system() };
     let named = named.to_string_lossy();

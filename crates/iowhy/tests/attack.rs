@@ -1,5 +1,5 @@
-//! The short form of `lab attack`: every kind of hostile capture, folder and output, on every command
-//! that reads and every target of `convert`.
+//! The short form of `lab attack`: every kind of hostile capture, folder and output, on every
+//! command that reads and every target of `convert`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 

@@ -1,20 +1,22 @@
-//! Runs every story under `tests/cases/`: input, command, expected verdict; each is a test of its own.
+//! Runs every story under `tests/cases/`: input, command, expected verdict; each is a test of its
+//! own.
 //!
 //! A `case.md` tells the story, then names the command under `## Command` and what must come out
 //! under `## Expected`, one statement a line:
 //!
 //! - `first VERDICT DEVICE`: the best finding (`-`: no device or any unnamed one, `*`: any);
 //! - `found VERDICT DEVICE`: some finding;
-//! - `never PREFIX DEVICE`: no finding above the reporting bar whose verdict begins so, unless a more
-//!   specific one explains it;
+//! - `never PREFIX DEVICE`: no finding above the reporting bar whose verdict begins so, unless a
+//!   more specific one explains it;
 //! - `confidence VERDICT AT-LEAST`;
 //! - `evidence VERDICT UNIT LOW HIGH`: some evidence in that unit lies between the two;
 //! - `says VERDICT PATTERN`: the sentence holds one of the alternatives (`a|b`);
 //! - `silent VERDICT PATTERN`: no sentence of that verdict holds any of them;
 //! - `status N`: the exit status;
-//! - `explains SIDE VERDICT`: of a comparison, the side (`a`, `b`, `both`) whose verdict explains it;
-//! - `differs GROUP QUANTITY LOW HIGH`: the group (blanks as `_`) differs by more than chance in the
-//!   quantity that begins so, B over A between the two (`0 0`: one side has none).
+//! - `explains SIDE VERDICT`: of a comparison, the side (`a`, `b`, `both`) whose verdict explains
+//!   it;
+//! - `differs GROUP QUANTITY LOW HIGH`: the group (blanks as `_`) differs by more than chance in
+//!   the quantity that begins so, B over A between the two (`0 0`: one side has none).
 //!
 //! The findings of a comparison are the verdicts of both sides.
 

@@ -1,5 +1,6 @@
-//! One clock: every command tells times in the zone of `TZ`, with the offset, and in UTC with `--utc`. Newfoundland is
-//! half an hour off and sets its clocks ahead at two in the morning of 8 March 2026.
+//! One clock: every command tells times in the zone of `TZ`, with the offset, and in UTC with
+//! `--utc`. Newfoundland is half an hour off and sets its clocks ahead at two in the morning of 8
+//! March 2026.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -46,7 +47,8 @@ fn both(words: &[&str]) -> [String; 2] {
     [said("America/St_Johns", words), said("America/St_Johns", &utc)]
 }
 
-/// A store with one incident, from ten seconds before the clocks are set ahead to ten seconds after.
+/// A store with one incident, from ten seconds before the clocks are set ahead to ten seconds
+/// after.
 fn store(folder: &Folder) {
     for name in ["segments", "incidents"] {
         std::fs::create_dir_all(folder.0.join(name)).unwrap();

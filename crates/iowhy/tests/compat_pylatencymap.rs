@@ -171,7 +171,8 @@ fn original() -> Option<PathBuf> {
         python.output().is_ok_and(|output| output.status.success())
     };
     if !there() {
-        // Another run may install it meanwhile: each does into a folder of its own, the first stays.
+        // Another run may install it meanwhile: each does into a folder of its own, the first
+        // stays.
         let own = folder.with_extension(std::process::id().to_string());
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", ORIGINAL, "--target"]);

@@ -32,7 +32,8 @@ fn filtered(pid: u32) -> bool {
 
 #[test]
 fn readers_are_confined_before_the_first_byte() {
-    // CAP_SETGID, CAP_SETUID and CAP_SETPCAP, numbers 6 to 8: the root of a container may lack them.
+    // CAP_SETGID, CAP_SETUID and CAP_SETPCAP, numbers 6 to 8: the root of a container may lack
+    // them.
     let rights = u64::from_str_radix(&status(std::process::id(), "CapEff"), 16).unwrap();
     let is_root = rights >> 6 & 7 == 7;
     let out = place("out");

@@ -99,8 +99,8 @@ fn every_kind_tells_a_flipped_byte_by_its_count_and_exit_status() {
 /// What is done to a sample.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
-/// What is done to a whole sample, and the exit status that follows unless `OTHERWISE` says why not.
-/// Nothing left that can be recognised is status 2.
+/// What is done to a whole sample, and the exit status that follows unless `OTHERWISE` says why
+/// not. Nothing left that can be recognised is status 2.
 const DAMAGES: [(&str, Damage, &[i32]); 4] = [
     ("cut", cut, &[1, 2]),
     ("dropped", dropped, &[0]),

@@ -1,6 +1,6 @@
-//! `iowhy export`: files of the right names and nothing beside them, whatever the input is called; the
-//! same again from the same input; and other engines read them. What the rows say is compared with
-//! the input in `crates/lab/tests/tables.rs`.
+//! `iowhy export`: files of the right names and nothing beside them, whatever the input is called;
+//! the same again from the same input; and other engines read them. What the rows say is compared
+//! with the input in `crates/lab/tests/tables.rs`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -440,8 +440,8 @@ print(row[0], row[1], row[2], spark.sql("select count(*) from events").collect()
 spark.stop()
 "#;
 
-/// A Python that has these modules, in a folder of its own or the system's; if there is none, says how
-/// to get one.
+/// A Python that has these modules, in a folder of its own or the system's; if there is none, says
+/// how to get one.
 fn python(folder: &str, modules: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let own = home.join(format!(".cache/iowhy/{folder}/bin/python"));

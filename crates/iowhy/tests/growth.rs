@@ -1,4 +1,5 @@
-//! Time and memory grow with the size of an input, not with its square: the short form of `lab growth`.
+//! Time and memory grow with the size of an input, not with its square: the short form of `lab
+//! growth`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, dead_code)]
 

@@ -2,8 +2,8 @@
 //!
 //! The short form is longer than what any of them keeps of single I/Os but a verdict; the long form
 //! has ten million, and lengths at which something begins to be counted. It takes six minutes of an
-//! optimised program, which `IOWHY_FAST` names (`./test --long` builds one), and an hour of another.
-//! `IOWHY_LENGTHS` sets another length for the short one.
+//! optimised program, which `IOWHY_FAST` names (`./test --long` builds one), and an hour of
+//! another. `IOWHY_LENGTHS` sets another length for the short one.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 

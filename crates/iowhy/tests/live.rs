@@ -109,8 +109,8 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
         return;
     }
     let disk = loaded();
-    // This kernel now and then hides completions from all probes, and with them once in a while a whole request, which nobody can
-    // count then: such a run is made again.
+    // This kernel now and then hides completions from all probes, and with them once in a while a
+    // whole request, which nobody can count then: such a run is made again.
     for left in (0..5).rev() {
         let (inputs, kernel) = snooped(&disk);
         let sum = |key: &str| inputs.iter().map(|input| input[key].as_u64().unwrap()).sum::<u64>();
@@ -125,7 +125,8 @@ fn snoop_keeps_every_event_and_why_reads_it_back() {
     }
 }
 
-/// What `why` says of the inputs that `snoop` wrote beside a load, and the reads that the kernel counted.
+/// What `why` says of the inputs that `snoop` wrote beside a load, and the reads that the kernel
+/// counted.
 fn snooped(disk: &Loop) -> (Vec<Value>, u64) {
     let before = disk.counters();
     let file = std::env::temp_dir().join(format!("iowhy-snoop-{}", std::process::id()));
@@ -561,7 +562,8 @@ fn a_limit_of_version_1_of_control_groups_is_found_live() {
     if !can_run(&["fio"]) {
         return;
     }
-    // So few that a second holds one more or one less than the limit, and names as people choose them.
+    // So few that a second holds one more or one less than the limit, and names as people choose
+    // them.
     for (name, iops, seconds) in [("iowhy-test", 50, "5s"), ("iowhy test 8:0 x", 7, "10s")] {
         let Some(group) = Group::new(name) else {
             println!("skipped: a limit of a group: needs control groups of version 1 with `blkio`");
@@ -598,8 +600,8 @@ fn limited_to(group: &Group, iops: u32, seconds: &str) {
     assert!(others.iter().any(|other| findings[0]["verdict"] == *other), "{text}");
     let first = findings.iter().find(|finding| finding["verdict"] == "cap.cgroup");
     let first = first.unwrap_or_else(|| panic!("{text}"));
-    // What waits above was not measured: a quick disk below makes it no trifle. The command is the one
-    // of this version of control groups.
+    // What waits above was not measured: a quick disk below makes it no trifle. The command is the
+    // one of this version of control groups.
     assert_ne!(first["severity"], "none", "{first}");
     // Where it is hardly sure, beside a busy machine, a probe comes first.
     let next = first["next_step"].as_array().expect("next steps");
@@ -614,8 +616,8 @@ fn requests_at_the_edges_of_a_watch_are_no_losses() {
         return;
     }
     let disk = loaded();
-    // Large enough that many are in flight although few are issued per second: a reader that gets no processor
-    // for a moment must not lose events to a full ring, which would be said, too.
+    // Large enough that many are in flight although few are issued per second: a reader that gets
+    // no processor for a moment must not lose events to a full ring, which would be said, too.
     let how = ["--rw=randread", "--bs=256k", "--size=64m", "--ioengine=io_uring"];
     for depth in ["--iodepth=1", "--iodepth=32"] {
         let _load = disk.under_load(&[&how[..], &[depth]].concat());
@@ -651,7 +653,8 @@ fn a_folder_of_captures_is_judged_and_who_waited_is_named() {
     stop(&watching);
     let (recorded, said) = ended(watching);
     assert!(recorded <= 1, "{said}");
-    // Disks of other tests that are well would be told together with this one, and nobody's name with them.
+    // Disks of other tests that are well would be told together with this one, and nobody's name
+    // with them.
     let words = ["why", "--json", "--device", &disk.name, folder.to_str().unwrap()];
     let (judged, text) = ended(iowhy(&words));
     assert!(judged <= 1, "{text}");
@@ -711,8 +714,9 @@ fn without_rights_nothing_is_measured_and_the_status_says_so() {
     assert!(said.contains("CAP_BPF") && said.contains("setcap"), "{said}");
 }
 
-/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to judge. Of 300
-/// reads more may be slow by chance than of the 100 of one second (`tail_of_chance` of `diagnose`).
+/// The first verdict of each of ten watches of a device, one behind the other; `None`: nothing to
+/// judge. Of 300 reads more may be slow by chance than of the 100 of one second (`tail_of_chance`
+/// of `diagnose`).
 fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
     let verdict = |_| {
         let words = ["why", "--json", "--device", &disk.name, "--for", "3s"];
@@ -728,8 +732,9 @@ fn ten_verdicts(disk: &Loop) -> Vec<Option<String>> {
     (0..10).map(verdict).collect()
 }
 
-/// Nobody is accused. Other tests take the processors from the device's worker: `layer.cpu` is then the truth, and slow
-/// requests forbid a clean bill. How often the answer changes on a machine that does nothing else, `bench/peace` counts.
+/// Nobody is accused. Other tests take the processors from the device's worker: `layer.cpu` is then
+/// the truth, and slow requests forbid a clean bill. How often the answer changes on a machine that
+/// does nothing else, `bench/peace` counts.
 fn accuse_nobody(verdicts: &[Option<String>]) {
     println!("{verdicts:?}");
     const BESIDE_OTHERS: [&str; 2] = ["layer.cpu", "insufficient"];

@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// The five source documents: the case made of each, the number of its file in `shared/sources`, and the
-/// verdict.
+/// The five source documents: the case made of each, the number of its file in `shared/sources`,
+/// and the verdict.
 const SOURCES: [(&str, &str, &str); 5] = [
     ("dusty-disk", "000", "device.retry"),
     ("missed-revolution", "001", "load.missed-revolution"),

@@ -1,4 +1,5 @@
-//! Names on the screen: a fault of a disk below LVM on md in a pod, in a capture that holds what a copied /sys and /proc say.
+//! Names on the screen: a fault of a disk below LVM on md in a pod, in a capture that holds what a
+//! copied /sys and /proc say.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
@@ -40,7 +41,8 @@ fn host(name: &str) -> PathBuf {
     root
 }
 
-/// Its I/Os as those of a database in a pod, on a volume over an array, in a file that is removed in the end.
+/// Its I/Os as those of a database in a pod, on a volume over an array, in a file that is removed
+/// in the end.
 struct Capture(PathBuf);
 
 impl Drop for Capture {

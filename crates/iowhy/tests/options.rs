@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use rig::{Loop, can_run, until_attached};
 
-/// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of metadata.
+/// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of
+/// metadata.
 const IOS: &str = "\
 input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,comm,depth,error,layer,arrived_ns,cgroup,file,weight
 0,sda,read,R,1000000,1100000,3000000,0,8192,10,db,1,,block,,/db,/var/db/a,

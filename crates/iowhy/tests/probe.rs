@@ -31,7 +31,8 @@ impl Drop for Folder {
 }
 
 fn start(folder: &Folder, kind: &str, words: &[&str]) -> Child {
-    // Whatever a shell starts with `&` ignores SIGINT until it listens for it: not so the probe, or it would miss one here.
+    // Whatever a shell starts with `&` ignores SIGINT until it listens for it: not so the probe, or
+    // it would miss one here.
     Command::new("env")
         .args(["--default-signal=INT", env!("CARGO_BIN_EXE_iowhy"), "probe", kind])
         .arg(&folder.0)

@@ -170,8 +170,9 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
         assert!((median - 8.333).abs() < 0.1, "{row}");
         // A revolution takes up to 32 of them with it, and one by one they have a revolution each.
         assert!(per_s > 5.0 * 1e3 / mean, "{}", many["answer"]);
-        // One by one they would be a revolution each. Where in a revolution enqueueing stops is chance: a few
-        // may still belong to the burst before, or have been done without being seen yet.
+        // One by one they would be a revolution each. Where in a revolution enqueueing stops is
+        // chance: a few may still belong to the burst before, or have been done without being seen
+        // yet.
         assert!((1..=32).contains(&left) && bursts <= 4, "{}", many["answer"]);
         let burst = if bursts == 1 { "one burst".into() } else { format!("{bursts} bursts") };
         let answer = many["answer"].to_string();
@@ -180,7 +181,8 @@ fn sequential_writes_on_a_turning_disk_wait_a_turn_each() {
             && answer.contains(&format!("of the {left} left in the queue"))
             && answer.contains(&format!("of it, in {burst}"));
         assert!(told || left < 4 && answer.contains("too few to compare"), "{answer}");
-        // The mean is not held to a bound: one write that waited for a CPU moves it, and the median not.
+        // The mean is not held to a bound: one write that waited for a CPU moves it, and the median
+        // not.
         if verdict == "\"load.missed-revolution\"" {
             return;
         }

@@ -1,5 +1,6 @@
-//! The JSON Schema of all `--json` output (`docs/iowhy.schema.json`, which packages ship) is written from the
-//! tables of `docs/JSON.md` and the types below, and real output is checked with it.
+//! The JSON Schema of all `--json` output (`docs/iowhy.schema.json`, which packages ship) is
+//! written from the tables of `docs/JSON.md` and the types below, and real output is checked with
+//! it.
 //!
 //! `UPDATE_GOLDEN=1` writes it anew.
 
@@ -10,8 +11,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-/// The objects, in the order of their tables in `docs/JSON.md`: name, schema, and of each key its type. A key with `?` may be
-/// missing. Types: those of JSON Schema, `any`, `[T]` an array of T, `$name` another object, `|` between alternatives.
+/// The objects, in the order of their tables in `docs/JSON.md`: name, schema, and of each key its
+/// type. A key with `?` may be missing. Types: those of JSON Schema, `any`, `[T]` an array of T,
+/// `$name` another object, `|` between alternatives.
 const OBJECTS: &[(&str, Option<&str>, &str)] = &[
     (
         "source",

@@ -180,7 +180,8 @@ fn rows_of_single_ios_leave_columns_out_by_rank_and_say_which() {
     }
 }
 
-/// At 80 columns a comparison keeps the chance of each difference, and names the columns it leaves out.
+/// At 80 columns a comparison keeps the chance of each difference, and names the columns it leaves
+/// out.
 #[test]
 fn compare_says_which_columns_a_narrow_screen_hides() {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/dusty-disk");

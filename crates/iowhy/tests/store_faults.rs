@@ -1,6 +1,7 @@
-//! What may happen to a recorder's store and to its clocks: `kill -9`, a full disk, one that hangs, wall clocks that are
-//! wrong or set, a suspend. No store becomes unreadable, at most the second that was about to be written is
-//! lost, nothing is deleted. All need root and eBPF; `IOWHY_LONG` kills 200 times.
+//! What may happen to a recorder's store and to its clocks: `kill -9`, a full disk, one that hangs,
+//! wall clocks that are wrong or set, a suspend. No store becomes unreadable, at most the second
+//! that was about to be written is lost, nothing is deleted. All need root and eBPF; `IOWHY_LONG`
+//! kills 200 times.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -191,7 +192,8 @@ fn wrong_clocks_delete_nothing_and_lose_no_second() {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64;
     let more = ["--clock-shifted-by", shift.to_str().unwrap(), "--keep-for", "7d"];
     let disk = Loop::beside_others(16);
-    // What a wrong clock shows: 30 days ahead, two hours back, 1970, 2040, 2150, a suspend of an hour.
+    // What a wrong clock shows: 30 days ahead, two hours back, 1970, 2040, 2150, a suspend of an
+    // hour.
     let wrong = [
         (30 * 86_400, 0),
         (-7200, 0),
@@ -360,7 +362,8 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
         let before = if store.exists() { ios(&store) } else { 0 };
         let mut recorder = Recorder::start(&store, &disk, &["--listen", "127.0.0.1:0"]);
         let port = recorder.port();
-        // What the recorder has counted at the end of each of its seconds, however late it comes to them.
+        // What the recorder has counted at the end of each of its seconds, however late it comes to
+        // them.
         let mut seconds: Vec<u64> = Vec::new();
         // What it said, when it counted its last second, that the disk had taken, bytes.
         let mut written = 0;
@@ -392,7 +395,8 @@ fn a_killed_recorder_loses_at_most_the_last_second() {
         // The second that was about to be written.
         let [.., last_but_one, last] = seconds[..] else { panic!("{seconds:?}") };
         println!("turn {turn}: counted {last_but_one}, then {last}; {stored} are stored");
-        // A file that is made on a busy disk may take longer than a second: then nothing was written yet, and it said so.
+        // A file that is made on a busy disk may take longer than a second: then nothing was
+        // written yet, and it said so.
         taken += u64::from(written > 0);
         assert!(
             stored >= last_but_one || written == 0,

@@ -1,5 +1,5 @@
-//! Kinds of captures, swept over what may vary in them: what is suspected follows the rule, and nothing of it is an
-//! accusation.
+//! Kinds of captures, swept over what may vary in them: what is suspected follows the rule, and
+//! nothing of it is an accusation.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
@@ -157,8 +157,8 @@ fn two_kinds_of_requests_are_told_where_nothing_lies_between() {
                 let found = verdicts(&capture);
                 let slow = found.iter().find(|known| known.0 == "device.slow");
                 let stands = slow.is_some_and(|known| known.2 >= ACCUSES);
-                // Between neighbours nothing parts them; below 32 ms a platter may be well, and a second and more is
-                // as often a reset.
+                // Between neighbours nothing parts them; below 32 ms a platter may be well, and a
+                // second and more is as often a reset.
                 let apart = gap > 1 && fast + gap >= 15 && fast + gap + 2 < 20;
                 assert!(apart || !stands, "{found:?}\n{capture}");
                 assert!(stands || !apart || slow_share < 700, "{found:?}\n{capture}");

@@ -1,5 +1,5 @@
-//! `iowhy top` as a user runs it: in a terminal of three sizes, with keys, signals and a device that
-//! goes away. Each test has a tmux server of its own.
+//! `iowhy top` as a user runs it: in a terminal of three sizes, with keys, signals and a device
+//! that goes away. Each test has a tmux server of its own.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../../live/tests/rig/mod.rs"]
@@ -239,7 +239,8 @@ fn a_live_device_is_shown_under_load_and_may_go_away() {
     assert!(!end.contains("-icanon"), "{end}");
 }
 
-/// The live map of two devices keeps to the screen, with its title and the busier of the two, and ends by `q`.
+/// The live map of two devices keeps to the screen, with its title and the busier of the two, and
+/// ends by `q`.
 #[test]
 fn a_live_map_keeps_to_the_screen_and_ends_by_its_key() {
     if !can_run(&["tmux", "fio"]) {

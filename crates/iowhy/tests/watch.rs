@@ -686,7 +686,8 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     drop(server);
 }
 
-/// At a rate that a CI has, with the bound set far below it: the shape is that of all, the confidence that of histograms.
+/// At a rate that a CI has, with the bound set far below it: the shape is that of all, the
+/// confidence that of histograms.
 #[test]
 fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     if !can_run(&["fio"]) {
@@ -915,7 +916,8 @@ fn the_journal_gets_an_incident_in_fields() {
     let mut bytes = vec![0; 1 << 16];
     let entry = until(90, "the entry of the mark", || {
         let length = match socket.recv(&mut bytes) {
-            // A socket with a time limit gives this also where the process was stopped and went on (signal(7)).
+            // A socket with a time limit gives this also where the process was stopped and went on
+            // (signal(7)).
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return None,
             other => other.expect("an entry"),
         };

@@ -1,10 +1,10 @@
-//! Hostile captures, archives, folders and outputs against every command that reads and every target
-//! of `convert`.
+//! Hostile captures, archives, folders and outputs against every command that reads and every
+//! target of `convert`.
 //!
-//! Every sample of every format is harmed in each way in turn, by a seed, and given to commands with
-//! bounds of time and memory. A run fails if the program is ended by a signal, panics, ends with a
-//! status that is none of its own, takes too long or too much, prints what a terminal would obey,
-//! shows what no input named, or touches what it was not told to.
+//! Every sample of every format is harmed in each way in turn, by a seed, and given to commands
+//! with bounds of time and memory. A run fails if the program is ended by a signal, panics, ends
+//! with a status that is none of its own, takes too long or too much, prints what a terminal would
+//! obey, shows what no input named, or touches what it was not told to.
 
 #[path = "attack/folders.rs"]
 mod folders;
@@ -55,7 +55,8 @@ const OUTPUTS: &str = "links, FIFOs, folders and the input itself as output";
 const SWAPPED: &str = "a link put in the output's place while it is opened";
 const MACHINE: &str = "the machine itself, or `..`, as a folder";
 
-/// The commands: `{in}` and `{other}` are captures, `{out}` a file to be written, `{dir}` a folder to be filled.
+/// The commands: `{in}` and `{other}` are captures, `{out}` a file to be written, `{dir}` a folder
+/// to be filled.
 const COMMANDS: &[&str] = &[
     "why {in}",
     "why -v {in}",
@@ -470,8 +471,8 @@ fn watched(child: &mut Child) -> io::Result<Result<ExitStatus, String>> {
 /// CPU time of a process so far.
 fn used(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // proc_pid_stat(5): after the name in brackets the state, then 10 fields, then user and system time
-    // in hundredths.
+    // proc_pid_stat(5): after the name in brackets the state, then 10 fields, then user and system
+    // time in hundredths.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
     Duration::from_millis(10 * fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>())
 }

@@ -1,8 +1,9 @@
-//! A folder of foreign files: what is recognised in each, what is lost, who is accused, how long it took.
+//! A folder of foreign files: what is recognised in each, what is lost, who is accused, how long it
+//! took.
 //!
-//! Nothing is fetched and nothing is known of the files. Whoever has a folder of fixtures or of documents
-//! sees what iowhy makes of it: fixtures of healthy disks should accuse nobody, documents should not be
-//! recognised.
+//! Nothing is fetched and nothing is known of the files. Whoever has a folder of fixtures or of
+//! documents sees what iowhy makes of it: fixtures of healthy disks should accuse nobody, documents
+//! should not be recognised.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

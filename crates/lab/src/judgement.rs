@@ -1,5 +1,5 @@
-//! What the judgement is worth, in one page: blame on the worlds of another author, captures as they were met, and how
-//! often what is said aloud is right.
+//! What the judgement is worth, in one page: blame on the worlds of another author, captures as
+//! they were met, and how often what is said aloud is right.
 
 use std::fmt::Write;
 
@@ -85,10 +85,12 @@ fn met(cases: &[PublishedCase]) -> String {
     out + "\n"
 }
 
-/// The whole screens of collections that are not in the tree, graded once, when they were met, each with the ledger of its
-/// first answer: what weights could be learned from, since nothing was mended for these before.
+/// The whole screens of collections that are not in the tree, graded once, when they were met, each
+/// with the ledger of its first answer: what weights could be learned from, since nothing was
+/// mended for these before.
 const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
-/// The grades of a screen: right and useful, right but weak, rightly open, open though the listing tells, wrong, not read.
+/// The grades of a screen: right and useful, right but weak, rightly open, open though the listing
+/// tells, wrong, not read.
 const SCREENS: [&str; 6] = ["right", "weak", "admitted", "open", "wrong", "unread"];
 
 /// What screens were worth, and what was said aloud in them.
@@ -129,7 +131,8 @@ fn first_meetings() -> Result<String, String> {
     Ok(out + "\n")
 }
 
-/// How often what is said aloud of published captures is right, by what was given and by how sure it is said.
+/// How often what is said aloud of published captures is right, by what was given and by how sure
+/// it is said.
 fn said(cases: &[PublishedCase]) -> String {
     let published = cases.iter().filter(|case| case.collection() != "W");
     let answers: Vec<(char, f64, bool)> =

@@ -1,5 +1,5 @@
-//! What one large input costs: texts of every kind that a person may point the program at, captures and
-//! others, each repeated until it has the size.
+//! What one large input costs: texts of every kind that a person may point the program at, captures
+//! and others, each repeated until it has the size.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -181,8 +181,8 @@ impl LargeRow {
     }
 }
 
-/// Times the program on an input of each kind of so many MB, and on all `samples` one after the other as
-/// often as they fit into it.
+/// Times the program on an input of each kind of so many MB, and on all `samples` one after the
+/// other as often as they fit into it.
 ///
 /// # Errors
 /// If an input cannot be written or the program not be run.

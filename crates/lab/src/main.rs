@@ -41,15 +41,20 @@ enum Command {
     Published(Collections),
     /// Judges every file below a folder: recognised, lost, accused, slowest
     Corpus(Folder),
-    /// Attacks every command that reads with hostile captures, folders and outputs, and prints what failed
+    /// Attacks every command that reads with hostile captures, folders and outputs, and prints what
+    /// failed
     Attack(Attack),
-    /// Times the program on inputs of many listings, devices, files and names, and fits how it grows
+    /// Times the program on inputs of many listings, devices, files and names, and fits how it
+    /// grows
     Growth(Growth),
-    /// Times the program on one large input of every kind; fails if one takes more than 20 s of CPU or 512 MiB
+    /// Times the program on one large input of every kind; fails if one takes more than 20 s of CPU
+    /// or 512 MiB
     Large(Large),
-    /// Varies captures that earlier versions judged wrongly, and prints how often the answer is right
+    /// Varies captures that earlier versions judged wrongly, and prints how often the answer is
+    /// right
     Weak(Weak),
-    /// Prints what the judgement is worth: blame, first meetings, and how much of what is said is right
+    /// Prints what the judgement is worth: blame, first meetings, and how much of what is said is
+    /// right
     Judgement(Judgement),
 }
 
@@ -227,7 +232,8 @@ struct Weak {
     /// Prints every answer that is not right as well
     #[arg(long)]
     answers: bool,
-    /// Prints instead the inputs of one variation, `hang:17`, or of one scenario of `--blame`, `felt:17:iostat`
+    /// Prints instead the inputs of one variation, `hang:17`, or of one scenario of `--blame`,
+    /// `felt:17:iostat`
     #[arg(long)]
     show: Option<String>,
 }

@@ -1,8 +1,9 @@
-//! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the truth.
+//! Scenarios with a known fault: disks, loads, what a tracer would have seen of them, and the
+//! truth.
 //!
-//! A recipe turns chance into a [`Plan`]: which disks, how faulty, under which load, and the verdict
-//! that an honest judge owes. [`Scenario::of`] lets the plan happen. The recipes were written from the
-//! taxonomy alone, by someone who had not read the detectors.
+//! A recipe turns chance into a [`Plan`]: which disks, how faulty, under which load, and the
+//! verdict that an honest judge owes. [`Scenario::of`] lets the plan happen. The recipes were
+//! written from the taxonomy alone, by someone who had not read the detectors.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
@@ -276,8 +277,8 @@ pub struct Scenario {
     pub taste: u64,
 }
 
-/// Share of the scenarios whose tracer lost events, and how many of them at most: a tenth is what the
-/// method still stands (docs/METHOD.md, 1 Replay).
+/// Share of the scenarios whose tracer lost events, and how many of them at most: a tenth is what
+/// the method still stands (docs/METHOD.md, 1 Replay).
 const LOSSY: (f64, f64) = (0.2, 0.08);
 /// Share of the scenarios that may have a second fault and do.
 const TWICE: f64 = 0.15;

@@ -88,8 +88,9 @@ impl Score {
     }
 }
 
-/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said first. The scenarios that are
-/// only there to mislead are left out, as in the tables that show how well it fits.
+/// A table of the judge's calibration, fitted to a corpus: of each finding, or of what is said
+/// first. The scenarios that are only there to mislead are left out, as in the tables that show how
+/// well it fits.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.

@@ -2,8 +2,9 @@
 //! seen of it.
 //!
 //! A closed load keeps `depth` requests in flight and sends the next one `think` after an answer;
-//! an open one sends at its own rate, whatever the disk does; one in batches sends so many at once, so often. A load is
-//! written `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200` or `batch=20/500ms:write:4K,random`.
+//! an open one sends at its own rate, whatever the disk does; one in batches sends so many at once,
+//! so often. A load is written `read:128K,random,depth=4,count=500,think=50us`, `write:4K,rate=200`
+//! or `batch=20/500ms:write:4K,random`.
 //!
 //! **Must never know:** a clock, a file, a detector.
 

@@ -1,9 +1,11 @@
-//! Written scenarios: a disk, its fault, a load, and the verdict that is owed, as data (`scenarios/cases.txt`).
+//! Written scenarios: a disk, its fault, a load, and the verdict that is owed, as data
+//! (`scenarios/cases.txt`).
 //!
-//! One corpus for all who need disks of known fault: the tests of detectors and the score let a scenario happen here, in
-//! virtual time ([`WrittenScenario::capture`]); the rig lets the same one happen on a real block device, where it is watched. Beside it lie
-//! captures of real machines (`published/cases.txt`) in the same layout. The recipes of [`scenarios`](crate::scenarios) draw what is
-//! written here by chance.
+//! One corpus for all who need disks of known fault: the tests of detectors and the score let a
+//! scenario happen here, in virtual time ([`WrittenScenario::capture`]); the rig lets the same one
+//! happen on a real block device, where it is watched. Beside it lie captures of real machines
+//! (`published/cases.txt`) in the same layout. The recipes of [`scenarios`](crate::scenarios) draw
+//! what is written here by chance.
 //!
 //! **Must never know:** a detector, a measure, a threshold of theirs.
 
@@ -14,8 +16,8 @@ use std::sync::LazyLock;
 /// What is written.
 const TEXT: &str = include_str!("../scenarios/cases.txt");
 
-/// Verdicts that leave a healthy disk in peace: `peace` in the text. That the processors are short is true of a machine
-/// that runs other tests beside a scenario.
+/// Verdicts that leave a healthy disk in peace: `peace` in the text. That the processors are short
+/// is true of a machine that runs other tests beside a scenario.
 const PEACE: [&str; 7] = [
     "healthy",
     "layer.cpu",
@@ -129,7 +131,8 @@ impl WrittenScenario {
     }
 }
 
-/// Reads scenarios: a name at the margin, its lines behind four spaces, `#` before what is said about it.
+/// Reads scenarios: a name at the margin, its lines behind four spaces, `#` before what is said
+/// about it.
 ///
 /// # Errors
 /// If a line is none; the text says which.

@@ -1,11 +1,11 @@
-//! What the judge foretells of the cure, compared with scenarios that were cured: the table is printed,
-//! and a fall fails.
+//! What the judge foretells of the cure, compared with scenarios that were cured: the table is
+//! printed, and a fall fails.
 #![allow(clippy::expect_used, clippy::print_stdout)]
 
 use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 
-/// Faultes whose forecasts come from the track's own services, one each of a queue, a replay, a state
-/// and a neighbour; the others take `cargo run --release -p iowhy-lab -- forecast`.
+/// Faultes whose forecasts come from the track's own services, one each of a queue, a replay, a
+/// state and a neighbour; the others take `cargo run --release -p iowhy-lab -- forecast`.
 const FAULTS: [&str; 4] = ["cfg.scheduler", "device.retry", "device.write-cliff", "load.rw-mix"];
 /// Of the forecasts that say a number, the share within a fifth of what came (issue 5).
 const FLOOR: f64 = 0.8;

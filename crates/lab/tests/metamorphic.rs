@@ -1,6 +1,6 @@
 //! What must not change a verdict: a clock that runs a little faster, the order in which disks are
-//! named, one event in twenty lost, numbers written in another unit. Over every capture of the cases
-//! and over scenarios of every recipe.
+//! named, one event in twenty lost, numbers written in another unit. Over every capture of the
+//! cases and over scenarios of every recipe.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -14,8 +14,9 @@ use iowhy_show::Style;
 
 /// Requests of a scenario above which an unoptimised build would take too long over it.
 const LONGEST: usize = 1200;
-/// Verdicts of scenarios that may move: a scenario at the edge of a verdict falls to one side or the other
-/// by any change at all. Captures may not. As measured on 2026-11-21, of 145; lower it when it falls.
+/// Verdicts of scenarios that may move: a scenario at the edge of a verdict falls to one side or
+/// the other by any change at all. Captures may not. As measured on 2026-11-21, of 145; lower it
+/// when it falls.
 const AT_THE_EDGE: usize = 4;
 /// How much faster the clock runs: as much as one spindle from the next (0.1 %: docs/METHOD.md, 4).
 const FASTER: f64 = 1.001;
@@ -55,7 +56,8 @@ fn scenarios() -> Vec<(String, Recording)> {
             Some(level) => *level,
             None => continue,
         };
-        // A scenario whose latencies outgrow the clock in a build that checks is its author's to mend.
+        // A scenario whose latencies outgrow the clock in a build that checks is its author's to
+        // mend.
         let Ok(Ok(scenario)) = std::panic::catch_unwind(|| Scenario::of(&recipe, 7)) else {
             println!("{}/{} overflows and is left out", recipe.verdict, recipe.name);
             continue;

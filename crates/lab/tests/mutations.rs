@@ -1,11 +1,12 @@
 //! What people do to a capture before they paste it changes nothing of what it proves.
 //!
-//! Every sample of every format, every published capture and every case is judged as it is and then as
-//! quoted, numbered, stamped, translated, cut, shuffled, renamed, shifted in time, doubled and split. The
-//! verdict stays or falls to `insufficient`: it never becomes another accusation, nor a clean bill.
+//! Every sample of every format, every published capture and every case is judged as it is and then
+//! as quoted, numbered, stamped, translated, cut, shuffled, renamed, shifted in time, doubled and
+//! split. The verdict stays or falls to `insufficient`: it never becomes another accusation, nor a
+//! clean bill.
 //!
-//! The short form tries a few mutations of each input, chosen by its name; `./test --long` tries all.
-//! `cargo test -p iowhy-lab --test mutations iostat/` looks at one folder only.
+//! The short form tries a few mutations of each input, chosen by its name; `./test --long` tries
+//! all. `cargo test -p iowhy-lab --test mutations iostat/` looks at one folder only.
 
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -259,7 +260,8 @@ fn may_become(before: &Answer, after: &Answer, keeps: Keeps) -> bool {
     match (before, after) {
         (_, Answer::Nothing) => keeps == Keeps::Some || *before == Answer::Nothing,
         (Answer::Accused(one, device), Answer::Accused(other, now)) => {
-            // A retrying disk is a slow one too: where less is known the same disk is blamed in other words.
+            // A retrying disk is a slow one too: where less is known the same disk is blamed in
+            // other words.
             let disk = |verdict: &str| verdict.starts_with("device.");
             let same = one == other || disk(one) && disk(other) && device == now;
             same && (keeps != Keeps::All || device == now)
@@ -318,8 +320,8 @@ const DIFFER: &[(&str, &str)] = &[
     // What the kernel does about a command stands in front of it.
     ("cases/discards-that-time-out", "shuffled"),
     ("cases/a-bridge-refuses-smart", "shuffled"),
-    // The first file states how many rows there are, and the rest of them stands in the second: what is
-    // said is that the report contradicts itself, and no disk is named.
+    // The first file states how many rows there are, and the rest of them stands in the second:
+    // what is said is that the report contradicts itself, and no disk is named.
     ("cases/missed-revolution", "split"),
     // The counters run on from the first record, which the second file lacks.
     ("netapp/ontap-8--reads-two-intervals", "split"),
@@ -337,21 +339,27 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P18-16-disk-that-answers-nothing-any-more", "shuffled"),
     // Rows of iostat change places with one another and stand beside other moments of the log.
     ("cases/dusty-disk", "shuffled"),
-    // The report since boot, whose light load shows what the device does alone, is not known by its rates any more.
+    // The report since boot, whose light load shows what the device does alone, is not known by its
+    // rates any more.
     ("published/P7-03-store-of-metrics", "shuffled"),
-    // Not mended: with its rows in another order this file clears a disk that it says too little of.
+    // Not mended: with its rows in another order this file clears a disk that it says too little
+    // of.
     ("sar/sysstat-10--daily-file-am-pm", "shuffled"),
-    // Not mended: a row is six lines of one disk and moment, and apart from the others each is a row of its own.
+    // Not mended: a row is six lines of one disk and moment, and apart from the others each is a
+    // row of its own.
     ("sadf/12.6.1--lines", "shuffled"),
-    // Rows of two listings are mixed. What is left is the load on the disks that are read, which is right as well.
+    // Rows of two listings are mixed. What is left is the load on the disks that are read, which is
+    // right as well.
     ("published/P8-10-pool-with-a-new-member", "shuffled"),
     // Each half is an input of its own: the pool that resilvers, and a disk of it that is well.
     ("published/P14-28-mirror-half-is-replaced", "split"),
     // The options, which say that the page cache was not in between, stand in the first file.
     ("fio_json/fio-3.33--json-plus-cut", "split"),
-    // The percentiles, which show that few requests of seconds make the mean, stand in the second file.
+    // The percentiles, which show that few requests of seconds make the mean, stand in the second
+    // file.
     ("published/P13-38-three-workers-write-through", "split"),
-    // The lines of a run whose beginning was cut off stand behind another run, of which they may be.
+    // The lines of a run whose beginning was cut off stand behind another run, of which they may
+    // be.
     ("published/P14-27-reads-of-a-drive-below-volumes", "doubled"),
     // Times of whole seconds: that a line stands twice may be two errors of one second.
     ("published/P15-36-four-ports-handled-at-once", "doubled"),
@@ -363,9 +371,11 @@ const DIFFER: &[(&str, &str)] = &[
     ("published/P20-11-move-that-hangs-above-calm-disks", "heading-halved"),
     ("published/P20-12-waiting-shown-beside-idle-flash", "heading-cut"),
     ("published/P20-12-waiting-shown-beside-idle-flash", "heading-halved"),
-    // Not mended: two rows of the disk's averages weigh more than one, and its queue comes before the size of the program's writes.
+    // Not mended: two rows of the disk's averages weigh more than one, and its queue comes before
+    // the size of the program's writes.
     ("published/P21-24-four-writers-of-a-megabyte-to-a-replicated-volume", "doubled"),
-    // The banner, which tells that the first report counts since boot, is cut, or stands somewhere else.
+    // The banner, which tells that the first report counts since boot, is cut, or stands somewhere
+    // else.
     ("published/P13-14-eight-members-since-the-start", "heading-halved"),
     ("published/P2-28-untrimmed-osd-c", "shuffled"),
     // Each half is an input of its own, and the second holds none of the slow rows.
@@ -376,7 +386,8 @@ const DIFFER: &[(&str, &str)] = &[
     ("biolatency/bcc-0.26--jD-made", "split"),
     ("published/P5-17-ioping-and-the-cache-of-the-host", "split"),
     ("published/P9-32-one-at-a-time-on-a-rented-volume", "split"),
-    // Not mended: without fio's heading the depth is read off the rates, and the load is blamed for it.
+    // Not mended: without fio's heading the depth is read off the rates, and the load is blamed for
+    // it.
     ("cases/a-fraction-of-its-class-at-depth", "heading-cut"),
     ("cases/a-fraction-of-its-class-at-depth", "heading-halved"),
     // The line that says that the drive never got ready is translated, too.
@@ -386,9 +397,11 @@ const DIFFER: &[(&str, &str)] = &[
     // A second copy of messages without a time cannot be told from twice as many messages.
     ("cases/memory-card-without-times", "doubled"),
     ("kernel_log/made--what-a-host-adapter-returned-has-a-kind", "doubled"),
-    // What a screen counts from is said below its disks: a line in another place is of another screen.
+    // What a screen counts from is said below its disks: a line in another place is of another
+    // screen.
     ("atop_screen/made--a-screen-since-boot-and-one-of-ten-seconds", "shuffled"),
-    // A row that is too short stands below the heading: with that it is known that something is missing.
+    // A row that is too short stands below the heading: with that it is known that something is
+    // missing.
     ("sar/made--all-disks-together-are-one-device-unless-each-is-listed-2", "heading-cut"),
 ];
 

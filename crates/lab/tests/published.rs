@@ -1,7 +1,7 @@
 //! What is said of every published capture, by name: no answer changes unseen.
 //!
-//! `published/answers.txt` has a line for each: its name, the verdict, and the grade. `UPDATE_GOLDEN=1` writes it anew; each
-//! line that changes then stands in the commit.
+//! `published/answers.txt` has a line for each: its name, the verdict, and the grade.
+//! `UPDATE_GOLDEN=1` writes it anew; each line that changes then stands in the commit.
 
 #![allow(clippy::expect_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! A rich input is never judged worse than a poor one that follows from it; and a load that saturates a healthy device is
-//! named from single I/Os.
+//! A rich input is never judged worse than a poor one that follows from it; and a load that
+//! saturates a healthy device is named from single I/Os.
 #![expect(clippy::expect_used, reason = "a test may")]
 
 use iowhy_diagnose::{Options, judge};
@@ -21,7 +21,8 @@ fn judged(name: &str, text: &str) -> Vec<Finding> {
     judge(&read(name, text), &Options::default())
 }
 
-/// What `iostat` prints of the reads and writes of a trace of one disk; nothing of several, or beside flushes.
+/// What `iostat` prints of the reads and writes of a trace of one disk; nothing of several, or
+/// beside flushes.
 fn averages(text: &str) -> Option<String> {
     let recording = read("trace", text);
     let [device] = recording.devices() else { return None };
@@ -113,8 +114,9 @@ fn a_load_that_saturates_a_healthy_device_is_named_with_its_program() {
             let text = scenario.capture(1).expect("it happens");
             let (findings, mean) = (judged("trace", &text), mean_ms(&text));
             let accused = findings.iter().any(|known| known.blames_a_disk() && known.stands());
-            // A mean below a millisecond is what some healthy class needs for one request alone. A drive that programs
-            // pages at its own rate is not known to be full by its writes: it is not accused.
+            // A mean below a millisecond is what some healthy class needs for one request alone. A
+            // drive that programs pages at its own rate is not known to be full by its writes: it
+            // is not accused.
             let is_saturated = mean >= 4.0 * alone && mean >= 1.0 && load.starts_with("read");
             saturated += usize::from(is_saturated);
             let named = findings.first().is_some_and(|first| {

@@ -1,5 +1,5 @@
-//! The tables of a fleet as `iowhy export` writes them, read back by the reference crate: what single
-//! I/Os and histograms say is what the rows say.
+//! The tables of a fleet as `iowhy export` writes them, read back by the reference crate: what
+//! single I/Os and histograms say is what the rows say.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

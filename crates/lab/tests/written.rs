@@ -1,5 +1,5 @@
-//! Each written scenario happens in virtual time and is judged: a test named after it. The rig lets the same ones happen on
-//! real block devices (`crates/rig/tests/scenarios.rs`).
+//! Each written scenario happens in virtual time and is judged: a test named after it. The rig lets
+//! the same ones happen on real block devices (`crates/rig/tests/scenarios.rs`).
 //!
 //! `cargo test -p iowhy-lab --test written retry/` runs those of one fault.
 #![allow(clippy::unwrap_used)]

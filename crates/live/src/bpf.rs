@@ -70,8 +70,8 @@ pub struct Settings {
     pub filter: KernelFilter,
 }
 
-/// Kernel memory of one device's histograms of so many stages, on all processors the machine may have, bytes: `counted`
-/// of `bpf/tables.h`, two banks.
+/// Kernel memory of one device's histograms of so many stages, on all processors the machine may
+/// have, bytes: `counted` of `bpf/tables.h`, two banks.
 pub fn bytes_of_a_row(stages: u32) -> usize {
     let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
     (2 * OPS * stages) as usize * HISTOGRAM_WORDS * size_of::<u64>() * cpus
@@ -275,7 +275,8 @@ impl Programs {
         row: u32,
         without_requests: bool,
     ) -> Result<(), Error> {
-        // The last number is the programs' own: whether they have seen that requests keep their start.
+        // The last number is the programs' own: whether they have seen that requests keep their
+        // start.
         let entry = [word(number, row), word(without_requests.into(), 0)];
         self.devices.set(place, entry, 0).map_err(broke)
     }
@@ -334,8 +335,8 @@ impl Programs {
         self.epochs.set(0, [self.epoch, now], 0).map_err(broke)
     }
 
-    /// From now on sends of a device's operation only what takes so long, and a sample of the rest; all of it
-    /// where `thinning` is `None`.
+    /// From now on sends of a device's operation only what takes so long, and a sample of the rest;
+    /// all of it where `thinning` is `None`.
     ///
     /// # Errors
     /// If the table cannot be written.
@@ -349,7 +350,8 @@ impl Programs {
         self.thinnings.set(row * OPS + op, words, 0).map_err(broke)
     }
 
-    /// Hands over the records that wait in the ring, and where stacks are to be had by their number.
+    /// Hands over the records that wait in the ring, and where stacks are to be had by their
+    /// number.
     pub fn drain(&mut self, mut take: impl FnMut(&[u8], &dyn Fn(u32) -> Vec<u64>)) {
         let traces = &self.traces;
         let frames = |id: u32| match traces.get(&id, 0) {

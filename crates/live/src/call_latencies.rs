@@ -1,5 +1,5 @@
-//! Latencies of calls that the programs of `bpf/spans.h` counted: what the system-call and the function
-//! watcher share.
+//! Latencies of calls that the programs of `bpf/spans.h` counted: what the system-call and the
+//! function watcher share.
 
 use aya::maps::{MapData, PerCpuArray, PerCpuHashMap};
 use aya::{Btf, Ebpf, EbpfLoader};

@@ -16,7 +16,8 @@ pub fn wall_offset_ns() -> i64 {
     wall - (before + (after - before) / 2)
 }
 
-/// States what a listing whose zero is the boot of the machine lacks: the time of day, and when its watch began.
+/// States what a listing whose zero is the boot of the machine lacks: the time of day, and when its
+/// watch began.
 pub fn state(sink: &mut dyn Sink, began: Time) {
     let offset = wall_offset_ns();
     let began = began.ns() + offset;

@@ -6,8 +6,8 @@ use iowhy_model::Sink;
 
 use crate::Error;
 
-/// Watches one thing and pours what it saw into a sink at each poll. Whoever knows which one it is finds in it
-/// what only that one can tell (`Any`).
+/// Watches one thing and pours what it saw into a sink at each poll. Whoever knows which one it is
+/// finds in it what only that one can tell (`Any`).
 pub trait Collector: Any {
     /// Its name in the list of collectors.
     fn name(&self) -> &'static str;
@@ -33,8 +33,8 @@ pub trait Collector: Any {
         Ok(())
     }
 
-    /// States how things are now in a listing of its own, and goes on watching. Most have nothing to state beside
-    /// what they pour.
+    /// States how things are now in a listing of its own, and goes on watching. Most have nothing
+    /// to state beside what they pour.
     ///
     /// # Errors
     /// If the source broke.

@@ -1,5 +1,5 @@
-//! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges (`why`,
-//! `top`); the others are asked for by what a command's options say.
+//! The list of collectors. One with a way to `begin` beside the I/O runs in every watch that judges
+//! (`why`, `top`); the others are asked for by what a command's options say.
 
 mod block_trace;
 mod diskstats;

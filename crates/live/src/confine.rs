@@ -1,10 +1,10 @@
 //! What a process may still do once it has what it needs: few files, no program, no socket.
 //!
-//! A filter of system calls (seccomp) lists what each role may ask of the kernel ([`calls`]), Landlock
-//! (Documentation/userspace-api/landlock.rst) bounds which files can be opened, which ports connected to and
-//! whom signals reach, `no_new_privs` keeps every program that would be started from having more. All of it
-//! holds for this thread and those that it starts, and for good. A kernel that lacks a part runs without it,
-//! and `iowhy doctor` says so.
+//! A filter of system calls (seccomp) lists what each role may ask of the kernel ([`calls`]),
+//! Landlock (Documentation/userspace-api/landlock.rst) bounds which files can be opened, which
+//! ports connected to and whom signals reach, `no_new_privs` keeps every program that would be
+//! started from having more. All of it holds for this thread and those that it starts, and for
+//! good. A kernel that lacks a part runs without it, and `iowhy doctor` says so.
 
 mod calls;
 mod filter;
@@ -66,11 +66,13 @@ pub enum FileRules {
 
 /// The newest rules, sockets of Unix and UDP among them; older kernels take those they know.
 const RULES: ABI = ABI::V10;
-/// The rules of a pusher, which asks for addresses by UDP and through such sockets: those of Linux 6.12.
+/// The rules of a pusher, which asks for addresses by UDP and through such sockets: those of Linux
+/// 6.12.
 const RULES_OF_A_PUSHER: ABI = ABI::V6;
 /// Where names of hosts are asked for (RFC 1035, 4.2).
 const DNS: u16 = 53;
-/// What the C library reads to look up a host, and the libraries it loads for that (nsswitch.conf(5)).
+/// What the C library reads to look up a host, and the libraries it loads for that
+/// (nsswitch.conf(5)).
 const FOR_NAMES: [&str; 8] = [
     "/etc",
     "/usr/lib",
@@ -86,7 +88,8 @@ const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The terminal of this process.
 const TERMINAL: &str = "/dev/tty";
 
-/// The user and group that own nothing: `overflowuid` of Documentation/admin-guide/sysctl/kernel.rst.
+/// The user and group that own nothing: `overflowuid` of
+/// Documentation/admin-guide/sysctl/kernel.rst.
 const NOBODY: u32 = 65534;
 /// `PIPEFS_MAGIC` of include/uapi/linux/magic.h.
 const PIPES: rustix::fs::FsWord = 0x5049_5045;
@@ -124,8 +127,8 @@ pub fn confine_recording(needs: &Needs) -> Result<Confinement, Error> {
     confine(&watching(needs), RULES, Role::Recorder)
 }
 
-/// Confines what sends metrics to a port of a collector, once it has read all it needs: root becomes
-/// nobody, no file but those of the C library can be opened.
+/// Confines what sends metrics to a port of a collector, once it has read all it needs: root
+/// becomes nobody, no file but those of the C library can be opened.
 ///
 /// # Errors
 /// If the kernel has a part of it and refuses it.
@@ -187,8 +190,8 @@ pub fn try_confinement() -> Option<Confinement> {
 
 /// Gives up all capabilities but those without which what was named cannot be read or written:
 /// root reads others' files by CAP_DAC_READ_SEARCH, and Landlock bounds which. Root becomes nobody
-/// unless a file is to be written, which then belongs to root, or what was named can be read by root only
-/// and the kernel cannot bound what that capability reads.
+/// unless a file is to be written, which then belongs to root, or what was named can be read by
+/// root only and the kernel cannot bound what that capability reads.
 fn keep_for(needs: &Needs) -> Result<(), Error> {
     let refused = |error: rustix::io::Errno| Error::Rights { cause: error.into() };
     let none = CapabilitySet::empty();
@@ -222,8 +225,8 @@ fn may(path: &Path, how: May) -> bool {
     matches!(known, Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
 }
 
-/// Whether this is root, whom the kernel lets become nobody, and nobody can read what was named: by the
-/// modes of the files, else by a capability that Landlock bounds. Tried in a thread that ends.
+/// Whether this is root, whom the kernel lets become nobody, and nobody can read what was named: by
+/// the modes of the files, else by a capability that Landlock bounds. Tried in a thread that ends.
 fn may_be_nobody(needs: &Needs, folders: bool) -> bool {
     if !rustix::process::geteuid().is_root() {
         return false;

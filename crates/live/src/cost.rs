@@ -8,8 +8,8 @@ use iowhy_model::Op;
 
 use crate::{Error, RequestCounts};
 
-/// Fewer I/Os a second than this find what the programs touch gone from the caches: on two CPUs some 1500 ns each at
-/// 424 a second, some 200 at tens of thousands (a choice between the two).
+/// Fewer I/Os a second than this find what the programs touch gone from the caches: on two CPUs
+/// some 1500 ns each at 424 a second, some 200 at tens of thousands (a choice between the two).
 const COLD: f64 = 5000.0;
 
 /// What reading the clock before and after a program adds to its time while it is counted, ns per

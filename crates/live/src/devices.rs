@@ -36,8 +36,8 @@ pub struct BlockDevice {
     pub facts: Vec<(FactKey, String, String)>,
 }
 
-/// Which of all disks since boot a device is (Documentation/ABI/stable/sysfs-block, `diskseq`): a name is given again once
-/// its disk is gone. `None` before Linux 5.15, and if it is gone.
+/// Which of all disks since boot a device is (Documentation/ABI/stable/sysfs-block, `diskseq`): a
+/// name is given again once its disk is gone. `None` before Linux 5.15, and if it is gone.
 pub fn disk_sequence(name: &str) -> Option<u64> {
     if name.is_empty() || name.starts_with('.') {
         return None;

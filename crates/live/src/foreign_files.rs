@@ -1,5 +1,5 @@
-//! Files of trees that strangers may have made, such as a copy of /sys: only regular ones, and of the
-//! small ones never more than a page or two.
+//! Files of trees that strangers may have made, such as a copy of /sys: only regular ones, and of
+//! the small ones never more than a page or two.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,9 +11,9 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 /// Most bytes read; an attribute of /sys holds a page.
 const MOST: u64 = 1 << 16;
 
-/// Whether something in a copy of /sys is none of the kernel's: no regular file, folder or link to one
-/// in the copy, or a setting of a queue that is longer than what is read of it. A link to what was
-/// not copied is usual.
+/// Whether something in a copy of /sys is none of the kernel's: no regular file, folder or link to
+/// one in the copy, or a setting of a queue that is longer than what is read of it. A link to what
+/// was not copied is usual.
 pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
     let ways = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let found = match rustix::fs::openat2(copy, path, FOUND, Mode::empty(), ways) {
@@ -32,8 +32,9 @@ pub fn is_foreign_to_sys(copy: BorrowedFd<'_>, path: &Path) -> bool {
 }
 
 /// Opens a regular file below a folder to read it; no link leads out of that, nor elsewhere where
-/// `more` forbids it. Such a tree may hold a FIFO or a link to a device in its place, which must not
-/// even be opened: it is found without being opened, looked at, and opened by what was looked at.
+/// `more` forbids it. Such a tree may hold a FIFO or a link to a device in its place, which must
+/// not even be opened: it is found without being opened, looked at, and opened by what was looked
+/// at.
 ///
 /// # Errors
 /// If it is no regular file, the way leads out, or it cannot be opened.

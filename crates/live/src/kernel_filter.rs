@@ -91,7 +91,8 @@ impl KernelFilter {
     }
 }
 
-/// The namespace whose numbers of processes are told, by its file; all zero for the first one, which holds all.
+/// The namespace whose numbers of processes are told, by its file; all zero for the first one,
+/// which holds all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PidNamespace {
     /// The device of its file, as the kernel counts it.

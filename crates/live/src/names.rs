@@ -1,5 +1,6 @@
-//! The names that a folder with `sys`, `proc`, `dev` and `var/log` in it shows: of block devices (device mapper, loop files,
-//! partitions, links of udev, mount points), pods and containers. No device is opened.
+//! The names that a folder with `sys`, `proc`, `dev` and `var/log` in it shows: of block devices
+//! (device mapper, loop files, partitions, links of udev, mount points), pods and containers. No
+//! device is opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +15,12 @@ use crate::devices::{BlockDevice, name_of};
 use crate::foreign_files;
 use crate::sysfs::SysFact;
 
-/// Files below a device's folder that name it (Documentation/ABI/testing/sysfs-block-dm, drivers/block/loop.c).
+/// Files below a device's folder that name it (Documentation/ABI/testing/sysfs-block-dm,
+/// drivers/block/loop.c).
 const FILES: [(FactKey, &str); 3] =
     [(key::DM_NAME, "dm/name"), (key::DM_UUID, "dm/uuid"), (key::LOOP_FILE, "loop/backing_file")];
-/// Folders of links that lead to devices: those of udev (60-persistent-storage.rules, 63-md-raid-arrays.rules) and of ZFS.
+/// Folders of links that lead to devices: those of udev (60-persistent-storage.rules,
+/// 63-md-raid-arrays.rules) and of ZFS.
 const LINKS: [&str; 7] = [
     "dev/disk/by-id",
     "dev/disk/by-label",
@@ -83,8 +86,9 @@ pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
     facts
 }
 
-/// Pods and containers by the names of their logs: `NAMESPACE_NAME_UID` and `POD_NAMESPACE_CONTAINER-ID.log` (Kubernetes,
-/// pkg/kubelet/kuberuntime, BuildPodLogsDirectory and LogSymlink).
+/// Pods and containers by the names of their logs: `NAMESPACE_NAME_UID` and
+/// `POD_NAMESPACE_CONTAINER-ID.log` (Kubernetes, pkg/kubelet/kuberuntime, BuildPodLogsDirectory and
+/// LogSymlink).
 fn pods(root: &Path, facts: &mut Vec<SysFact>) {
     let mut add = |key: FactKey, value: String, folder: &str| {
         let path = root.join(folder).display().to_string();
@@ -136,15 +140,16 @@ fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     }
 }
 
-/// Mount points of this process's namespace by the number of the device; where that is a file system's own (btrfs), by
-/// its source. A folder or file that is mounted again elsewhere is named where nothing else is.
+/// Mount points of this process's namespace by the number of the device; where that is a file
+/// system's own (btrfs), by its source. A folder or file that is mounted again elsewhere is named
+/// where nothing else is.
 fn mounts(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     const PATH: &str = "proc/self/mountinfo";
     let text = text(root, PATH).unwrap_or_default();
     let mut known: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
     for line in text.lines().take(MOST) {
-        // proc_pid_mountinfo(5): number, root and place are the third to fifth word, the source the second after
-        // a lone hyphen.
+        // proc_pid_mountinfo(5): number, root and place are the third to fifth word, the source the
+        // second after a lone hyphen.
         let words: Vec<&str> = line.split(' ').collect();
         let [_, _, number, of, point, ..] = words.as_slice() else { continue };
         let source = words.iter().position(|word| *word == "-").and_then(|at| words.get(at + 2));

@@ -79,8 +79,9 @@ impl RequestCounts {
         }
     }
 
-    /// Losses by reason: those every mode has, then those of `events` or of `histograms`. So many of
-    /// those without a start may have begun before the watch: they are none, and are counted down.
+    /// Losses by reason: those every mode has, then those of `events` or of `histograms`. So many
+    /// of those without a start may have begun before the watch: they are none, and are counted
+    /// down.
     fn losses(&self, events: bool, histograms: bool, edge: &mut Edge) -> [(&'static str, u64); 7] {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
@@ -103,8 +104,8 @@ struct Edge {
     left: u64,
 }
 
-/// What a device at work may hold more than the kernel's count of requests in flight showed: it was read
-/// some moments before and after the programs were attached.
+/// What a device at work may hold more than the kernel's count of requests in flight showed: it was
+/// read some moments before and after the programs were attached.
 const UNSEEN: u64 = 32;
 
 impl Edge {
@@ -129,8 +130,8 @@ pub struct RequestCountReader {
 }
 
 impl RequestCountReader {
-    /// A reader for programs that send `events`, keep `histograms`, or both. `in_flight` is what each
-    /// device had in flight when the programs were attached, by row.
+    /// A reader for programs that send `events`, keep `histograms`, or both. `in_flight` is what
+    /// each device had in flight when the programs were attached, by row.
     pub fn new(events: bool, histograms: bool, rows: u32, in_flight: &[u64]) -> RequestCountReader {
         // One more row, for devices that are not in the table.
         let places = ((rows + 1) * OPS) as usize;

@@ -54,8 +54,8 @@ impl Rights {
     }
 }
 
-/// As [`give_up_rights`], but keeps CAP_SYS_PTRACE: without it /proc/PID/maps of a process with more
-/// rights cannot be read, and the frames of its stacks have no file.
+/// As [`give_up_rights`], but keeps CAP_SYS_PTRACE: without it /proc/PID/maps of a process with
+/// more rights cannot be read, and the frames of its stacks have no file.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -75,7 +75,8 @@ pub fn give_up_rights() -> Result<(), Error> {
     keep(CapabilitySet::empty())
 }
 
-/// Gives up every capability of this thread for good: a program that it runs has none either, also as root.
+/// Gives up every capability of this thread for good: a program that it runs has none either, also
+/// as root.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -102,8 +102,8 @@ impl Stacks {
         entry.longest = entry.longest.max(took);
     }
 
-    /// What was counted since the last time, the longest time in all first, and how many I/Os had no
-    /// stack that could be kept.
+    /// What was counted since the last time, the longest time in all first, and how many I/Os had
+    /// no stack that could be kept.
     pub fn take(&mut self) -> (Vec<StackCount>, u64) {
         let mut counts: Vec<StackCount> = self.counts.drain().map(|(_, count)| count).collect();
         counts.sort_by_key(|count| (std::cmp::Reverse(count.total), count.pid));

@@ -2,9 +2,9 @@
 //!
 //! A slot without a completion is no proof of a hung request: a completion can escape the probes.
 //! The kernel's own number of requests in flight decides, but it counts only those its driver has
-//! (blk_mq_rq_state of block/blk-mq.c): one that was begun and not issued may wait in a plug, or with
-//! the scheduler. Why a completion escapes: a program is not run while it runs already on that CPU, and
-//! since 7.0 a task in the middle of it can be preempted by the next.
+//! (blk_mq_rq_state of block/blk-mq.c): one that was begun and not issued may wait in a plug, or
+//! with the scheduler. Why a completion escapes: a program is not run while it runs already on that
+//! CPU, and since 7.0 a task in the middle of it can be preempted by the next.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,11 +18,13 @@ use crate::records;
 use crate::slots::{OpenSlot, halves};
 use crate::watch_list::{WatchList, major_minor};
 
-/// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there, ns.
+/// A plug is flushed before its task sleeps, so that what waits in one longer is no longer there,
+/// ns.
 const PLUGGED_NS: i64 = 1_000_000_000;
 
-/// A completion passes from the driver to the block layer by an interrupt or a softirq, and only then by
-/// the probes (blk_mq_complete_request of block/blk-mq.c). A busy machine lets it wait, hardly longer.
+/// A completion passes from the driver to the block layer by an interrupt or a softirq, and only
+/// then by the probes (blk_mq_complete_request of block/blk-mq.c). A busy machine lets it wait,
+/// hardly longer.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 /// Between two looks at those on their way.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
@@ -68,8 +70,8 @@ impl InFlight {
 }
 
 impl StillInFlight {
-    /// Asks /sys how much each watched device has in flight, and /proc how often a program should have
-    /// run and did not; before the programs are detached. Waits for completions on their way.
+    /// Asks /sys how much each watched device has in flight, and /proc how often a program should
+    /// have run and did not; before the programs are detached. Waits for completions on their way.
     ///
     /// # Errors
     /// If the slots cannot be read.
@@ -159,8 +161,8 @@ fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {
     sink.lost_of(name, records::op_of(held.command), why, count);
 }
 
-/// Where the start was not taken from the request yet, its time is marked, and one just before it (`BY_KERNEL` and
-/// `ARRIVAL` of `bpf/subject.h`).
+/// Where the start was not taken from the request yet, its time is marked, and one just before it
+/// (`BY_KERNEL` and `ARRIVAL` of `bpf/subject.h`).
 const TIME: u64 = (1 << 62) - 1;
 
 /// `struct tracked_request` of `bpf/slots.h`: queued, issued, sector, bytes and flags.
@@ -205,8 +207,8 @@ pub struct AtWork {
 }
 
 impl AtWork {
-    /// How many it had in flight at most at some looks, and one at least if it completed any between
-    /// them: with one at a time, each look may find the moment between two.
+    /// How many it had in flight at most at some looks, and one at least if it completed any
+    /// between them: with one at a time, each look may find the moment between two.
     pub fn over(looks: &[AtWork]) -> u64 {
         let most = looks.iter().map(|look| look.in_flight).max().unwrap_or(0);
         let worked = looks.windows(2).any(|two| two[0].completed != two[1].completed);

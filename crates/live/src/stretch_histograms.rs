@@ -1,5 +1,5 @@
-//! Histograms of all requests, stretch by stretch: those kept in the kernel, and those of the events
-//! that were sent.
+//! Histograms of all requests, stretch by stretch: those kept in the kernel, and those of the
+//! events that were sent.
 //!
 //! The programs count into two banks in turn. Raising the epoch sends them to the other bank; once
 //! every probe that still held the old number is through, the old bank lies still and is read
@@ -80,7 +80,8 @@ impl StretchHistograms {
         }
     }
 
-    /// Counts an event; what completed later than `until`, if the stretch ends, belongs to the next one.
+    /// Counts an event; what completed later than `until`, if the stretch ends, belongs to the next
+    /// one.
     pub fn add(&mut self, event: &Event, until: Option<Time>) {
         let later = until.zip(event.completed).is_some_and(|(until, at)| at > until);
         let all = if later { &mut self.sent.next } else { &mut self.sent.here };
@@ -99,9 +100,9 @@ impl StretchHistograms {
         self.since
     }
 
-    /// Ends the running stretch at `now` and pours what was counted in it: by events, and in the kernel
-    /// if `unread` says that something was. Begins the next one unless the watch is over. What the kernel counted is
-    /// given back apart.
+    /// Ends the running stretch at `now` and pours what was counted in it: by events, and in the
+    /// kernel if `unread` says that something was. Begins the next one unless the watch is over.
+    /// What the kernel counted is given back apart.
     ///
     /// # Errors
     /// If a table cannot be read.

@@ -75,8 +75,8 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
                 sata_link(sys, port).into_iter().map(|(key, value, path)| fact(key, value, &path)),
             );
         }
-        // What several disks hang on: the function in front of their SCSI host. Each NVMe drive is a
-        // function of its own and shares nothing that a path would tell.
+        // What several disks hang on: the function in front of their SCSI host. Each NVMe drive is
+        // a function of its own and shares nothing that a path would tell.
         let host = parts.iter().position(|part| numbered(part, "host"));
         let parent =
             host.and_then(|host| parts.get(..host)?.iter().rfind(|part| is_function(part)));
@@ -85,8 +85,8 @@ pub fn facts(sys: &Path) -> Vec<SysFact> {
     facts
 }
 
-/// What the file of a loop device lies on: the disk, or the number of a file system that is on no disk of its own. A
-/// file of another mount namespace is not found.
+/// What the file of a loop device lies on: the disk, or the number of a file system that is on no
+/// disk of its own. A file of another mount namespace is not found.
 fn backing(sys: &Path, stated: &Path) -> Option<String> {
     let file = fs::read_to_string(stated).ok()?;
     let number = fs::metadata(file.trim_end_matches('\n')).ok()?.dev();
@@ -126,8 +126,8 @@ impl Sensor {
         thousandths(&self.path)
     }
 
-    /// From where on the drive warns (WCTEMP of NVMe is `temp1_max`; drivers/nvme/host/hwmon.c), and
-    /// where that was read.
+    /// From where on the drive warns (WCTEMP of NVMe is `temp1_max`; drivers/nvme/host/hwmon.c),
+    /// and where that was read.
     pub fn warning(&self) -> Option<(f64, PathBuf)> {
         let path = self.path.with_file_name("temp1_max");
         Some((thousandths(&path)?, path))

@@ -1,5 +1,5 @@
-//! How events of a device are thinned while it does more than is worth telling one by one: what is slow is told,
-//! and one of so many others; all of them are counted in histograms.
+//! How events of a device are thinned while it does more than is worth telling one by one: what is
+//! slow is told, and one of so many others; all of them are counted in histograms.
 
 use crate::slots::word;
 

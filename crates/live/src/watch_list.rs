@@ -6,7 +6,8 @@ use crate::Error;
 use crate::bpf::{HiddenNames, Programs, STAGES, bytes_of_a_row};
 use crate::foreign_files;
 
-/// Kernel memory that histograms of devices which appear while watching may take, and the number of their rows.
+/// Kernel memory that histograms of devices which appear while watching may take, and the number of
+/// their rows.
 const SPARE_BYTES: usize = 16 << 20;
 const SPARE_ROWS: (usize, usize) = (4, 32);
 /// Places tried for a device; the same as `PROBES` of `bpf/tables.h`.
@@ -139,7 +140,8 @@ impl WatchList {
             let device = WatchedDevice { name: self.name(number), number, without_requests: false };
             self.watch(programs, device)?;
         }
-        // It lists whatever has a capacity (show_partition of block/genhd.c); /sys has files for each device.
+        // It lists whatever has a capacity (show_partition of block/genhd.c); /sys has files for
+        // each device.
         let listed = std::fs::read_to_string(self.root.join("../proc/partitions")).ok();
         if listed.is_some() && listed == self.listed {
             return Ok(());

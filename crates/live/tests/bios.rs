@@ -158,8 +158,8 @@ fn the_time_before_the_request_shows_where_tags_are_short() {
             })
         };
         let mean = |(sum, count): (f64, u64)| {
-            // A busy host loses some of the 6,400 (tests/exactness.rs holds that each is counted); a mean
-            // needs no more than half.
+            // A busy host loses some of the 6,400 (tests/exactness.rs holds that each is counted);
+            // a mean needs no more than half.
             println!("{count} of 6400, {} lost", lost(&recording));
             assert!(count > 3_200, "{count}");
             sum / count as f64

@@ -10,7 +10,8 @@ use rig::{Loop, can_run, trace};
 
 /// Single events kept per run; above all runs, so that none is folded away.
 const BUDGET: usize = 4_000_000;
-/// Requests that the queue of a loop device holds at once (drivers/block/loop.c, LOOP_DEFAULT_HW_Q_DEPTH).
+/// Requests that the queue of a loop device holds at once (drivers/block/loop.c,
+/// LOOP_DEFAULT_HW_Q_DEPTH).
 const SLOTS: usize = 128;
 /// Operations in the order of [`Loop::counters`].
 const COUNTED: [Op; 4] = [Op::Read, Op::Write, Op::Discard, Op::Flush];
@@ -102,8 +103,8 @@ fn reads_in_both_modes(at_1: u32, at_32: u32) {
         let (recording, _) = check("depth 32", &disk, mode, || reads(&disk, 32, at_32));
         if mode == TraceMode::Events {
             let events = &recording.listings[0].events;
-            // fio holds 32 in flight. A request whose end escaped counts until its slot is used again, about
-            // once in as many requests as the queue has slots.
+            // fio holds 32 in flight. A request whose end escaped counts until its slot is used
+            // again, about once in as many requests as the queue has slots.
             let depths: Vec<u32> = events.iter().filter_map(|event| event.depth).collect();
             let possible = depths.iter().filter(|depth| **depth <= 33).count();
             println!("depth 32: {possible} of {} events at most 33 deep", depths.len());
@@ -218,8 +219,8 @@ fn events_above_a_limit_come_with_the_histograms_of_all() {
     }
 }
 
-/// With room for all events the kernel counts none; with hardly any room it counts the rest. Either way
-/// all are in the histograms, whose sums and extremes are exact.
+/// With room for all events the kernel counts none; with hardly any room it counts the rest. Either
+/// way all are in the histograms, whose sums and extremes are exact.
 #[test]
 fn histograms_of_events_and_of_those_without_room_hold_all() {
     if !can_run(&["fio"]) {

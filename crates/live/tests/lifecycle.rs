@@ -137,8 +137,8 @@ fn requests_in_flight_at_both_edges_are_told_apart_from_lost_ones() {
     assert!(counted(&recording, Op::Read) > 1000);
     // fio's 32 when the watch began; none of the 32 when it ended.
     assert!(unseen <= 32, "{unseen}");
-    // Requests that were in flight when the watch began are a fact, not a loss: those it saw neither
-    // start nor issue of, and some of which it saw the issue only.
+    // Requests that were in flight when the watch began are a fact, not a loss: those it saw
+    // neither start nor issue of, and some of which it saw the issue only.
     let key = key::TRACE_BEFORE_WATCH.of(Op::Read.name());
     let stated = recording.listings[0].facts.iter().find(|fact| fact.key == key);
     let stated = stated.and_then(|fact| fact.value.number()).unwrap_or(0.0) as u64;

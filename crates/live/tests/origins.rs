@@ -63,7 +63,8 @@ fn files_and_stacks_are_told_of_direct_and_cached_ios() {
         dd("if=/dev/zero", &format!("of={cached}"), &["conv=fsync"]);
         std::fs::write("/proc/sys/vm/drop_caches", "1").expect("drop_caches");
         dd(&format!("if={cached}"), "of=/dev/null", &[]);
-        // What names a frame of a program is its memory map, and `dd` may be gone before it is read.
+        // What names a frame of a program is its memory map, and `dd` may be gone before it is
+        // read.
         std::fs::write(system.path("own"), [1; 65536]).expect("a file");
         File::open(system.path("own")).and_then(|own| own.sync_all()).expect("fsync");
     });

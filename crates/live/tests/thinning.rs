@@ -1,4 +1,5 @@
-//! Above a rate, the slow requests of a device and a sample of the others are told one by one, and all are counted.
+//! Above a rate, the slow requests of a device and a sample of the others are told one by one, and
+//! all are counted.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -82,7 +83,8 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
     println!("{kernel} reads, {} told, {} thinned, {lost} lost", told.events.len(), {
         thinned.events.len()
     });
-    // The histograms of all hold every one, as do single ones and the histograms of the others together.
+    // The histograms of all hold every one, as do single ones and the histograms of the others
+    // together.
     assert_eq!(count(&all.distributions, Stage::Total) + lost, kernel);
     let in_full = whole(thinned, &Edges::standard());
     let apart = (count(&thinned.distributions, Stage::Total), thinned.events.len() as u64);
@@ -98,7 +100,8 @@ fn what_is_slow_and_a_sample_are_told_and_all_are_counted() {
         thinned.events.iter().partition(|event| latency(event) as u64 >= slow_ns);
     assert!(slow.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == 1)));
     assert!(sample.iter().all(|event| event.weight.is_some_and(|weight| weight.get() == ONE_IN)));
-    // Every slow one is told: none is in the kernel's histograms, but in the bucket that the bound lies in.
+    // Every slow one is told: none is in the kernel's histograms, but in the bucket that the bound
+    // lies in.
     let not_told = thinned.distributions.iter().filter(|one| one.stage == Stage::Total);
     let most = not_told.filter_map(|one| one.histogram.max_ns).max().expect("some were counted");
     assert!(most < slow_ns, "{most} was not told, though it is not below {slow_ns}");
@@ -131,7 +134,8 @@ fn a_device_without_histograms_is_told_one_by_one() {
     // A loop device keeps the counters of whoever had its number.
     let (busy, quiet) =
         if ios_of(&one) > ios_of(&another) { (&one, &another) } else { (&another, &one) };
-    // This kernel hides completions from all probes, more of them beside other loads: such a run is made again.
+    // This kernel hides completions from all probes, more of them beside other loads: such a run is
+    // made again.
     for left in (0..5).rev() {
         let (kernel, lost) = without_histograms(busy, quiet, &load);
         if lost < 20 {
@@ -141,7 +145,8 @@ fn a_device_without_histograms_is_told_one_by_one() {
     }
 }
 
-/// Thins two devices of which only the busy one has histograms; what the kernel counted of each, and what was lost.
+/// Thins two devices of which only the busy one has histograms; what the kernel counted of each,
+/// and what was lost.
 fn without_histograms(busy: &Loop, quiet: &Loop, load: &[&str]) -> ([u64; 2], u64) {
     let reads_of = |disk: &Loop| disk.counters()[0];
     let mut tracer = BlockTrace::new(TraceOptions {

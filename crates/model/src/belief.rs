@@ -1,4 +1,5 @@
-//! How sure a finding is, and the ledger of every step that made it so (docs/METHOD.md, 11 Confidence).
+//! How sure a finding is, and the ledger of every step that made it so (docs/METHOD.md, 11
+//! Confidence).
 
 use std::borrow::Cow;
 

@@ -34,10 +34,12 @@ impl DeviceId {
     }
 }
 
-/// Whether the kernel gives disks such names, or their partitions, or what is made of them: `sdb1`, `nvme0n1`, `dm-3`. A
-/// job, a service or a slot of a controller is called otherwise, and no path of `/dev` leads to it.
+/// Whether the kernel gives disks such names, or their partitions, or what is made of them: `sdb1`,
+/// `nvme0n1`, `dm-3`. A job, a service or a slot of a controller is called otherwise, and no path
+/// of `/dev` leads to it.
 pub fn is_kernel_name(word: &str) -> bool {
-    // Letters count the disks of these, numbers those of the others; then what may follow, each with its number.
+    // Letters count the disks of these, numbers those of the others; then what may follow, each
+    // with its number.
     const LETTERED: [&str; 5] = ["xvd", "dasd", "sd", "hd", "vd"];
     const NUMBERED: [(&str, &[&str]); 16] = [
         ("nvme", &["c", "n", "p"]),

@@ -1,8 +1,9 @@
 //! The other names of block devices: volume, array, file, links of udev, partitions, mount points.
 //!
-//! A [`NameTable`] is made of the facts of a recording alone, so a machine that is watched, a capture
-//! and a support archive are asked the same way. Names of volumes follow lvm2 (`vg-lv` with doubled
-//! hyphens), kinds of mapped devices the prefixes of their UUIDs (`LVM-`, `CRYPT-`, `mpath-`).
+//! A [`NameTable`] is made of the facts of a recording alone, so a machine that is watched, a
+//! capture and a support archive are asked the same way. Names of volumes follow lvm2 (`vg-lv` with
+//! doubled hyphens), kinds of mapped devices the prefixes of their UUIDs (`LVM-`, `CRYPT-`,
+//! `mpath-`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +45,8 @@ impl MapKind {
     }
 }
 
-/// Volume group and logical volume of a mapped device: `vg--a-pg` is `pg` of `vg-a`. What follows them names
-/// a part of the volume (`vg-pool_tmeta`, `vg-lv-real`) and is left with it.
+/// Volume group and logical volume of a mapped device: `vg--a-pg` is `pg` of `vg-a`. What follows
+/// them names a part of the volume (`vg-pool_tmeta`, `vg-lv-real`) and is left with it.
 pub fn volume_of(name: &str) -> Option<(String, String)> {
     let bytes = name.as_bytes();
     let mut place = 0;
@@ -201,7 +202,8 @@ impl NameTable {
         }
     }
 
-    /// What is said of a device under another of its names is said of it; what lies on what is known from both ends.
+    /// What is said of a device under another of its names is said of it; what lies on what is
+    /// known from both ends.
     fn join(&mut self) {
         for (name, known) in &mut self.devices {
             // `lsblk` and `multipath -ll` print the name of a mapped device as another name.
@@ -295,7 +297,8 @@ impl NameTable {
         found
     }
 
-    /// These devices with all that they are made of and all that is made of them, and the partitions of any.
+    /// These devices with all that they are made of and all that is made of them, and the
+    /// partitions of any.
     pub fn around(&self, devices: &[String]) -> BTreeSet<String> {
         let mut near: BTreeSet<String> = devices.iter().cloned().collect();
         near.extend(devices.iter().flat_map(|name| self.above(name)).map(str::to_string));
@@ -333,8 +336,9 @@ impl NameTable {
         found
     }
 
-    /// The devices that a name stands for: a kernel's name, `/dev/...`, `8:16`, a name in the device mapper, `vg/lv`, a link
-    /// of udev or its last part, `UUID=...`, the file of a loop device, a mount point, an array or pool by its members.
+    /// The devices that a name stands for: a kernel's name, `/dev/...`, `8:16`, a name in the
+    /// device mapper, `vg/lv`, a link of udev or its last part, `UUID=...`, the file of a loop
+    /// device, a mount point, an array or pool by its members.
     pub fn resolve(&self, given: &str) -> Vec<NamedTarget> {
         let text = if given.len() > 1 { given.trim_end_matches('/') } else { given };
         let bare = text.strip_prefix("/dev/").unwrap_or(text);
@@ -443,7 +447,8 @@ fn disk_of(name: &str) -> Option<&str> {
     }
 }
 
-/// The NVMe disk that a path of its leads to: `nvme0n1` of `nvme0c1n1` (drivers/nvme/host/multipath.c).
+/// The NVMe disk that a path of its leads to: `nvme0n1` of `nvme0c1n1`
+/// (drivers/nvme/host/multipath.c).
 fn path_of(name: &str) -> Option<String> {
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
     let (controller, space) = rest.split_once('n')?;

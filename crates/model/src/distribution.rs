@@ -17,7 +17,8 @@ pub struct Distribution {
     pub start: Option<Time>,
     /// How long it was. A source that says how long a run of N took says it here.
     pub length: Option<Nanos>,
-    /// The size of every request, bytes, if the source filtered on it or knows it; of counters their mean size.
+    /// The size of every request, bytes, if the source filtered on it or knows it; of counters
+    /// their mean size.
     pub bytes: Option<u32>,
     /// What else the source said of it (a filter, a flag set, a wait event).
     pub label: Option<Name>,
@@ -41,7 +42,8 @@ impl Distribution {
         }
     }
 
-    /// Its stretch of time, if that is known: its beginning, and its end, which does not belong to it.
+    /// Its stretch of time, if that is known: its beginning, and its end, which does not belong to
+    /// it.
     pub fn stretch(&self) -> Option<(Time, Time)> {
         self.start.zip(self.length).map(|(start, length)| (start, start + length))
     }

@@ -84,8 +84,8 @@ pub struct Event {
     pub file: Option<Name>,
     /// Requests in flight on the device when this one was issued, itself included.
     pub depth: Option<u32>,
-    /// How many of its kind it stands for, where only the slow ones and a sample of the others are listed one by
-    /// one: 1 for a slow one. `None` where every I/O is.
+    /// How many of its kind it stands for, where only the slow ones and a sample of the others are
+    /// listed one by one: 1 for a slow one. `None` where every I/O is.
     pub weight: Option<NonZeroU8>,
     /// The device.
     pub device: DeviceId,

@@ -320,8 +320,8 @@ impl KeyFamily {
 }
 
 impl FactKey {
-    /// The key of this name; a name that is in no line of the list becomes a member of the family of
-    /// unknown keys, whose values keep whatever type their text shows.
+    /// The key of this name; a name that is in no line of the list becomes a member of the family
+    /// of unknown keys, whose values keep whatever type their text shows.
     pub fn named(name: &str) -> FactKey {
         if let Some(entry) = keys::KEYS.iter().find(|entry| entry.name == name) {
             return FactKey { entry, member: None };

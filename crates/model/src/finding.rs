@@ -145,15 +145,16 @@ pub struct Forecast {
 const NARROW: f64 = 0.2;
 
 impl Forecast {
-    /// Whether [`mean`](Self::mean) can be said as a number: its range, if there is one, is within a
-    /// fifth of it. Where it is wider, the range is what is known.
+    /// Whether [`mean`](Self::mean) can be said as a number: its range, if there is one, is within
+    /// a fifth of it. Where it is wider, the range is what is known.
     pub fn is_narrow(&self) -> bool {
         let near = |end: Nanos| (end.ms() - self.mean.ms()).abs() <= NARROW * self.mean.ms();
         self.range.is_none_or(|(from, to)| near(from) && near(to))
     }
 }
 
-/// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11 Confidence).
+/// A verdict stands from this confidence on; below it is a suspicion (docs/METHOD.md, 11
+/// Confidence).
 pub const STANDS: f64 = 0.6;
 /// And if it explains at least this share of the excess.
 pub const EXPLAINS_ENOUGH: f64 = 0.3;
@@ -161,8 +162,8 @@ pub const EXPLAINS_ENOUGH: f64 = 0.3;
 /// What the trouble of a device costs, as far as the input tells.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Impact {
-    /// Time that requests waited, in seconds per second watched, all requests together: the mean number in
-    /// flight.
+    /// Time that requests waited, in seconds per second watched, all requests together: the mean
+    /// number in flight.
     pub waited_per_s: Option<f64>,
     /// The same of the row of averages in which most was waited, where there are several.
     pub worst_per_s: Option<f64>,
@@ -205,16 +206,18 @@ impl Severity {
     }
 }
 
-/// Bounds of [`Impact::severity`] (docs/METHOD.md, 11 Confidence): time waited per second, and latencies.
-/// A tenth of a second is what a person notices (Nielsen, Usability Engineering, 1993).
+/// Bounds of [`Impact::severity`] (docs/METHOD.md, 11 Confidence): time waited per second, and
+/// latencies. A tenth of a second is what a person notices (Nielsen, Usability Engineering, 1993).
 pub const FELT_PER_S: f64 = 0.01;
 const NOTABLE_PER_S: f64 = 0.05;
 const SEVERE_PER_S: f64 = 1.0;
 const FELT: Nanos = Nanos(100_000_000);
-/// Whoever sits on a device that answers within a millisecond, a database, notices one answer of five.
+/// Whoever sits on a device that answers within a millisecond, a database, notices one answer of
+/// five.
 const FAST: Nanos = Nanos(1_000_000);
 const FELT_FAST: Nanos = Nanos(5_000_000);
-/// Below a fifth of a millisecond nobody notices a request, unless somebody does nothing but wait for them.
+/// Below a fifth of a millisecond nobody notices a request, unless somebody does nothing but wait
+/// for them.
 const QUICK: Nanos = Nanos(200_000);
 const QUICK_PER_S: f64 = 0.3;
 const QUICK_TAIL: Nanos = Nanos(10_000_000);
@@ -359,8 +362,8 @@ impl Finding {
         }
     }
 
-    /// Keeps it at most at a probability where something else looks the same. What is doubted stands
-    /// under "wrong if" as well ([`Finding::state_doubts`]).
+    /// Keeps it at most at a probability where something else looks the same. What is doubted
+    /// stands under "wrong if" as well ([`Finding::state_doubts`]).
     pub fn doubt(&mut self, why: impl Into<Cow<'static, str>>, at_most: f64) {
         self.belief.push(Step::Doubt(at_most), why);
     }
@@ -427,8 +430,9 @@ impl Finding {
             && self.explained_share >= EXPLAINS_ENOUGH
     }
 
-    /// How much it matters: what is healthy does not; `None` where no latency of it is known. What is held
-    /// back above the block layer may be quick below it, and how long it waits above was not seen.
+    /// How much it matters: what is healthy does not; `None` where no latency of it is known. What
+    /// is held back above the block layer may be quick below it, and how long it waits above was
+    /// not seen.
     pub fn severity(&self) -> Option<Severity> {
         let measured = self.impact.and_then(|impact| impact.severity());
         let above = self.verdict == Verdict::CapCgroup || self.verdict.family() == Family::Layer;

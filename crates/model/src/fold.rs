@@ -68,8 +68,8 @@ pub fn distributions(listing: &Listing, filter: &Filter, edges: &Edges) -> Vec<D
     folded
 }
 
-/// The histograms of a listing with its events counted in them, each in the one of its stretch of time, or in
-/// one without a stretch.
+/// The histograms of a listing with its events counted in them, each in the one of its stretch of
+/// time, or in one without a stretch.
 pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
     let mut all: Vec<Distribution> = listing.histograms().cloned().collect();
     let known = all.len();
@@ -110,9 +110,10 @@ pub fn whole(listing: &Listing, edges: &Edges) -> Vec<Distribution> {
     all
 }
 
-/// The latencies of a listing over time, one series per device and stage, a device at a time: its own
-/// timed histograms, or its events counted into `columns` equal stretches of the time that all
-/// events cover. Of an event the stage asked for is counted, or its longest. Histograms that cannot be filtered are left out.
+/// The latencies of a listing over time, one series per device and stage, a device at a time: its
+/// own timed histograms, or its events counted into `columns` equal stretches of the time that all
+/// events cover. Of an event the stage asked for is counted, or its longest. Histograms that cannot
+/// be filtered are left out.
 pub fn series<'a>(
     listing: &'a Listing,
     filter: &Filter,

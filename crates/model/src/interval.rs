@@ -282,7 +282,8 @@ mod tests {
 
     #[test]
     fn the_mean_wait_is_weighted_by_rate() {
-        // docs/METHOD.md, 14 Counters: 320 reads at 0.16 ms, 1511 writes at 0.29 ms, 7 discards at 0.85 ms.
+        // docs/METHOD.md, 14 Counters: 320 reads at 0.16 ms, 1511 writes at 0.29 ms, 7 discards at
+        // 0.85 ms.
         let mut interval = Interval::new(DeviceId(0), Layer::Block);
         for (op, ios, ms) in
             [(Op::Read, 320.0, 0.16), (Op::Write, 1511.0, 0.29), (Op::Discard, 7.0, 0.85)]

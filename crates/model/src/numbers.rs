@@ -1,8 +1,8 @@
 //! How numbers are written, everywhere: three digits that count, and a unit.
 //!
 //! Sentences, tables, pictures and messages take their numbers from here; JSON has them raw. The
-//! columns of other tools (iostat, biosnoop) are written as those tools write them. A terminal without
-//! UTF-8 gets `us` for `µs`: the paper writes it so, not the formatter.
+//! columns of other tools (iostat, biosnoop) are written as those tools write them. A terminal
+//! without UTF-8 gets `us` for `µs`: the paper writes it so, not the formatter.
 //!
 //! [`total`] adds counts as they were read, without overflow.
 
@@ -120,7 +120,8 @@ fn trimmed(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The sum of counts that were read: an input may claim more than a number holds, which then stays at the highest.
+/// The sum of counts that were read: an input may claim more than a number holds, which then stays
+/// at the highest.
 pub fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }

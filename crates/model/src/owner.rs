@@ -1,7 +1,8 @@
 //! Whose a control group is: the unit of systemd, the container and the pod that its path names.
 //!
-//! Paths as systemd, Docker, containerd, CRI-O, Podman and the kubelet make them, in both versions of control groups and with
-//! both drivers: `systemd` (`docker-ID.scope`, `kubepods-burstable-podUID.slice`) and `cgroupfs` (`/docker/ID`,
+//! Paths as systemd, Docker, containerd, CRI-O, Podman and the kubelet make them, in both versions
+//! of control groups and with both drivers: `systemd` (`docker-ID.scope`,
+//! `kubepods-burstable-podUID.slice`) and `cgroupfs` (`/docker/ID`,
 //! `/kubepods/burstable/podUID/ID`).
 
 use std::collections::BTreeMap;
@@ -49,13 +50,15 @@ impl Owner {
     }
 }
 
-/// The number of a container at the end of a part: `ID`, `docker-ID`, `cri-containerd-ID`, `crio-conmon-ID`.
+/// The number of a container at the end of a part: `ID`, `docker-ID`, `cri-containerd-ID`,
+/// `crio-conmon-ID`.
 fn container_of(part: &str) -> Option<&str> {
     let id = part.rsplit('-').next()?;
     (id.len() == ID && id.bytes().all(is_hex)).then_some(id)
 }
 
-/// A container that has a name instead: of LXC (`lxc.payload.web`, `lxc/web`) and of machinectl (`machine-web.scope`).
+/// A container that has a name instead: of LXC (`lxc.payload.web`, `lxc/web`) and of machinectl
+/// (`machine-web.scope`).
 fn machine_of(part: &str, next: Option<&str>) -> Option<String> {
     let of_lxc = part.strip_prefix("lxc.payload.").or_else(|| part.strip_prefix("lxc.monitor."));
     let of_lxc = of_lxc.or_else(|| next.filter(|_| part == "lxc"));
@@ -63,8 +66,8 @@ fn machine_of(part: &str, next: Option<&str>) -> Option<String> {
     of_lxc.map(str::to_string).or_else(machine).filter(|name| !name.is_empty())
 }
 
-/// The UID in `podUID` and `kubepods-burstable-podUID.slice`, where systemd has `_` for `-`. That of a static pod is a
-/// hash without hyphens.
+/// The UID in `podUID` and `kubepods-burstable-podUID.slice`, where systemd has `_` for `-`. That
+/// of a static pod is a hash without hyphens.
 fn pod_of(part: &str) -> Option<String> {
     let part = part.strip_suffix(".slice").unwrap_or(part);
     let uid = match part.strip_prefix("pod") {
@@ -148,7 +151,8 @@ impl OwnerNames {
         self.container(id).unwrap_or_else(short).to_string()
     }
 
-    /// Whose a control group is, in words: `pod prod/db-0`, `container web`, `mariadb.service`; `None` for nobody's.
+    /// Whose a control group is, in words: `pod prod/db-0`, `container web`, `mariadb.service`;
+    /// `None` for nobody's.
     pub fn words(&self, cgroup: &str) -> Option<String> {
         let owner = Owner::of_cgroup(cgroup);
         let container = owner.container.map(|id| self.container_words(&id));
@@ -199,7 +203,8 @@ mod tests {
                 None,
             ),
             (r"/system.slice/mnt-a\x2db.mount".to_string(), Some("mnt-a-b.mount"), None, None),
-            // Docker with systemd and with cgroupfs, one inside of another, and below a task of ECS.
+            // Docker with systemd and with cgroupfs, one inside of another, and below a task of
+            // ECS.
             (format!("/system.slice/docker-{ID}.scope"), None, container, None),
             (format!("/docker/{ID}"), None, container, None),
             (format!("/docker/{}/docker/{ID}", ID.replace('3', "4")), None, container, None),

@@ -22,8 +22,8 @@ use columns::Columns;
 /// Events kept per listing before a recording falls back to histograms and the slowest ones
 /// (96 bytes each: about 390 MB).
 pub const EVENTS_KEPT: usize = 4_000_000;
-/// Events kept of a listing for a verdict (96 bytes each: about 50 MB): a replay of 20 000 is as good
-/// as one of all, the rest is for shapes that need time.
+/// Events kept of a listing for a verdict (96 bytes each: about 50 MB): a replay of 20 000 is as
+/// good as one of all, the rest is for shapes that need time.
 pub const EVENTS_JUDGED: usize = 1 << 19;
 /// Unread stretches kept.
 const UNREAD_KEPT: usize = 1000;
@@ -141,15 +141,16 @@ impl Recording {
         }
     }
 
-    /// An empty recording of any length in the memory of [`EVENTS_JUDGED`] per listing: past it, the
-    /// stretch in which most was waited stays event by event, the rest becomes histograms.
+    /// An empty recording of any length in the memory of [`EVENTS_JUDGED`] per listing: past it,
+    /// the stretch in which most was waited stays event by event, the rest becomes histograms.
     pub fn for_a_verdict() -> Self {
         let mut recording = Recording::new();
         recording.keep_stretches(EVENTS_JUDGED);
         recording
     }
 
-    /// From now on keeps stretches of up to so many events, as [`for_a_verdict`](Self::for_a_verdict).
+    /// From now on keeps stretches of up to so many events, as
+    /// [`for_a_verdict`](Self::for_a_verdict).
     pub fn keep_stretches(&mut self, events: usize) {
         (self.events_kept, self.past) = (events.max(2), PastBudget::Stretch);
     }
@@ -302,8 +303,8 @@ impl Recording {
         }
     }
 
-    /// The part of it that is of some listings and devices. Places of listings and devices stay; what
-    /// is left out is empty and without a name there.
+    /// The part of it that is of some listings and devices. Places of listings and devices stay;
+    /// what is left out is empty and without a name there.
     pub fn narrowed(
         &self,
         listing: impl Fn(usize) -> bool,
@@ -386,7 +387,8 @@ impl Listing {
         !self.is_thinned() && (self.folded == 0 || self.stretch.is_some())
     }
 
-    /// Whether only the slow I/Os and a sample of the others are events, and its histograms are of the others.
+    /// Whether only the slow I/Os and a sample of the others are events, and its histograms are of
+    /// the others.
     pub fn is_thinned(&self) -> bool {
         self.source.sampling == Sampling::Thinned
     }

@@ -106,7 +106,8 @@ pub trait Sink {
     }
 }
 
-/// Writes methods of a [`Sink`] that hand over to the sink in a field: `forward!(tally: source device)`.
+/// Writes methods of a [`Sink`] that hand over to the sink in a field: `forward!(tally: source
+/// device)`.
 #[macro_export]
 macro_rules! forward {
     ($within:tt: $($method:ident)+) => { $($crate::forward!(@ $method $within);)+ };

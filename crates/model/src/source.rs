@@ -53,8 +53,9 @@ pub enum Sampling {
     Sampled,
     /// Printed by another tool.
     Reported,
-    /// Every I/O was seen: the slow ones and a sample of the others are listed one by one, and all that are not are
-    /// counted in the listing's own histograms. In no order and with no queue, for what is between is not there.
+    /// Every I/O was seen: the slow ones and a sample of the others are listed one by one, and all
+    /// that are not are counted in the listing's own histograms. In no order and with no queue, for
+    /// what is between is not there.
     Thinned,
 }
 
@@ -112,11 +113,12 @@ pub struct Unread {
     pub reason: String,
 }
 
-/// What a reader took for granted because the listing does not say it: whoever rests on it is less sure.
+/// What a reader took for granted because the listing does not say it: whoever rests on it is less
+/// sure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inference {
-    /// What the columns are: their heading is missing or cut, so their number and what fits together
-    /// told.
+    /// What the columns are: their heading is missing or cut, so their number and what fits
+    /// together told.
     Columns,
     /// That latencies are those of a disk: nothing says what was measured.
     Subject,
@@ -148,7 +150,8 @@ pub struct Source {
     pub records: u64,
     /// Lines that looked like its own but could not be used.
     pub skipped: u64,
-    /// Of these, the ones with a value that no device and no clock gives: a latency of many thousand years.
+    /// Of these, the ones with a value that no device and no clock gives: a latency of many
+    /// thousand years.
     pub impossible: u64,
     /// Of these, the ones that were about a device, by device: what is known of it is not all.
     pub skipped_of: Vec<(DeviceId, u64)>,
@@ -163,7 +166,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// The release of the kernel that its host tells, as far as the minor number: `Linux 5.4.0-91-generic` is 5 and 4.
+    /// The release of the kernel that its host tells, as far as the minor number: `Linux
+    /// 5.4.0-91-generic` is 5 and 4.
     pub fn kernel(&self) -> Option<(u32, u32)> {
         let release = self.host.as_ref()?.split("Linux ").nth(1)?;
         let mut numbers = release.split(['.', '-', ' ', ',']);

@@ -14,8 +14,9 @@ const EVENTS: usize = 100_000;
 const HISTOGRAMS: usize = 1 << 15;
 
 /// Pours into a recording. Past `EVENTS`, single I/Os of a listing become histograms: of the
-/// longest stage, or the one asked for, over time, of the other stages in one; past `HISTOGRAMS`, those that a source
-/// gives are added up with their neighbours in time. No count is lost, only how fine time is.
+/// longest stage, or the one asked for, over time, of the other stages in one; past `HISTOGRAMS`,
+/// those that a source gives are added up with their neighbours in time. No count is lost, only how
+/// fine time is.
 ///
 /// Each listing is counted by itself: those that were watched side by side take turns.
 pub struct Tally {

@@ -24,7 +24,8 @@ pub struct Phases {
     pub first_ms: f64,
     /// And how much longer the last of them, ms.
     pub rest_ms: f64,
-    /// In how many bursts they came: a turning disk may do a few of them in the revolution it is in.
+    /// In how many bursts they came: a turning disk may do a few of them in the revolution it is
+    /// in.
     pub bursts: usize,
     /// The most writes enqueued later that were done before an earlier one.
     pub overtaken: usize,

@@ -1,6 +1,6 @@
-//! What a probe found out of itself, as facts: how much of its latencies the machine's CPUs made, whole
-//! revolutions, the limit that held it. Whoever judges its I/Os, now or from a kept capture, has
-//! them by these.
+//! What a probe found out of itself, as facts: how much of its latencies the machine's CPUs made,
+//! whole revolutions, the limit that held it. Whoever judges its I/Os, now or from a kept capture,
+//! has them by these.
 
 use iowhy_model::typed::{BytesPerSecond, PerSecond, Share};
 use iowhy_model::{FactKey, FactValue, LimitKind, Nanos, numbers, typed};

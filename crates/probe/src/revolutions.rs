@@ -19,8 +19,8 @@ pub struct Revolutions {
 
 /// Speeds at which disks are sold.
 const SPEEDS: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
-/// How near a whole revolution a latency must be, in revolutions, and how many must be (docs/METHOD.md, 5
-/// Missed revolution).
+/// How near a whole revolution a latency must be, in revolutions, and how many must be
+/// (docs/METHOD.md, 5 Missed revolution).
 const NEAR: f64 = 0.03;
 const SHARE: f64 = 0.85;
 /// A write of more revolutions than this met something else.
@@ -34,7 +34,8 @@ pub fn revolutions(latencies_ns: &[u64]) -> Option<Revolutions> {
         return None;
     }
     let found = SPEEDS.iter().map(|rpm| at(latencies_ns, *rpm));
-    // Two revolutions of a fast disk are one of a slow one: fewest revolutions explain the same best.
+    // Two revolutions of a fast disk are one of a slow one: fewest revolutions explain the same
+    // best.
     let best = found.max_by(|a, b| a.share.total_cmp(&b.share).then(b.rpm.total_cmp(&a.rpm)))?;
     (best.share >= SHARE).then_some(best)
 }

@@ -182,8 +182,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Ends the listing with what the probe found out of itself; says what the engine cost, and why the
-    /// probe ended early if it did.
+    /// Ends the listing with what the probe found out of itself; says what the engine cost, and why
+    /// the probe ended early if it did.
     pub fn end(self, outcome: &Outcome) -> (Own, Option<String>) {
         for (key, value, read_from) in own_facts::of(&self.own, outcome) {
             self.sink.fact(Fact::new(Some(self.device), key, value, read_from));

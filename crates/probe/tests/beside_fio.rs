@@ -44,13 +44,13 @@ impl Drop for Awake {
     }
 }
 
-/// Where the loop device's workers may run (Documentation/core-api/workqueue.rst, "Affinity Scopes":
-/// the mask of all workers bound to no CPU).
+/// Where the loop device's workers may run (Documentation/core-api/workqueue.rst, "Affinity
+/// Scopes": the mask of all workers bound to no CPU).
 const WORKERS: &str = "/sys/devices/virtual/workqueue/cpumask";
 
-/// Keeps this thread and every fio it starts on the first CPU, and the workers on that one too or on
-/// the second: else a read at depth 1 takes 5 us or 38, by where the scheduler happened to put the
-/// two, and not by the engine. All is as before when this goes.
+/// Keeps this thread and every fio it starts on the first CPU, and the workers on that one too or
+/// on the second: else a read at depth 1 takes 5 us or 38, by where the scheduler happened to put
+/// the two, and not by the engine. All is as before when this goes.
 struct CpuPlacement {
     workers: String,
 }

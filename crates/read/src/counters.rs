@@ -1,4 +1,5 @@
-//! Averages and counters: what the columns of the statistics tools and the kernel's own counters mean.
+//! Averages and counters: what the columns of the statistics tools and the kernel's own counters
+//! mean.
 
 pub(crate) mod copies;
 pub(crate) mod device_numbers;

@@ -1,4 +1,5 @@
-//! What a drive says of itself, by whatever tool, and what logs and stacks of the kernel complain of.
+//! What a drive says of itself, by whatever tool, and what logs and stacks of the kernel complain
+//! of.
 
 pub(crate) mod complaints;
 pub(crate) mod health;

@@ -1,5 +1,5 @@
-//! Documents that are known by their first bytes and are not read, and what to do instead: whoever has one
-//! is told so, not that nothing was recognised.
+//! Documents that are known by their first bytes and are not read, and what to do instead: whoever
+//! has one is told so, not that nothing was recognised.
 
 /// What a document is, and how it becomes one that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

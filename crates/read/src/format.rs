@@ -48,8 +48,9 @@ pub enum Body {
     Labels(&'static Labels),
     /// By a program.
     Custom {
-        /// One of these texts stands in the first line of each listing (`\d` at the end of one is any digit), or the line
-        /// has a shape that is named here, such as `^number` (`index.rs` lists them); empty: every line is asked about.
+        /// One of these texts stands in the first line of each listing (`\d` at the end of one is
+        /// any digit), or the line has a shape that is named here, such as `^number` (`index.rs`
+        /// lists them); empty: every line is asked about.
         needles: &'static [&'static str],
         /// Whether a listing begins at the first of these lines.
         sniff: fn(&[&str]) -> Sniff,
@@ -59,7 +60,8 @@ pub enum Body {
 }
 
 impl Format {
-    /// Texts, and names of shapes, one of which the first line of each of its listings has; none: any line may be one.
+    /// Texts, and names of shapes, one of which the first line of each of its listings has; none:
+    /// any line may be one.
     pub(crate) fn needles(&self) -> Vec<&'static str> {
         match self.body {
             Body::Log(log) => Ready::known(log).needles().unwrap_or_default(),

@@ -289,7 +289,8 @@ pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// A message of every kind that readers of kernel logs and of smartd's know, made up: what nobody must be able to forge by a name.
+/// A message of every kind that readers of kernel logs and of smartd's know, made up: what nobody
+/// must be able to forge by a name.
 pub fn log_examples() -> Vec<String> {
     kernel_log::examples()
         .chain(esxi_log::examples())

@@ -1,7 +1,8 @@
 //! Which formats a line is shown to: those of which a needle stands in it.
 //!
-//! Most lines of most inputs begin no listing, and there are more formats than a line has letters. One pass over
-//! a line finds the needles of all formats at once; the others need not be asked, for they would say no.
+//! Most lines of most inputs begin no listing, and there are more formats than a line has letters.
+//! One pass over a line finds the needles of all formats at once; the others need not be asked, for
+//! they would say no.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,7 +11,8 @@ use aho_corasick::AhoCorasick;
 
 use crate::{FORMATS, Format, WallTime};
 
-/// Needles that are no text but the shape of a line, by name: of listings that may begin with numbers alone.
+/// Needles that are no text but the shape of a line, by name: of listings that may begin with
+/// numbers alone.
 const SHAPES: [Shape; 9] = [
     Shape { name: "^address", has: has_address, is_of_part: true },
     Shape { name: "^bracket", has: |line| begins(line, is_bracket), is_of_part: false },
@@ -66,8 +68,8 @@ impl<'i> Among<'i> {
         Among { formats: index.formats, found: Some((index, index.find(line))) }
     }
 
-    /// Those that are asked whether they begin at a text, in the order of the list. In a part of the line only what
-    /// was found in the line can stand.
+    /// Those that are asked whether they begin at a text, in the order of the list. In a part of
+    /// the line only what was found in the line can stand.
     pub(crate) fn at(
         &self,
         text: &str,
@@ -246,8 +248,8 @@ fn words(line: &str) -> impl Iterator<Item = &[u8]> {
     line.as_bytes().split(|byte| !byte.is_ascii_graphic()).filter(|word| !word.is_empty())
 }
 
-/// Whether a word may be a number, with a sign, a unit of one letter or in hexadecimal, or dashes in place of one; a
-/// date or a time of day is none.
+/// Whether a word may be a number, with a sign, a unit of one letter or in hexadecimal, or dashes
+/// in place of one; a date or a time of day is none.
 fn is_number(word: &[u8]) -> bool {
     let mut before = b'+';
     let mut fits = |byte: &u8| {

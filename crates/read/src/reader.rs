@@ -13,13 +13,14 @@ pub enum Sniff {
     No,
     /// One more line is needed to tell. Ask for as few as possible: a live pipe waits for them.
     More,
-    /// The same, and one line settles it, whatever stands before or behind that line: it may be shown many
-    /// lines at once, and the first with a single other one.
+    /// The same, and one line settles it, whatever stands before or behind that line: it may be
+    /// shown many lines at once, and the first with a single other one.
     MoreAtOnce,
 }
 
 impl Sniff {
-    /// Of a listing that a line begins, or that a line announces of which at most `near` come before it.
+    /// Of a listing that a line begins, or that a line announces of which at most `near` come
+    /// before it.
     pub(crate) fn announced(
         lines: &[&str],
         near: usize,

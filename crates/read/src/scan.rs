@@ -1,9 +1,10 @@
 //! Walks an input once and finds each listing in it, wherever it stands.
 //!
 //! Outside a listing every line is offered to all formats, as it is and without what may have been
-//! put around it ([`Wrapping`]); the one that says yes reads on from there. Inside, its reader gets each line first; what it passes is prose unless another format
-//! claims it. After prose a new heading begins a new listing, even of the same format: two
-//! screens in one document are two clocks.
+//! put around it ([`Wrapping`]); the one that says yes reads on from there. Inside, its reader gets
+//! each line first; what it passes is prose unless another format claims it. After prose a new
+//! heading begins a new listing, even of the same format: two screens in one document are two
+//! clocks.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -30,8 +31,8 @@ const HEAD_LIMIT: usize = 16;
 /// Lines of prose above a listing that its reader is shown, and how much of each.
 const ABOVE: usize = 3;
 const ABOVE_TEXT: usize = 200;
-/// Lines of a listing, from its beginning, and bytes of each, that a reader is shown that is to say whether it
-/// would take another.
+/// Lines of a listing, from its beginning, and bytes of each, that a reader is shown that is to say
+/// whether it would take another.
 const HEAD_KEPT: usize = 24;
 const HEAD_TEXT: usize = 1024;
 /// What it costs to ask of a line, in bytes.
@@ -39,8 +40,8 @@ const ASKING: usize = 256;
 /// Lines kept that would begin a listing if they had a number where they have none.
 const FIRST_LINES: usize = 20;
 
-/// Reads all of `reader`, named `input` in messages, into `sink`; with a format named in `formats`, every
-/// line is given to that one without asking.
+/// Reads all of `reader`, named `input` in messages, into `sink`; with a format named in `formats`,
+/// every line is given to that one without asking.
 ///
 /// # Errors
 /// [`Error::Empty`] and [`Error::Nothing`] if no listing was found; [`Error::Broken`] if the
@@ -302,8 +303,8 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    /// Whether a reader that was shown the first lines of the listing would take a line if it had numbers where it
-    /// has something else, and does not take it as it is.
+    /// Whether a reader that was shown the first lines of the listing would take a line if it had
+    /// numbers where it has something else, and does not take it as it is.
     fn takes_mended(&mut self, text: &str) -> bool {
         let Some(open) = &self.open else { return false };
         let mended = odd::all_mended(text);
@@ -547,7 +548,8 @@ impl Scanner<'_> {
         self.broken += u64::from(broken);
         self.scan.prose += 1;
         let filler = matches!(text, "[...]" | "[…]" | "…") || text.bytes().all(|b| b == b'.');
-        // Right below its rows something cut off was one of them; behind a blank line it must look like one.
+        // Right below its rows something cut off was one of them; behind a blank line it must look
+        // like one.
         let is_row = || match self.blank {
             true => begins_row(text, self.shapes.last()),
             false => !is_prompt(text),
@@ -642,8 +644,8 @@ impl Scanner<'_> {
         Ok(!known || self.lines.ahead().next().is_none_or(|next| wrapping.is_around(&next)))
     }
 
-    /// The first of these formats that says yes to a line without its wrapping; two are a bug of ours (a test looks
-    /// for it).
+    /// The first of these formats that says yes to a line without its wrapping; two are a bug of
+    /// ours (a test looks for it).
     fn ask_text(
         &mut self,
         among: &Among,
@@ -708,9 +710,9 @@ impl Scanner<'_> {
         self.unsettled = unsettled;
     }
 
-    /// Whether a format asks for more of a head of so many lines behind its first. Of a long one it is not
-    /// shown again the lines that did not settle it when a line above was asked about: without them it says
-    /// yes as before, and where it would say no, it asks for more at most.
+    /// Whether a format asks for more of a head of so many lines behind its first. Of a long one it
+    /// is not shown again the lines that did not settle it when a line above was asked about:
+    /// without them it says yes as before, and where it would say no, it asks for more at most.
     fn settled_by_none(
         &self,
         asked: &Candidate,
@@ -739,8 +741,8 @@ impl Scanner<'_> {
         true
     }
 
-    /// What a format says of a head: a line and so many behind it, which are looked up for the first that
-    /// has to see them.
+    /// What a format says of a head: a line and so many behind it, which are looked up for the
+    /// first that has to see them.
     fn answer<'t>(
         &'t self,
         asked: &Candidate,
@@ -833,7 +835,8 @@ mod tests {
 
     thread_local! {
         static ASKED: Cell<u64> = const { Cell::new(0) };
-        /// Whether each format is shown every line of a head, also those that settled nothing before.
+        /// Whether each format is shown every line of a head, also those that settled nothing
+        /// before.
         pub(super) static SHOWN_ALL: Cell<bool> = const { Cell::new(false) };
     }
 

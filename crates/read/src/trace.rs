@@ -1,4 +1,5 @@
-//! Request traces: records of several CPUs in the order of time, and the points of one request paired.
+//! Request traces: records of several CPUs in the order of time, and the points of one request
+//! paired.
 
 pub(crate) mod order;
 pub(crate) mod pairing;

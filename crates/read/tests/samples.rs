@@ -1,5 +1,5 @@
-//! Every sample is sniffed by all formats, read, compared with its golden, then cut and damaged: six
-//! tests for each, named after it.
+//! Every sample is sniffed by all formats, read, compared with its golden, then cut and damaged:
+//! six tests for each, named after it.
 //!
 //! A sample is `samples/<format>/<tool-version>--<what>.txt` (`.bin` if it is binary), the format's
 //! name with `_` for `-`.
@@ -159,8 +159,8 @@ fn exactly_one_format_claims_each_listing(sample: &Sample) {
     assert!(wrapped || first == Some(sample.format.name), "{first:?}");
 }
 
-/// The index of needles hides no format from a line at which it may begin: not from one of a sample, and not from
-/// one that was cut, mistyped, or lacks a word.
+/// The index of needles hides no format from a line at which it may begin: not from one of a
+/// sample, and not from one that was cut, mistyped, or lacks a word.
 fn who_would_not_say_no_is_asked(sample: &Sample) {
     let mut dice = sample.dice();
     let text = String::from_utf8_lossy(&sample.bytes);

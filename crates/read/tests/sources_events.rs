@@ -1,5 +1,5 @@
-//! Source documents missed_revolution, cloud_volume (fio) and direct_mount (vxtrace, mount), verbatim, and every listing of all
-//! five documents by its place.
+//! Source documents missed_revolution, cloud_volume (fio) and direct_mount (vxtrace, mount),
+//! verbatim, and every listing of all five documents by its place.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! Prose is read quickly: most of what people point the program at begins no listing, and no format but those
-//! whose words stand in a line is asked about it.
+//! Prose is read quickly: most of what people point the program at begins no listing, and no format
+//! but those whose words stand in a line is asked about it.
 
 #![allow(clippy::disallowed_methods, clippy::print_stderr)]
 
@@ -66,7 +66,7 @@ fn prose_is_read_in_less_time_than_asking_each_format_once_takes() {
     });
     let asked = asked * EACH as u32;
     eprintln!("read in {read:?}, each format asked once in {asked:?}");
-    // What is left of a line without its time, its host and its program is looked at too. When all formats were
-    // asked about each of these, reading took more than twice as long as asking once.
+    // What is left of a line without its time, its host and its program is looked at too. When all
+    // formats were asked about each of these, reading took more than twice as long as asking once.
     assert!(read < asked, "{read:?} against {asked:?}");
 }

@@ -1,8 +1,8 @@
 //! The device is what it claims: delays that a disk was told to have come back through the block
 //! layer's tracepoints, and no request is unaccounted for.
 //!
-//! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says when
-//! a request came and when it was answered.
+//! The disk's own log, not the nominal delay, is what the tracer is compared with: the log says
+//! when a request came and when it was answered.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -128,8 +128,8 @@ impl ClaimRow {
         self.trace[0] - self.log[0]
     }
 
-    /// What the trace adds at the 10th percentile, ms: of 32 answers at once the host, however busy,
-    /// has passed on the first three without a wait of its own.
+    /// What the trace adds at the 10th percentile, ms: of 32 answers at once the host, however
+    /// busy, has passed on the first three without a wait of its own.
     pub fn apart_at_first(&self) -> f64 {
         self.trace[2] - self.log[2]
     }

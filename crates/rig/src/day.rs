@@ -1,11 +1,11 @@
-//! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it knows of
-//! them afterwards.
+//! A day in an hour: healthy and faulty disks in turns before the flight recorder, and what it
+//! knows of them afterwards.
 //!
-//! Twenty incidents at known times, each a [`WrittenScenario`] with a fault, and a healthy disk under a load
-//! before each of them, one disk at a time. The recorder watches the whole machine. Found is an incident
-//! of the disk's while the fault was there, or the moment after; a healthy disk is accused if an incident
-//! blames it, its path or a limit. What `iowhy why --at` answers from the single requests is compared with
-//! the verdict that is owed.
+//! Twenty incidents at known times, each a [`WrittenScenario`] with a fault, and a healthy disk
+//! under a load before each of them, one disk at a time. The recorder watches the whole machine.
+//! Found is an incident of the disk's while the fault was there, or the moment after; a healthy
+//! disk is accused if an incident blames it, its path or a limit. What `iowhy why --at` answers
+//! from the single requests is compared with the verdict that is owed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,7 +24,8 @@ use crate::scenarios::ACCUSES;
 
 /// Size of every disk.
 const BYTES: u64 = 16 << 30;
-/// Between two turns: an incident holds 30 s from before its first alarm and 10 s after its last one.
+/// Between two turns: an incident holds 30 s from before its first alarm and 10 s after its last
+/// one.
 const QUIET: Duration = Duration::from_secs(42);
 /// An incident may begin so long after the fault was there, seconds: it must be judged first.
 const LATE: i64 = 12;
@@ -67,7 +68,8 @@ pub struct Day {
     /// Seed of everything that is chance
     #[arg(long, default_value_t = 2026)]
     seed: u64,
-    /// The longest pause after which the recorder judges without an incident; its own default is 60s
+    /// The longest pause after which the recorder judges without an incident; its own default is
+    /// 60s
     #[arg(long, value_name = "TIME", default_value = "10s")]
     judge: String,
 }
@@ -93,8 +95,8 @@ struct Outcome {
 }
 
 impl Day {
-    /// Runs it and prints the table. Fails if fewer than nineteen in twenty were found, or a healthy disk
-    /// was accused.
+    /// Runs it and prints the table. Fails if fewer than nineteen in twenty were found, or a
+    /// healthy disk was accused.
     ///
     /// # Errors
     /// If a disk cannot be made here, or `iowhy` was not built.

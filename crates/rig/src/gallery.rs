@@ -1,8 +1,8 @@
 //! What good and bad look like: each fault as a picture, the words of the verdict, the command.
 //!
-//! The disks are those of the written scenarios (`iowhy_lab::written`), the time is virtual: a load is played against
-//! the model, what a tracer would have seen is written as a capture, and `iowhy` draws and judges it.
-//! The same seed gives the same page.
+//! The disks are those of the written scenarios (`iowhy_lab::written`), the time is virtual: a load
+//! is played against the model, what a tracer would have seen is written as a capture, and `iowhy`
+//! draws and judges it. The same seed gives the same page.
 
 mod page;
 

@@ -2,8 +2,8 @@
 //!
 //! A kernel package is fetched and unpacked, never installed; an initramfs is made of its modules,
 //! busybox and our own programs; qemu boots it in software. Inside, `rig guest` asks the doctor,
-//! holds the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick ones
-//! below a delay that is not theirs.
+//! holds the tracer against /proc/diskstats, and has faulty and healthy disks judged, and quick
+//! ones below a delay that is not theirs.
 
 mod archive;
 mod guest;
@@ -44,7 +44,8 @@ pub struct Kernels {
     /// Only what takes little time
     #[arg(long)]
     fast: bool,
-    /// Real SCSI, NVMe and virtio drivers instead, over three dusty disks of this machine, in real time
+    /// Real SCSI, NVMe and virtio drivers instead, over three dusty disks of this machine, in real
+    /// time
     #[arg(long, conflicts_with = "fast")]
     drives: bool,
     /// One case alone, by its name in the results
@@ -56,8 +57,8 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Boots the newest kernel of each pattern, prints what came of it, and fails if not all of it was
-    /// right. Kernels that cannot be had are skipped, and said so.
+    /// Boots the newest kernel of each pattern, prints what came of it, and fails if not all of it
+    /// was right. Kernels that cannot be had are skipped, and said so.
     ///
     /// # Errors
     /// If not one kernel could be booted.

@@ -30,13 +30,15 @@ struct Cli {
 enum Command {
     /// Holds the tracer against disks of known delay, and prints the table
     Claims(Claims),
-    /// Healthy and faulty disks in turns before the flight recorder, and what it says of them afterwards
+    /// Healthy and faulty disks in turns before the flight recorder, and what it says of them
+    /// afterwards
     Day(Day),
     /// Shows what iowhy does, on disks of known fault, within one minute
     Demo(Demo),
     /// Draws each fault and writes the page that shows them
     Gallery(Gallery),
-    /// Boots Debian's kernels in small machines of virtual time and tries tracer and diagnosis in them
+    /// Boots Debian's kernels in small machines of virtual time and tries tracer and diagnosis in
+    /// them
     Kernels(Kernels),
     /// Takes the README's pictures: `iowhy top` and the report of `iowhy report`, on a faulty disk
     Pictures(Pictures),

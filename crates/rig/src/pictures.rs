@@ -1,7 +1,7 @@
 //! The README's pictures: `iowhy top` and `iowhy report` on the demo's faulty disk.
 //!
-//! The disk is a real block device of this kernel, `dd` reads it, and both programs are run as a user
-//! runs them: `top` in a terminal of tmux, the report in headless Chromium.
+//! The disk is a real block device of this kernel, `dd` reads it, and both programs are run as a
+//! user runs them: `top` in a terminal of tmux, the report in headless Chromium.
 
 mod terminal;
 

@@ -1,5 +1,5 @@
-//! A delay that a disk was told to have comes back through the block tracepoints, and every request is
-//! accounted for. The whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
+//! A delay that a disk was told to have comes back through the block tracepoints, and every request
+//! is accounted for. The whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -16,8 +16,9 @@ fn a_delay_comes_back_through_the_tracepoints_and_no_request_is_unaccounted_for(
     }
     let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("claims-{}", std::process::id()));
     for (delay, depth, number) in [(1.0, 1, 400), (10.0, 32, 960)] {
-        // A busy host passes answers on late, most of all the last of 32: the median is for `rig claims`
-        // on a quiet machine; here the fastest tenth of one round in four is compared with the log.
+        // A busy host passes answers on late, most of all the last of 32: the median is for `rig
+        // claims` on a quiet machine; here the fastest tenth of one round in four is compared with
+        // the log.
         let rounds: Vec<ClaimRow> = (0..4)
             .map(|_| ClaimRow::measure(delay, depth, number, &log).expect("a disk"))
             .collect();

@@ -88,8 +88,8 @@ fn a_dusty_disk_answers_on_the_steps_of_a_ladder() {
     assert!(fields[3] as f64 > served as f64 / 1e6 - 1.0, "{} ms, {served} ns", fields[3]);
 }
 
-/// Tries four times: a host that is busy for a moment holds both the disk and the program up. One that
-/// is busy all the time tells nothing.
+/// Tries four times: a host that is busy for a moment holds both the disk and the program up. One
+/// that is busy all the time tells nothing.
 fn on_a_quiet_host(attempt: impl Fn() -> Result<(), String>) {
     let tried: Vec<String> = (0..4).map_while(|_| attempt().err()).collect();
     if tried.len() == 4 {

@@ -1,8 +1,8 @@
 //! The tracer and the judge on Debian's kernels, in small machines of virtual time.
 //!
-//! A quick look at the oldest and the newest kernel is part of every test run, where packages and qemu
-//! are here already; `IOWHY_KERNELS=0` leaves it out. All kernels and all cases need some minutes, a mirror
-//! of Debian and root, so they run only with `IOWHY_KERNELS=1`.
+//! A quick look at the oldest and the newest kernel is part of every test run, where packages and
+//! qemu are here already; `IOWHY_KERNELS=0` leaves it out. All kernels and all cases need some
+//! minutes, a mirror of Debian and root, so they run only with `IOWHY_KERNELS=1`.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -27,10 +27,10 @@ fn kernels(arguments: &[&str]) {
     assert!(output.status.success(), "{told}");
 }
 
-/// The counts, who was accused of what, and the waits in whole milliseconds: all that another build of
-/// our programs, whose instructions are time in there, leaves alone. Of the counts that is what was
-/// measured and lost together: since 7.0 a program of a tracepoint can be preempted, and is then not
-/// run for the others that come by. The losses are few, and that is asserted.
+/// The counts, who was accused of what, and the waits in whole milliseconds: all that another build
+/// of our programs, whose instructions are time in there, leaves alone. Of the counts that is what
+/// was measured and lost together: since 7.0 a program of a tracepoint can be preempted, and is
+/// then not run for the others that come by. The losses are few, and that is asserted.
 fn in_short(found: &str) -> String {
     let mut out = String::new();
     for line in found.lines() {

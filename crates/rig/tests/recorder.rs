@@ -63,8 +63,8 @@ fn told(store: &Folder, words: &[&str]) -> (String, i32) {
     (text + &said, output.status.code().unwrap_or(-1))
 }
 
-/// A faulty disk and reads from it for so many seconds, until both are gone: its name, and when it was
-/// read, in seconds since 1970.
+/// A faulty disk and reads from it for so many seconds, until both are gone: its name, and when it
+/// was read, in seconds since 1970.
 fn disk(store: &Folder, model: &str, fault: &str, seconds: u32) -> (String, u64) {
     let name = store.0.with_extension("disk");
     let device = read_when(&name, &store.0, model, fault, seconds);
@@ -99,8 +99,8 @@ fn named(file: &Path) -> Option<String> {
     Some(name.trim().trim_start_matches("/dev/").to_string())
 }
 
-/// Other tests have their disks beside this one, which the recorder sees as well: what is asked here
-/// is asked of the disks that are this test's own.
+/// Other tests have their disks beside this one, which the recorder sees as well: what is asked
+/// here is asked of the disks that are this test's own.
 #[test]
 fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     let Some(_alone) = alone("incidents_of_sick_disks_are_found_and_asked_for_later") else {
@@ -145,7 +145,8 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
         .unwrap_or_else(|error| unreachable!("{error}: {why}"));
     // Which disease it is takes a longer watch than these seconds on a busy machine: the live
     // scenarios ask for that. Here it must be one of a disk's.
-    // The second disk has the name of the first, which was gone when it came: both are in one incident.
+    // The second disk has the name of the first, which was gone when it came: both are in one
+    // incident.
     let of_a_disk = |finding: &serde_json::Value| {
         let verdict = finding["verdict"].as_str();
         verdict.is_some_and(|verdict| verdict.starts_with("device."))
@@ -162,8 +163,8 @@ fn incidents_of_sick_disks_are_found_and_asked_for_later() {
     assert!(text.contains("contains no I/O at that time"), "{text}");
 }
 
-/// Planted for 46 s: one incident of 46 s, the same at every moment of it. Another disk that is sick for
-/// the first half of them has its own.
+/// Planted for 46 s: one incident of 46 s, the same at every moment of it. Another disk that is
+/// sick for the first half of them has its own.
 #[test]
 fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     let Some(_alone) =
@@ -213,7 +214,8 @@ fn an_incident_lasts_as_long_as_its_fault_and_is_found_at_any_moment_of_it() {
     let rows = all["incidents"].as_array().expect("a list").iter();
     let gone_ns = gone_s as i64 * 1_000_000_000;
     let rows: Vec<_> = rows.filter(|row| row["began_ns"].as_i64() < Some(gone_ns)).collect();
-    // How sure the judge is of a stall depends on what else the machine does: found it is either way.
+    // How sure the judge is of a stall depends on what else the machine does: found it is either
+    // way.
     let finds = |row: &&serde_json::Value| {
         let alarms = row["alarms"].as_array().into_iter().flatten();
         row["device"] == other.as_str() || alarms.clone().any(|one| one["device"] == other.as_str())
@@ -303,14 +305,16 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
                 }
                 delays.push((SystemTime::now(), at_disk + run_delay(watch.id())));
             }
-            // Nothing is recorded from here on; until it is gone, the kernel takes its programs and maps away.
+            // Nothing is recorded from here on; until it is gone, the kernel takes its programs and
+            // maps away.
             let killed = SystemTime::now();
             watch.kill().expect("SIGKILL");
             watch.wait().expect("it is gone");
             let last = newest(&store).and_then(|path| path.metadata().ok()?.modified().ok());
             // What was being written then is later.
             let lost = last.map(|last| killed.duration_since(last).unwrap_or_default());
-            // A second, half a second to write it, and what the recorder waited meanwhile for its disk and its processor.
+            // A second, half a second to write it, and what the recorder waited meanwhile for its
+            // disk and its processor.
             let before = |at: &SystemTime| last.is_none_or(|last| *at <= last);
             let known = delays.iter().rev().find(|(at, _)| before(at)).or(delays.first());
             let end = delays.last().map_or(Duration::ZERO, |(_, delay)| *delay);
@@ -327,7 +331,8 @@ fn a_recorder_that_is_killed_loses_a_second_and_its_store_can_be_read() {
     assert_eq!(segments, kills);
 }
 
-/// Whether a thread of a process sleeps where nothing wakes it but what it waits for, as in a sync (proc_pid_stat(5), `D`).
+/// Whether a thread of a process sleeps where nothing wakes it but what it waits for, as in a sync
+/// (proc_pid_stat(5), `D`).
 fn waits_for_disk(pid: u32) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let state = |task: std::fs::DirEntry| {
@@ -337,7 +342,8 @@ fn waits_for_disk(pid: u32) -> bool {
     tasks.filter_map(state).any(|state| state == 'D')
 }
 
-/// How long the threads of a process have waited for a processor (Documentation/scheduler/sched-stats.rst).
+/// How long the threads of a process have waited for a processor
+/// (Documentation/scheduler/sched-stats.rst).
 fn run_delay(pid: u32) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let delays = tasks.filter_map(|task| {

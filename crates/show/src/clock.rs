@@ -1,5 +1,5 @@
-//! The only place that turns a time into text, for all that says when it was: local time with its offset from UTC, or
-//! the time that an input printed.
+//! The only place that turns a time into text, for all that says when it was: local time with its
+//! offset from UTC, or the time that an input printed.
 //!
 //! Which zone is local the caller says (`Style::zone`): this crate asks nobody.
 
@@ -16,7 +16,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// What a listing says of the time of day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
-    /// Nanoseconds since 1970 at the zero of the listing's clock; less than a day if no date is known.
+    /// Nanoseconds since 1970 at the zero of the listing's clock; less than a day if no date is
+    /// known.
     pub zero: i64,
     /// Whether that is UTC; else it is the time that the input printed, in a zone of its own.
     pub utc: bool,
@@ -59,7 +60,8 @@ impl Clock {
         listings.map(|(listing, own)| own.or_else(|| shared(listing))).collect()
     }
 
-    /// A moment of the listing in a zone, with its date if that is known. What a tool printed without a zone stays so.
+    /// A moment of the listing in a zone, with its date if that is known. What a tool printed
+    /// without a zone stays so.
     pub fn words(self, at_ns: i64, zone: &TimeZone) -> String {
         let at = self.zero.saturating_add(at_ns);
         match (self.utc, self.zero < DAY_NS) {
@@ -81,8 +83,8 @@ impl Clock {
         at.saturating_add(offset_s * SECOND_NS).rem_euclid(DAY_NS) as f64 / 1e9
     }
 
-    /// What to add to a moment of the listing for nanoseconds since midnight: from when on, and how much, for each stretch
-    /// between two changes of the zone's offset.
+    /// What to add to a moment of the listing for nanoseconds since midnight: from when on, and how
+    /// much, for each stretch between two changes of the zone's offset.
     pub fn midnights(self, (from, to): (i64, i64), zone: &TimeZone) -> Vec<(i64, i64)> {
         let mut begins = vec![from];
         if self.utc {
@@ -114,7 +116,8 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of a recording: by the time of day if some of it says that, else of the longest of its listings.
+    /// Of a recording: by the time of day if some of it says that, else of the longest of its
+    /// listings.
     pub fn of(recording: &Recording) -> Option<Reach> {
         let mut reach: Option<Reach> = None;
         for listing in &recording.listings {
@@ -179,7 +182,8 @@ fn span(recording: &Recording, listing: &Listing) -> Option<(i64, i64)> {
     counted.chain(averaged).chain(events).chain(watched).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Changes of a zone's offset that one picture is labelled with: two a year for longer than captures are.
+/// Changes of a zone's offset that one picture is labelled with: two a year for longer than
+/// captures are.
 const CHANGES: usize = 64;
 
 /// Nanoseconds since 1970 (UTC) at the zero of a listing's clock, if it is known.
@@ -234,7 +238,8 @@ fn of_day(seconds: f64, decimals: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Newfoundland: half an hour off, and summer time from the second Sunday of March to the first of November.
+    /// Newfoundland: half an hour off, and summer time from the second Sunday of March to the first
+    /// of November.
     const ST_JOHNS: &str = "NST3:30NDT,M3.2.0,M11.1.0";
 
     fn st_johns() -> TimeZone {

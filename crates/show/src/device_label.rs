@@ -18,7 +18,8 @@ pub fn label(table: &NameTable, device: &str) -> String {
     }
 }
 
-/// The same where it fits into so many columns, else with fewer names, else the kernel's name, shortened.
+/// The same where it fits into so many columns, else with fewer names, else the kernel's name,
+/// shortened.
 pub fn fitted(table: &NameTable, device: &str, room: usize) -> String {
     let whole = label(table, device);
     let first = parts(table, device).into_iter().next();
@@ -33,7 +34,8 @@ pub fn of(recording: &Recording, device: DeviceId) -> String {
     label(&NameTable::of(recording), name)
 }
 
-/// The other names: its own, or those of what is made of it, and where that is mounted; `None` if none is known.
+/// The other names: its own, or those of what is made of it, and where that is mounted; `None` if
+/// none is known.
 pub fn words(table: &NameTable, device: &str) -> Option<String> {
     let parts = parts(table, device);
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -63,7 +65,8 @@ pub(crate) fn capped(all: &[impl AsRef<str>]) -> Vec<String> {
     some.chain(more).collect()
 }
 
-/// A line that names the devices of a table by their labels, of those that have other names; `None` if none has.
+/// A line that names the devices of a table by their labels, of those that have other names; `None`
+/// if none has.
 pub fn legend<'a>(table: &NameTable, devices: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut known: Vec<&str> = Vec::new();
     for device in devices {

@@ -1,5 +1,5 @@
-//! The incidents that a flight recorder noticed: from when to when, which device, who waited, the verdict. One line each,
-//! in the terminal and in a report.
+//! The incidents that a flight recorder noticed: from when to when, which device, who waited, the
+//! verdict. One line each, in the terminal and in a report.
 
 use std::io::{self, Write};
 

@@ -6,7 +6,8 @@ use iowhy_model::{DeviceId, Event, Report};
 
 use crate::Style;
 
-/// Maps of text, or of numbers: a terminal scrolls through some, a program asks for devices by name.
+/// Maps of text, or of numbers: a terminal scrolls through some, a program asks for devices by
+/// name.
 pub const TEXTS: usize = 1000;
 /// Maps of one picture, each some 600 pixels high: a PNG has to be held whole.
 pub const FIGURES: usize = 60;

@@ -171,7 +171,8 @@ fn map(figure: &mut Figure, picture: &Picture, axis: &TimeAxis, measure: Measure
     figure.height += LINE;
 }
 
-/// Cells side by side that have one colour are one rectangle; those without a request are what lies behind the others.
+/// Cells side by side that have one colour are one rectangle; those without a request are what lies
+/// behind the others.
 fn cells(figure: &mut Figure, grid: &Grid, columns: usize, ramp: &Ramp, row: u32) {
     let (top, wide) = (figure.height, ACROSS / columns.max(1) as u32);
     let colour = |line: usize, column| grid.cell(line, column).map(|value| ramp.at(value));

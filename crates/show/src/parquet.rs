@@ -1,9 +1,10 @@
 //! Parquet, written by ourselves: typed columns, one row group after another, in flat memory.
 //!
-//! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns, one
-//! page each per row group, texts by dictionary, whole numbers as differences, and what the values of
-//! each column lie between, so that a reader skips row groups. Pages are packed by zstd where that is
-//! asked for; the encodings leave little for it. `docs/decisions/0009-parquet-without-its-crate.md` says why.
+//! Only what is needed of <https://parquet.apache.org/docs/file-format/>: flat optional columns,
+//! one page each per row group, texts by dictionary, whole numbers as differences, and what the
+//! values of each column lie between, so that a reader skips row groups. Pages are packed by zstd
+//! where that is asked for; the encodings leave little for it.
+//! `docs/decisions/0009-parquet-without-its-crate.md` says why.
 
 mod encoding;
 mod rows;
@@ -116,8 +117,8 @@ fn schema_element(column: &Column) -> Struct {
     element
 }
 
-/// `ColumnOrder` of parquet.thrift: bounds are in the order of the column's type. Without it, readers
-/// do not trust them.
+/// `ColumnOrder` of parquet.thrift: bounds are in the order of the column's type. Without it,
+/// readers do not trust them.
 fn order() -> Struct {
     let mut order = Struct::default();
     order.structure(1, Struct::default());

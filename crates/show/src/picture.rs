@@ -73,8 +73,8 @@ pub struct Picture {
     cells: Vec<Column>,
 }
 
-/// I/Os that a stretch of time should hold, so that neighbouring cells differ by more than chance: a
-/// cell of ten is a third off. Fewer than [`SINGLE`] of a device are each seen as what they are.
+/// I/Os that a stretch of time should hold, so that neighbouring cells differ by more than chance:
+/// a cell of ten is a third off. Fewer than [`SINGLE`] of a device are each seen as what they are.
 const EACH: usize = 100;
 const SINGLE: usize = 1000;
 /// A stretch is never wider than so many cells.

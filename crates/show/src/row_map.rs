@@ -18,7 +18,8 @@ const FAINT: Rgb = Rgb(160, 166, 178);
 /// A map of rows against time.
 #[derive(Clone, Debug, Default)]
 pub struct RowMap {
-    /// Each with its name and its cells: 0 for nothing up to 1 for the most, `None` where nothing is known.
+    /// Each with its name and its cells: 0 for nothing up to 1 for the most, `None` where nothing
+    /// is known.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
     /// What stands below a column, from its left edge on.
     pub times: Vec<(usize, String)>,

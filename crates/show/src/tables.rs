@@ -1,5 +1,5 @@
-//! The tables of a fleet: what one capture or one stretch of a store becomes as rows that any engine
-//! reads. `docs/FLEET.md` describes them for users; [`SCHEMA`] is what that page says.
+//! The tables of a fleet: what one capture or one stretch of a store becomes as rows that any
+//! engine reads. `docs/FLEET.md` describes them for users; [`SCHEMA`] is what that page says.
 //!
 //! Rows are gathered in runs of a bounded length, sorted and written as whole row groups, so that
 //! memory does not depend on how long the input is. Which file a day's rows go to is asked of
@@ -223,7 +223,8 @@ impl<'a> TableSink<'a> {
         self.flush_cells(false);
     }
 
-    /// Takes over what the listings say of their clocks; without that, they began when the user says.
+    /// Takes over what the listings say of their clocks; without that, they began when the user
+    /// says.
     fn draw_clocks(&mut self) {
         let known = Clock::of_each(self.inner.known());
         for (clock, said) in self.clocks.iter_mut().zip(known) {

@@ -94,7 +94,8 @@ pub struct Places {
     pub verdict: Rect,
     /// The rows of devices, without the heading.
     pub devices: Rect,
-    /// The column behind the heading of each key, in the order of [`Key::ALL`]; 0 for one that is not shown.
+    /// The column behind the heading of each key, in the order of [`Key::ALL`]; 0 for one that is
+    /// not shown.
     pub headings: [u16; 12],
     /// The cells of the map.
     pub map: Rect,

@@ -63,11 +63,11 @@ pub struct Style {
     pub filter: Filter,
     /// Which part of the latency to draw; the longest known if `None`.
     pub stage: Option<Stage>,
-    /// The number of the listing of which the report is one part, where a capture is drawn in parts:
-    /// its clock begins at zero then where the view's does.
+    /// The number of the listing of which the report is one part, where a capture is drawn in
+    /// parts: its clock begins at zero then where the view's does.
     pub part: Option<usize>,
-    /// Whether single I/Os are marked as sequential or random: if so, the sector behind the last I/O
-    /// of each device before this report.
+    /// Whether single I/Os are marked as sequential or random: if so, the sector behind the last
+    /// I/O of each device before this report.
     pub pattern: Option<HashMap<DeviceId, u64>>,
     /// Nanoseconds since 1970 at the zero of the events' clock, for lines with the time of day.
     pub time_of_day: Option<i64>,
@@ -75,8 +75,8 @@ pub struct Style {
     pub clock_of_day: bool,
     /// Whether single I/Os have a column for their file, even where none is known.
     pub files: bool,
-    /// Whether rows of single I/Os leave columns out where the canvas is too narrow; else they are whole,
-    /// to be read again.
+    /// Whether rows of single I/Os leave columns out where the canvas is too narrow; else they are
+    /// whole, to be read again.
     pub fitted: bool,
 }
 

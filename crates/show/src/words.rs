@@ -7,7 +7,8 @@ use iowhy_model::{
 
 use crate::paint::Tone;
 
-/// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted on.
+/// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted
+/// on.
 pub fn blame_headline(finding: &Finding) -> &'static str {
     let blames = finding.blames();
     // As the percentage beside it is rounded.
@@ -47,8 +48,8 @@ pub fn tone(finding: &Finding) -> Tone {
     }
 }
 
-/// What a verdict explains a share of, if it names a cause: a contradiction in the figures explains no latency, and
-/// where a device was not measured or nobody felt it there is none to explain.
+/// What a verdict explains a share of, if it names a cause: a contradiction in the figures explains
+/// no latency, and where a device was not measured or nobody felt it there is none to explain.
 pub fn explains(finding: &Finding) -> Option<&'static str> {
     if finding.share_is_assumed {
         return None;

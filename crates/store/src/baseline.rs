@@ -7,14 +7,15 @@ use iowhy_model::{Edges, Histogram, Op};
 
 /// Powers of two of a microsecond, up to 134 s.
 const OCTAVES: u32 = 27;
-/// I/Os of an hour before it is compared with its own past, and of a device before it is at all: the
-/// 99.9th percentile takes 2995 (`Quantile::events_needed`).
+/// I/Os of an hour before it is compared with its own past, and of a device before it is at all:
+/// the 99.9th percentile takes 2995 (`Quantile::events_needed`).
 const ENOUGH: f32 = 3000.0;
 /// Counts of an hour are halved beyond so many, so that what is new weighs more.
 const MOST: f32 = 4e6;
 /// Far above: so many times the 99.9th percentile.
 const FAR: f64 = 4.0;
-/// Devices and operations kept; a machine that makes and drops volumes all day names no end of them.
+/// Devices and operations kept; a machine that makes and drops volumes all day names no end of
+/// them.
 const KINDS: usize = 512;
 
 /// Histograms per device, operation and hour of the day.

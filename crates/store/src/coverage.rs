@@ -7,7 +7,8 @@ use iowhy_model::{FactValue, Nanos, Time, key};
 
 use crate::{SECOND_NS, Span};
 
-/// The recorder says at least so often that it watches, ns (a minute, and two seconds to come to it).
+/// The recorder says at least so often that it watches, ns (a minute, and two seconds to come to
+/// it).
 const SILENCE_NS: i64 = 62 * SECOND_NS;
 /// One that ended, or began another stream, said so when it did: the next one follows within, ns.
 const NEXT_NS: i64 = 3 * SECOND_NS;
@@ -156,8 +157,8 @@ impl Coverage {
         self.stretches().iter().any(touched)
     }
 
-    /// What was not watched of the stretch that was asked for, in order: between what was, and at the
-    /// ends of the stretch if it has any.
+    /// What was not watched of the stretch that was asked for, in order: between what was, and at
+    /// the ends of the stretch if it has any.
     pub fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
         let stretches = self.stretches();

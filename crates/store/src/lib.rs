@@ -7,15 +7,15 @@
 //! STORE/incidents/20261122T190312Z-sdb.iowhy           every I/O around an incident
 //! STORE/incidents/20261122T190312Z-sdb.json            what was made of it
 //! STORE/baseline                                       what each device does at each hour
-//! STORE/ages                                           how much had been recorded when each file began
+//! STORE/ages                                           how much was recorded before each file
 //! ```
 //!
 //! A segment is a capture: blocks with two checksums each, readable without the others. So a
 //! recorder that is killed loses the second it was about to write, damage costs the block it hits,
 //! and every command that reads captures reads any file of a store by itself.
 //!
-//! [`Blocks`], [`thin`], [`SegmentPour`], [`Coverage`], [`LearnedHistograms`] and [`SegmentName`] compute; [`Store`] and
-//! [`Segment`] are the edge to the file system.
+//! [`Blocks`], [`thin`], [`SegmentPour`], [`Coverage`], [`LearnedHistograms`] and [`SegmentName`]
+//! compute; [`Store`] and [`Segment`] are the edge to the file system.
 //!
 //! **Must never know:** read, live, probe, diagnose, show; what an incident is about.
 

@@ -35,7 +35,8 @@ const INCIDENTS_SHARE: f64 = 0.5;
 /// Around an incident seconds stay seconds, ns.
 const AROUND_NS: i64 = 120 * SECOND_NS;
 
-/// How much is kept. An age is the time that was recorded since: no clock that somebody can set decides it.
+/// How much is kept. An age is the time that was recorded since: no clock that somebody can set
+/// decides it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
     /// Nothing older.
@@ -173,7 +174,8 @@ impl Store {
         &self.folder
     }
 
-    /// Makes a new segment that begins now, `ran_s` seconds after the recorder did. See [`Store::keep_ages`].
+    /// Makes a new segment that begins now, `ran_s` seconds after the recorder did. See
+    /// [`Store::keep_ages`].
     ///
     /// # Errors
     /// If none can be made.
@@ -190,8 +192,8 @@ impl Store {
         Ok(segment)
     }
 
-    /// Makes the file for the I/Os of an incident; its name without the ending is the incident's. See
-    /// [`Store::keep_ages`].
+    /// Makes the file for the I/Os of an incident; its name without the ending is the incident's.
+    /// See [`Store::keep_ages`].
     ///
     /// # Errors
     /// If it cannot be made.
@@ -217,8 +219,8 @@ impl Store {
         self.aged = true;
     }
 
-    /// Writes down after how much recorded time files began, if any did since. It is not forced to the disk; what
-    /// cannot be written costs nothing now, for what the file lacks is estimated.
+    /// Writes down after how much recorded time files began, if any did since. It is not forced to
+    /// the disk; what cannot be written costs nothing now, for what the file lacks is estimated.
     pub fn keep_ages(&mut self) {
         if std::mem::take(&mut self.aged) {
             let _ = self.renewed(Path::new(AGES), self.ages.text().as_bytes(), false);
@@ -368,8 +370,8 @@ impl Store {
         }
     }
 
-    /// Thins what is old and removes what is too old or too much, `ran_s` seconds after the recorder
-    /// began. The segment that began at `writing_s` is being written.
+    /// Thins what is old and removes what is too old or too much, `ran_s` seconds after the
+    /// recorder began. The segment that began at `writing_s` is being written.
     ///
     /// # Errors
     /// If the folder cannot be read or a thinned segment not be written.
@@ -511,7 +513,8 @@ impl Store {
 }
 
 impl Incident {
-    /// Its name, of when it was noticed and of what: a name that is a file's name, whatever the device is called.
+    /// Its name, of when it was noticed and of what: a name that is a file's name, whatever the
+    /// device is called.
     pub fn id(at_s: i64, device: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' };
         let device: String = device.chars().take(40).map(plain).collect();

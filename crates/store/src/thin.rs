@@ -17,7 +17,8 @@ pub struct ThinSegment {
     pub cells: (u64, u64),
 }
 
-/// Stretches of time whose cells wait to be written: 225 counts for each device, operation and stage.
+/// Stretches of time whose cells wait to be written: 225 counts for each device, operation and
+/// stage.
 const HELD: usize = 8;
 
 /// What tells cells of one stretch of time apart.
@@ -211,8 +212,8 @@ fn joined(
     Some(Nanos(last.saturating_sub(start?.ns())))
 }
 
-/// Adds the averages of a later stretch, each weighted by its time, latencies by their I/Os. Between
-/// the two nothing was done: idle seconds are not recorded.
+/// Adds the averages of a later stretch, each weighted by its time, latencies by their I/Os.
+/// Between the two nothing was done: idle seconds are not recorded.
 fn add(known: &mut Interval, later: &Interval) {
     let seconds = |one: &Interval| one.length.map_or(0.0, |length| length.ns() as f64 / 1e9);
     let (before, after) = (seconds(known), seconds(later));

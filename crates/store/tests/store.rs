@@ -247,7 +247,8 @@ fn a_file_without_a_name_of_ours_is_left_alone_and_rubbish_is_counted() {
     assert!(segments.join("notes.txt").exists());
 }
 
-/// One recorder after the other, each with a wall clock that is wrong in its own way, tended each hour.
+/// One recorder after the other, each with a wall clock that is wrong in its own way, tended each
+/// hour.
 #[test]
 fn a_wrong_clock_removes_nothing_and_hides_nothing() {
     const DAY: i64 = 86_400;

@@ -1,8 +1,10 @@
-//! What this repository does with itself. Uses no other crate of this tree, so it is built in a moment.
+//! What this repository does with itself. Uses no other crate of this tree, so it is built in a
+//! moment.
 //!
 //! - [`new`] begins a member of a list: `xtask new format NAME`.
 //! - [`results`] writes the tables of docs/results anew: `xtask results PAGE...`.
-//! - [`shipped`] lists what the released binary is made of: `xtask licences TARGET`, `xtask sbom TARGET`.
+//! - [`shipped`] lists what the released binary is made of: `xtask licences TARGET`, `xtask sbom
+//!   TARGET`.
 //! - [`suite`] runs all tests: `xtask test`, which `./test` calls.
 //! - [`tidy`] holds the laws of docs/ARCHITECTURE.md as tests over the source text.
 

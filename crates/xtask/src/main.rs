@@ -1,5 +1,6 @@
-//! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results` writes the
-//! tables of docs/results, `xtask new` begins a member of a list, `xtask licences` and `xtask sbom` what the packages say of their parts.
+//! `xtask`: what this repository does with itself. `xtask test` runs all tests, `xtask results`
+//! writes the tables of docs/results, `xtask new` begins a member of a list, `xtask licences` and
+//! `xtask sbom` what the packages say of their parts.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,9 @@
-//! `xtask new MEMBER NAME`: begins a member of one of the lists, so that nobody copies another one by hand.
+//! `xtask new MEMBER NAME`: begins a member of one of the lists, so that nobody copies another one
+//! by hand.
 //!
-//! A member is its file and its entry in its list; a verdict has a line in the list of verdicts besides. A test makes one of
-//! each in a copy of the tree, counts the files that changed, and has the compiler look at them.
+//! A member is its file and its entry in its list; a verdict has a line in the list of verdicts
+//! besides. A test makes one of each in a copy of the tree, counts the files that changed, and has
+//! the compiler look at them.
 
 use std::io;
 use std::path::Path;
@@ -123,7 +125,8 @@ fn with_module(text: &str, line: &str, list: &str) -> io::Result<String> {
     insert(text, line, |known| is_module(&known), |known| known).ok_or_else(|| unlike(list))
 }
 
-/// The list with one more entry in its table, in order: one line each, or one that begins by its name.
+/// The list with one more entry in its table, in order: one line each, or one that begins by its
+/// name.
 fn with_entry(text: &str, entry: &str, list: &str) -> io::Result<String> {
     if !entry.contains('\n') {
         let is_entry = |known: &str| {
@@ -152,7 +155,8 @@ fn with_verdict(text: &str, line: &str) -> io::Result<String> {
     insert(text, line, is_verdict, name).ok_or_else(|| unlike(VERDICTS))
 }
 
-/// A line more among those that are of its kind, before the first of a greater key; `None` if there are none.
+/// A line more among those that are of its kind, before the first of a greater key; `None` if there
+/// are none.
 fn insert<'t, K: Ord>(
     text: &'t str,
     line: &'t str,

@@ -1,8 +1,9 @@
 //! All tests of the workspace, several programs at a time: `xtask test [--long] [NAME...]`.
 //!
-//! `cargo test` runs one test program after the other, and most of those that need a device wait most
-//! of the time. Here [`build`] asks cargo for the programs, [`run`] runs several of them at a time, and
-//! [`count`] reads what libtest printed. A test must therefore own its folder, its devices and its names.
+//! `cargo test` runs one test program after the other, and most of those that need a device wait
+//! most of the time. Here [`build`] asks cargo for the programs, [`run`] runs several of them at a
+//! time, and [`count`] reads what libtest printed. A test must therefore own its folder, its
+//! devices and its names.
 
 mod build;
 mod run;
@@ -51,8 +52,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Builds and runs; prints each program's result as it ends, then failures, what was left out and, as
-    /// the last line, the counts.
+    /// Builds and runs; prints each program's result as it ends, then failures, what was left out
+    /// and, as the last line, the counts.
     ///
     /// # Errors
     /// If cargo or a program cannot be started.

@@ -20,6 +20,7 @@ mod syntax;
 mod tree;
 mod units;
 mod unsafety;
+mod widths;
 mod wording;
 
 pub use tree::{Source, Tree};
@@ -60,6 +61,7 @@ pub struct Rule {
 /// All rules, sorted by name.
 pub const RULES: &[Rule] = &[
     Rule { name: "arrows between crates", check: arrows::check },
+    Rule { name: "comments fit the width of the code", check: widths::check },
     Rule { name: "core tree without engines", check: arrows::core_tree },
     Rule { name: "each fact is written and used", check: facts::check },
     Rule { name: "goldens hold no date, version or path", check: goldens::check },

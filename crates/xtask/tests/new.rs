@@ -1,4 +1,5 @@
-//! One member of each list is begun in a copy of the tree: which files that takes, and that they compile.
+//! One member of each list is begun in a copy of the tree: which files that takes, and that they
+//! compile.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::Command;
 
 use xtask::new::new;
 
-/// A member of each list, and how many files it takes: its own and its list, and a verdict is listed besides.
+/// A member of each list, and how many files it takes: its own and its list, and a verdict is
+/// listed besides.
 const ADDED: [(&str, &str, usize); 6] = [
     ("collector", "fan-speed", 2),
     ("command", "ponder", 2),

@@ -1,4 +1,5 @@
-//! What the packages depend on: licences, sources, duplicates, and advisories where a database is at hand.
+//! What the packages depend on: licences, sources, duplicates, and advisories where a database is
+//! at hand.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a test may")]
 
 use std::path::Path;

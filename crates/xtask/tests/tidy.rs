@@ -22,6 +22,11 @@ fn arrows_between_crates() {
 }
 
 #[test]
+fn comments_fit_the_width_of_the_code() {
+    holds("comments fit the width of the code");
+}
+
+#[test]
 fn core_tree_without_engines() {
     holds("core tree without engines");
 }

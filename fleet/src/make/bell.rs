@@ -1,6 +1,7 @@
 //! The normal distribution's lower tail, from a table.
 
-/// Steps of the table in a standard deviation: a straight line between two is off by less than a millionth.
+/// Steps of the table in a standard deviation: a straight line between two is off by less than a
+/// millionth.
 const STEPS: f64 = 512.0;
 /// Where the table ends, on both sides.
 const END: f64 = 5.0;

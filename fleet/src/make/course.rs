@@ -69,7 +69,8 @@ impl<'a> Course<'a> {
         Course { disk, chance, drift: 0.0, hours, edges, bell }
     }
 
-    /// What happens in the `span_s` seconds that begin at this hour: reads and writes, added to what is there.
+    /// What happens in the `span_s` seconds that begin at this hour: reads and writes, added to
+    /// what is there.
     pub fn cell(&mut self, hour: f64, span_s: f64, into: &mut [Counts; 2]) {
         let disk = self.disk;
         self.drift = 0.97 * self.drift + 0.08 * self.normal();
@@ -193,7 +194,8 @@ mod tests {
                 let mean = drawn.iter().sum::<f64>() / f64::from(n);
                 let variance =
                     drawn.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / f64::from(n);
-                // Five standard errors of the mean; the variance varies more where few are expected.
+                // Five standard errors of the mean; the variance varies more where few are
+                // expected.
                 let error = 5.0 * (expected / f64::from(n)).sqrt();
                 assert!((mean - expected).abs() < error, "{expected}: {mean}");
                 assert!((variance / expected - 1.0).abs() < 0.5, "{expected}: {variance}");

@@ -14,7 +14,8 @@ use super::models::{MODELS, Model};
 pub enum Sickness {
     /// Slower from some hour on: by this factor.
     Steady(f64),
-    /// Slower for some hours, again and again: by this factor, so many hours of a period of so many.
+    /// Slower for some hours, again and again: by this factor, so many hours of a period of so
+    /// many.
     Fits(f64, f64, f64),
     /// Slower day by day, up to this factor at the end.
     Creeping(f64),

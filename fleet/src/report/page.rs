@@ -313,7 +313,8 @@ mod tests {
 
     const HOSTILE: &str = "<script>alert(1)</script>\"><img src=x onerror=alert(1)>";
 
-    /// Twelve disks of two days, the fourth slower from an hour on; all that has a name has a hostile one.
+    /// Twelve disks of two days, the fourth slower from an hour on; all that has a name has a
+    /// hostile one.
     fn fleet() -> Disks {
         let noise = |hour: usize, disk: usize| ((hour * 31 + disk * 17) % 7) as f64 * 0.01;
         let disk = |place: usize| {

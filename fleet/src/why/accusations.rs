@@ -12,7 +12,8 @@ use super::stretches::Scale;
 pub const RATE: f64 = 0.01;
 /// A disk that is slower by less than this factor is none to be accused.
 const FACTOR: f64 = 1.3;
-/// What firmwares cost follows from the curve, and the curve from what firmwares cost: so many times.
+/// What firmwares cost follows from the curve, and the curve from what firmwares cost: so many
+/// times.
 const ROUNDS: usize = 3;
 /// A model needs so many disks to compare one with the others.
 pub const PEERS: usize = 8;
@@ -100,8 +101,8 @@ pub fn judge(disks: &Disks) -> Verdicts {
     verdicts
 }
 
-/// States of each the least rate at which it would be accused (Benjamini and Hochberg, J. R. Stat. Soc. B 57,
-/// 1995, as adjusted p-values).
+/// States of each the least rate at which it would be accused (Benjamini and Hochberg, J. R. Stat.
+/// Soc. B 57, 1995, as adjusted p-values).
 fn discovered(found: &mut [Accusation]) {
     found.sort_by(|a, b| a.stretch.p.total_cmp(&b.stretch.p));
     let (n, mut least) = (found.len() as f64, 1.0f64);

@@ -34,7 +34,8 @@ pub struct Accusation {
     pub slow: usize,
     /// The least false discovery rate at which it stands; not for groups.
     pub rate: f64,
-    /// The risk: hours that its requests took beyond what peers need, for each hour that these need, by day since
+    /// The risk: hours that its requests took beyond what peers need, for each hour that these
+    /// need, by day since
     /// 1970. Only of a disk.
     pub days: BTreeMap<i64, f64>,
     /// What its requests took, and what those of its peers take. Only of a disk.
@@ -55,7 +56,8 @@ impl Accusation {
         }
     }
 
-    /// The risk over all days; of a group that of its slow disks, each slower by as much as the group.
+    /// The risk over all days; of a group that of its slow disks, each slower by as much as the
+    /// group.
     pub fn risk(&self) -> f64 {
         match self.whom {
             Subject::Disk(_) => self.days.values().sum(),

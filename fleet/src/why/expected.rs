@@ -9,11 +9,11 @@ use super::hours::{Disk, Disks};
 const STEP: f64 = 0.25;
 /// Disks that a load must have been seen on.
 const DISKS: usize = 5;
-/// Latency that rises by less than this share of the load's rise is level: with one to 24 channels these are then busy for a tenth
-/// to two thirds of the time.
+/// Latency that rises by less than this share of the load's rise is level: with one to 24 channels
+/// these are then busy for a tenth to two thirds of the time.
 const LEVEL: f64 = 0.1;
-/// Latency that is above the least by less than this has not risen, a logarithm: with one to 24 channels these are then busy for a
-/// sixth to four fifths of the time.
+/// Latency that is above the least by less than this has not risen, a logarithm: with one to 24
+/// channels these are then busy for a sixth to four fifths of the time.
 const RISEN: f64 = 0.182;
 /// Halvings of an excess, of a few units at most: to a millionth of it.
 const HALVINGS: usize = 20;
@@ -58,9 +58,10 @@ impl Curve {
 
     /// How much slower a disk serves that has this latency at this load, as a logarithm.
     ///
-    /// A disk that is slower by a factor `s` is the median disk with a slower clock: at load `L` it has `s` times
-    /// the latency that the median has at load `s L`. Far from saturation that is the ratio of both latencies; near
-    /// it, where a little more load is much more latency, it is far less.
+    /// A disk that is slower by a factor `s` is the median disk with a slower clock: at load `L` it
+    /// has `s` times the latency that the median has at load `s L`. Far from saturation that is the
+    /// ratio of both latencies; near it, where a little more load is much more latency, it is far
+    /// less.
     pub fn slower(&self, load: f64, latency: f64) -> Option<f64> {
         let expected = self.at(load)?;
         let over = latency - expected;
@@ -81,14 +82,15 @@ impl Curve {
         Some(((none + all) / 2.0).min(most))
     }
 
-    /// Where latency rises with the last loads that were seen, or has risen before, how it goes on is not known, and a disk that
-    /// is well may be saturated there: it is taken for no slower than would bring it to these loads. Where it is level, all
-    /// are far from that.
+    /// Where latency rises with the last loads that were seen, or has risen before, how it goes on
+    /// is not known, and a disk that is well may be saturated there: it is taken for no slower than
+    /// would bring it to these loads. Where it is level, all are far from that.
     fn most(&self, load: f64) -> f64 {
         let mut last = self.steps.iter().rev();
         let (Some(end), Some(before)) = (last.next(), last.next()) else { return f64::INFINITY };
         let slope = (end.1 - before.1) / ((end.0 - before.0) as f64 * STEP);
-        // Disks that can do no more stay at the load that is most for each, so that the last steps may be level, too.
+        // Disks that can do no more stay at the load that is most for each, so that the last steps
+        // may be level, too.
         let least = self.steps.values().copied().fold(f64::INFINITY, f64::min);
         match slope > LEVEL || end.1 - least > RISEN {
             true => ((end.0 + 1) as f64 * STEP - load).max(0.0),
@@ -96,7 +98,8 @@ impl Curve {
         }
     }
 
-    /// A line between two steps; before the first it is level, and after the last it goes on as it came.
+    /// A line between two steps; before the first it is level, and after the last it goes on as it
+    /// came.
     fn line(&self, place: f64) -> f64 {
         let below = place.floor() as i64;
         let low = self.steps.range(..=below).next_back();
@@ -120,9 +123,10 @@ fn step(load: f64) -> i64 {
 
 /// What the disks of each model need by load, reads and writes apart.
 ///
-/// Disks that are known to be slower by some factor, such as those of a slow firmware, would bend the curve of the
-/// others: below the load at which they are saturated they are part of the median, above it they are not. So each disk
-/// has a clock, the logarithm of that factor, by which its loads are higher and its latencies lower.
+/// Disks that are known to be slower by some factor, such as those of a slow firmware, would bend
+/// the curve of the others: below the load at which they are saturated they are part of the median,
+/// above it they are not. So each disk has a clock, the logarithm of that factor, by which its
+/// loads are higher and its latencies lower.
 pub struct ExpectedLatency<'a> {
     curves: BTreeMap<&'a str, [Curve; 2]>,
     /// By disk.
@@ -143,8 +147,8 @@ impl<'a> ExpectedLatency<'a> {
         ExpectedLatency { curves: curves.collect(), clocks }
     }
 
-    /// How much slower each disk serves than its load explains: a logarithm, by hour; both operations together. Its
-    /// clock is part of it.
+    /// How much slower each disk serves than its load explains: a logarithm, by hour; both
+    /// operations together. Its clock is part of it.
     pub fn excesses(&self, disks: &Disks) -> Vec<Vec<Option<f64>>> {
         let hours = |place: usize| (0..disks.hours).map(move |hour| (place, hour));
         let of = |place: usize| {
@@ -169,8 +173,8 @@ impl<'a> ExpectedLatency<'a> {
         (weights > 0.0).then(|| sum / weights)
     }
 
-    /// What a disk had in these hours beside the median of its model, with its clock, at the same load; of the operation
-    /// it did more of.
+    /// What a disk had in these hours beside the median of its model, with its clock, at the same
+    /// load; of the operation it did more of.
     pub fn means(&self, disks: &Disks, place: usize, hours: Range<usize>) -> Option<Means> {
         let (disk, clock) = (&disks.disks[place], self.clocks[place]);
         let of = |op: usize| disk.hours[op].get(hours.clone()).unwrap_or_default().iter().flatten();
@@ -274,7 +278,8 @@ mod tests {
         // At six tenths: three times the latency, and still one and a half times slower.
         let (ratio, found) = slower_by(600f64.ln(), 1.5);
         assert!(ratio > 3f64.ln() && (found - 1.5f64.ln()).abs() < 0.1, "{ratio} {found}");
-        // At nine tenths, slower by a twentieth: nearly twice the latency, and less than what is accused.
+        // At nine tenths, slower by a twentieth: nearly twice the latency, and less than what is
+        // accused.
         let (ratio, found) = slower_by(900f64.ln(), 1.05);
         assert!(ratio > 1.9f64.ln() && found < 1.3f64.ln(), "{ratio} {found}");
         // Quicker, likewise.

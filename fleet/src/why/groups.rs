@@ -19,7 +19,8 @@ const CHANCE: f64 = 1e-4;
 /// An excess by disk and hour.
 pub type Excess = Vec<Vec<Option<f64>>>;
 
-/// Takes off what the disks of a model did at the same time, and accuses the model where that was a step.
+/// Takes off what the disks of a model did at the same time, and accuses the model where that was a
+/// step.
 pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>) {
     for (model, members) in by(disks, |disk| Some(disks.disks[disk].model.clone())) {
         let of: Vec<&[Option<f64>]> = members.iter().map(|disk| excess[*disk].as_slice()).collect();
@@ -36,7 +37,8 @@ pub fn models(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusation>)
     }
 }
 
-/// The disks of a firmware that have hours to compare, each with the middle of its excess; and the middle of these.
+/// The disks of a firmware that have hours to compare, each with the middle of its excess; and the
+/// middle of these.
 struct Firmware<'a> {
     name: &'a str,
     disks: Vec<(usize, f64)>,
@@ -58,7 +60,8 @@ fn of_firmwares<'a>(disks: &'a Disks, members: &[usize], excess: &Excess) -> Vec
     known.into_iter().filter_map(of).collect()
 }
 
-/// How much slower the disks of each firmware are than the curve of their model, a logarithm, by disk.
+/// How much slower the disks of each firmware are than the curve of their model, a logarithm, by
+/// disk.
 pub fn clocks(disks: &Disks, excess: &Excess) -> Vec<f64> {
     let mut clocks = vec![0.0; disks.disks.len()];
     for members in by(disks, |disk| Some(disks.disks[disk].model.clone())).values() {
@@ -109,8 +112,8 @@ pub fn firmwares(disks: &Disks, excess: &mut Excess, accused: &mut Vec<Accusatio
     }
 }
 
-/// Hosts, and what a label of the hosts names, such as racks: accused where most of their disks are slow at
-/// the same time, which is then taken off.
+/// Hosts, and what a label of the hosts names, such as racks: accused where most of their disks are
+/// slow at the same time, which is then taken off.
 pub fn places(disks: &Disks, excess: &mut Excess, scale: &Scale, accused: &mut Vec<Accusation>) {
     let mut labels: Vec<&String> = disks.disks.iter().flat_map(|disk| disk.labels.keys()).collect();
     labels.sort();
@@ -149,7 +152,8 @@ fn place(
             middle(&of, MEMBERS)
         })
         .collect();
-    // Disks of a host are asked much the same, so groups stand further apart than their disks alone would have it.
+    // Disks of a host are asked much the same, so groups stand further apart than their disks alone
+    // would have it.
     let apart = Scale::of(&commons.iter().map(Vec::as_slice).collect::<Vec<_>>());
     for ((name, members), common) in groups.into_iter().zip(&commons) {
         let scale = scale.of_median(members.len()).wider(&apart);
@@ -178,7 +182,8 @@ fn take_off(excess: &mut Excess, members: &[usize], common: &[Option<f64>]) {
     }
 }
 
-/// The hour from which on it is higher than before, and by how much: the largest such step, if it is one.
+/// The hour from which on it is higher than before, and by how much: the largest such step, if it
+/// is one.
 fn step(common: &[Option<f64>]) -> Option<(usize, f64)> {
     let day = 24;
     let middle_of =

@@ -20,7 +20,8 @@ const HOUR_US: i64 = 3_600_000_000;
 pub struct Hour {
     /// Logarithm of the mean latency in ns.
     pub latency: f64,
-    /// Logarithm of I/Os of all operations per second of the hour, or of what of it the host was watched.
+    /// Logarithm of I/Os of all operations per second of the hour, or of what of it the host was
+    /// watched.
     pub load: f64,
     /// I/Os.
     pub ios: i64,
@@ -81,9 +82,9 @@ struct HourCount {
 /// Of a host, the begin of the first cell in each hour and the end of the last, µs since 1970.
 type WatchedHours = BTreeMap<i64, (i64, i64)>;
 
-/// The seconds of an hour in which a host was watched: all of it, but for the hours in which that began or ended.
-/// Seconds without an I/O have no cell, minutes and hours that the recorder thinned them to do: what is counted per
-/// cell would depend on how fine they are.
+/// The seconds of an hour in which a host was watched: all of it, but for the hours in which that
+/// began or ended. Seconds without an I/O have no cell, minutes and hours that the recorder thinned
+/// them to do: what is counted per cell would depend on how fine they are.
 fn seconds(watched: &WatchedHours, hour: i64) -> f64 {
     let (begin, end) = (hour * HOUR_US, (hour + 1) * HOUR_US);
     let (first, last) = watched.get(&hour).copied().unwrap_or((begin, end));
@@ -125,7 +126,8 @@ const COMPARED: &str = "stage = 'D2C' AND op IN ('read', 'write')";
 /// Reads them.
 ///
 /// # Errors
-/// If a file cannot be read, there is no hour of I/O, or what was read and the footers of the files disagree.
+/// If a file cannot be read, there is no hour of I/O, or what was read and the footers of the files
+/// disagree.
 pub async fn read(fleet: &Fleet) -> anyhow::Result<Disks> {
     let owed = answers::owed(fleet, Table::Cells, Some(COMPARED)).await?;
     let (mut counted, mut keys) = (0, BTreeSet::new());
@@ -291,8 +293,9 @@ async fn state(fleet: &Fleet, disks: &mut Disks) -> anyhow::Result<()> {
 mod tests {
     use super::{HOUR_US, HourCount, WatchedHours, escaped, hours_of, in_hours, years};
 
-    /// Hours of 7,200 reads of a ms each, in the first and last of which the host was watched for half an hour; the
-    /// disk has an I/O every ten seconds only, and cells of a second or of an hour.
+    /// Hours of 7,200 reads of a ms each, in the first and last of which the host was watched for
+    /// half an hour; the disk has an I/O every ten seconds only, and cells of a second or of an
+    /// hour.
     fn thinned(to_an_hour: bool) -> Vec<f64> {
         let watched: WatchedHours = [
             (9, (9 * HOUR_US + HOUR_US / 2, 10 * HOUR_US)),

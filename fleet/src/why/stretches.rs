@@ -8,8 +8,8 @@ const LENGTHS: [usize; 6] = [3, 6, 12, 24, 48, 96];
 const KNOWN: f64 = 0.6;
 /// Disks do not stand apart by less than this, logarithm: age, place and temperature alone do that.
 const LEAST_SPREAD: f64 = 0.03;
-/// Values further from the middle than a normal distribution has them are not rare: this many degrees of
-/// freedom has Student's distribution instead.
+/// Values further from the middle than a normal distribution has them are not rare: this many
+/// degrees of freedom has Student's distribution instead.
 const FREEDOM: f64 = 8.0;
 
 /// How far disks stand apart in stretches of each length.
@@ -152,7 +152,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// How much of Student's distribution lies above (Abramowitz and Stegun 26.7.3, for an even number of degrees).
+/// How much of Student's distribution lies above (Abramowitz and Stegun 26.7.3, for an even number
+/// of degrees).
 pub fn tail(score: f64) -> f64 {
     let angle = (score / FREEDOM.sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();
@@ -164,8 +165,8 @@ pub fn tail(score: f64) -> f64 {
         k += 2.0;
     }
     let within = sine * sum;
-    // Far out the difference of two nearly equal numbers would be noise: the leading term of the tail, which for
-    // eight degrees is 560 over the eighth power.
+    // Far out the difference of two nearly equal numbers would be noise: the leading term of the
+    // tail, which for eight degrees is 560 over the eighth power.
     if score > 60.0 {
         return 560.0 * score.powf(-FREEDOM);
     }

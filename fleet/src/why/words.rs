@@ -293,7 +293,8 @@ pub fn risk(disks: &Disks, one: &Accusation) -> String {
     }
 }
 
-/// What shows the single requests: on the host of the disk, of a group on that of the disk with the most of them.
+/// What shows the single requests: on the host of the disk, of a group on that of the disk with the
+/// most of them.
 pub fn command(disks: &Disks, one: &Accusation) -> Option<String> {
     let ios = |place: &usize| {
         let hours = disks.disks[*place].hours.iter();

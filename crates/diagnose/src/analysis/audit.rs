@@ -23,18 +23,19 @@ const LITTLE_FROM: f64 = 0.5;
 const FAINT_FROM: f64 = 0.1;
 const FAINT_TOLERANCE: f64 = 0.5;
 const FAINT_REQUESTS: f64 = 30.0;
-/// What a request may be short of in the queue, s: Linux 5.0 to 5.6 adds the whole jiffies of each request and drops the
-/// rest (time_in_queue in blk_account_io_done, block/blk-core.c), a jiffy being 4 ms where CONFIG_HZ is 250.
+/// What a request may be short of in the queue, s: Linux 5.0 to 5.6 adds the whole jiffies of each
+/// request and drops the rest (time_in_queue in blk_account_io_done, block/blk-core.c), a jiffy
+/// being 4 ms where CONFIG_HZ is 250.
 const JIFFY_S: f64 = 0.004;
 const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
-/// A wait begins when the request is made, and until Linux 5.0 one of blk-mq counts into the queue from when the driver has
-/// it: what waits in a scheduler, which blk-mq has since 4.11, is in no queue (blk_mq_in_flight, block/blk-mq.c, and
-/// part_round_stats, block/blk-core.c).
+/// A wait begins when the request is made, and until Linux 5.0 one of blk-mq counts into the queue
+/// from when the driver has it: what waits in a scheduler, which blk-mq has since 4.11, is in no
+/// queue (blk_mq_in_flight, block/blk-mq.c, and part_round_stats, block/blk-core.c).
 const OF_THE_DRIVER: RangeInclusive<(u32, u32)> = (4, 11)..=(4, 20);
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
-/// A run in which the sum of all waits exceeds the time it took, times what it had in flight at most, by
-/// this much, had more in flight than it says, or its clock or counts are wrong.
+/// A run in which the sum of all waits exceeds the time it took, times what it had in flight at
+/// most, by this much, had more in flight than it says, or its clock or counts are wrong.
 const OVERRUN: f64 = 1.10;
 
 /// What a kernel counts as the queue beside what requests waited.
@@ -86,7 +87,8 @@ pub enum Contradiction {
         /// The speed the two make.
         bytes_per_s: f64,
     },
-    /// More in flight, or waiting for longer, than can be: a counter wrapped or was reset within the row.
+    /// More in flight, or waiting for longer, than can be: a counter wrapped or was reset within
+    /// the row.
     Wrapped {
         /// The place of the interval in its listing.
         interval: usize,
@@ -132,20 +134,20 @@ pub enum Absurd {
     Busy(f64),
 }
 
-/// Requests in flight beyond what queues hold: NVMe's deepest queue, 65,536, on a few processors (NVM
-/// Express Base Specification); and a mean wait beyond any time limit and its retries (a choice: SCSI's
-/// 30 s six times over is 3 minutes).
+/// Requests in flight beyond what queues hold: NVMe's deepest queue, 65,536, on a few processors
+/// (NVM Express Base Specification); and a mean wait beyond any time limit and its retries (a
+/// choice: SCSI's 30 s six times over is 3 minutes).
 const MOST_IN_FLIGHT: f64 = 1e6;
 /// Such a mean wait, s.
 pub const LONGEST_WAIT_S: f64 = 3600.0;
-/// Requests per second that no block device completes: a hundred times what a driver without a device does on a large
-/// machine (null_blk, ten million).
+/// Requests per second that no block device completes: a hundred times what a driver without a
+/// device does on a large machine (null_blk, ten million).
 const MOST_PER_S: f64 = 1e9;
 
-/// Busy time beyond the whole by more than its edges and a tick of the clock at each can do (a choice), over so many
-/// seconds at least. Linux counts the time of a request when it ends (update_io_ticks, block/blk-core.c from 5.0 on), so that
-/// a row in which a long one ends has the time of the rows before: all of them together must be too much, and one alone
-/// much too much.
+/// Busy time beyond the whole by more than its edges and a tick of the clock at each can do (a
+/// choice), over so many seconds at least. Linux counts the time of a request when it ends
+/// (update_io_ticks, block/blk-core.c from 5.0 on), so that a row in which a long one ends has the
+/// time of the rows before: all of them together must be too much, and one alone much too much.
 const MOST_BUSY: f64 = 1.1;
 const MOST_BUSY_ALONE: f64 = 1.3;
 const WHOLE_S: f64 = 0.9;
@@ -210,17 +212,19 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
     inconsistencies
 }
 
-/// Busy all the time, in so many rows, while what completed was in flight for at most so much of it, a tick of the clock
-/// added to each (choices; update_io_ticks of block/blk-core.c counts whole ticks from 5.0 on, of 10 ms at most).
+/// Busy all the time, in so many rows, while what completed was in flight for at most so much of
+/// it, a tick of the clock added to each (choices; update_io_ticks of block/blk-core.c counts whole
+/// ticks from 5.0 on, of 10 ms at most).
 const ALWAYS_BUSY: f64 = 0.99;
 const PHANTOM_ROWS: usize = 3;
 const HARDLY: f64 = 0.5;
 const TICK_S: f64 = 0.01;
-/// And a queue that is longer by a whole number, the same in every row: figures are printed to a hundredth.
+/// And a queue that is longer by a whole number, the same in every row: figures are printed to a
+/// hundredth.
 const WHOLE: f64 = 0.02;
 
-/// Devices that are busy in every row with requests that never complete, while others come and go at once: the kernel's
-/// counter of requests in flight has lost an end, or a request hangs.
+/// Devices that are busy in every row with requests that never complete, while others come and go
+/// at once: the kernel's counter of requests in flight has lost an end, or a request hangs.
 fn phantoms(listing: &Listing) -> Vec<Contradiction> {
     let mut found: Vec<Contradiction> = Vec::new();
     let mut rows_of: HashMap<DeviceId, Option<(usize, usize, f64, f64)>> = HashMap::new();
@@ -260,8 +264,8 @@ fn phantom(row: &Interval) -> Option<(f64, f64)> {
     is_leak.then_some((rest.round(), needed))
 }
 
-/// Requests that the runs of a listing have in flight at most, where their source states it: one where
-/// the program waits for each call, depth times jobs of a load generator.
+/// Requests that the runs of a listing have in flight at most, where their source states it: one
+/// where the program waits for each call, depth times jobs of a load generator.
 #[derive(Default)]
 pub struct AtOnce {
     any: Option<f64>,
@@ -362,7 +366,8 @@ pub fn is_wrapped(interval: &Interval) -> bool {
     wrapped(0, interval).is_some()
 }
 
-/// A counter of 32 or 64 bits that began anew within a row leaves a difference that nothing can reach.
+/// A counter of 32 or 64 bits that began anew within a row leaves a difference that nothing can
+/// reach.
 fn wrapped(place: usize, interval: &Interval) -> Option<Contradiction> {
     if interval.layer != Layer::Block {
         return None;
@@ -449,8 +454,8 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
     if is_counted_short {
         return None;
     }
-    // What is in flight when the interval begins and ends is in the queue of one interval and in the
-    // wait of another: by as much as the wait is of the interval, at most.
+    // What is in flight when the interval begins and ends is in the queue of one interval and in
+    // the wait of another: by as much as the wait is of the interval, at most.
     let edges = await_ns / 1e9 / interval.length.map_or(1.0, |length| length.seconds()).max(1e-9);
     (told && deviation.abs() > tolerance + rounding + edges).then_some(Contradiction::Little {
         interval: place,

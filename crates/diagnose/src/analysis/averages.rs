@@ -1,6 +1,7 @@
 //! The averages of what was traced: what `iostat` would have shown of the same I/Os.
 //!
-//! A rich input never judges worse than a poor one that follows from it, so the poor one is judged as well.
+//! A rich input never judges worse than a poor one that follows from it, so the poor one is judged
+//! as well.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use crate::measures::spans::Spans;
 /// Length of a row, ns: a second, as iostat's.
 const ROW_NS: i64 = 1_000_000_000;
 
-/// A recording of the same listings that holds rows of averages where single I/Os were; `None` if there were none in
-/// sequence.
+/// A recording of the same listings that holds rows of averages where single I/Os were; `None` if
+/// there were none in sequence.
 pub fn of(recording: &Recording, traced: &[Requests]) -> Option<Recording> {
     if traced.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! How much of a recording is judged: all of it, but of more devices and listings than any machine has
-//! those of most time waited.
+//! How much of a recording is judged: all of it, but of more devices and listings than any machine
+//! has those of most time waited.
 //!
 //! Detectors hold devices and listings against each other, so their work grows faster than their
 //! number. What is left out is counted, and whoever asks for the verdict says so.
@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{DeviceId, FactKey, Level, Listing, Recording, key};
 
-/// Devices and listings judged: a choice, far above the disks of a large server and the captures of a
-/// long day, and what is judged within seconds.
+/// Devices and listings judged: a choice, far above the disks of a large server and the captures of
+/// a long day, and what is judged within seconds.
 pub const DEVICES: usize = 768;
 pub const LISTINGS: usize = 1536;
 /// Of these so many parts in four are those of most time waited or most complaints, each; the rest

@@ -1,5 +1,5 @@
-//! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks like
-//! the device's own slowness, and a gap where a line is missing like a lost revolution.
+//! Whether a log lists all that a device did: of a part of it, waiting for what is not listed looks
+//! like the device's own slowness, and a gap where a line is missing like a lost revolution.
 
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
@@ -8,16 +8,17 @@ use crate::measures::spread;
 const ENOUGH: usize = 10;
 /// Distances between completions that vary less tell nothing: they are all alike.
 const VARIES: f64 = 0.1;
-/// A wait is the sum of the distances in it. Where these are services, independent of each other, it
-/// varies as their sum must; where lines are missing one distance is long because the next was short, and the wait
-/// varies less than half as much (choice).
+/// A wait is the sum of the distances in it. Where these are services, independent of each other,
+/// it varies as their sum must; where lines are missing one distance is long because the next was
+/// short, and the wait varies less than half as much (choice).
 const EVEN: f64 = 0.5;
-/// What waits behind hidden requests is one of many alike: as many as were met, each as long as its own distance, make
-/// up the wait. Behind a freeze or a wake-up one long service does, and those that met it pass at once.
+/// What waits behind hidden requests is one of many alike: as many as were met, each as long as its
+/// own distance, make up the wait. Behind a freeze or a wake-up one long service does, and those
+/// that met it pass at once.
 const MADE_UP: f64 = 0.5;
 /// Whether the waits show that requests were served which the log does not list. For devices that
-/// serve one after the other. One request at a time tells nothing: who waits behind programs that are not
-/// listed looks like one on a slow device.
+/// serve one after the other. One request at a time tells nothing: who waits behind programs that
+/// are not listed looks like one on a slow device.
 pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     let (mut waits, mut gaps, mut ahead) = (vec![], vec![], vec![]);
     // While the queue fills each waits longer than the one before.
@@ -42,15 +43,15 @@ pub fn is_part(spans: &[ServiceSpan], services_ns: &[f64]) -> bool {
     waits.len() >= ENOUGH && hidden_behind() == Some(true)
 }
 
-/// Whether lines are missing by the tool's own word, and requests waited behind others: then the distances
-/// between completions are no services.
+/// Whether lines are missing by the tool's own word, and requests waited behind others: then the
+/// distances between completions are no services.
 pub fn lost_some(spans: &[ServiceSpan], lost: u64) -> bool {
     let together = service::in_flight(spans).into_iter().filter(|n| *n > 1).count();
     lost > 0 && 2 * together > spans.len()
 }
 
-/// Requests behind which no line is missing, as far as their number tells: of a queue that is kept full,
-/// as many complete while each of them waits, and one less is seen where a line is missing.
+/// Requests behind which no line is missing, as far as their number tells: of a queue that is kept
+/// full, as many complete while each of them waits, and one less is seen where a line is missing.
 pub fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
     let met = |(place, span): (usize, &ServiceSpan)| {
         let first = spans.partition_point(|other| other.completed_ns <= span.issued_ns);
@@ -63,8 +64,8 @@ pub fn unbroken(spans: &[ServiceSpan]) -> Vec<bool> {
     met.into_iter().map(|n| n >= full).collect()
 }
 
-/// The queue is full where as many complete as beside one request in twenty: with a fifth of the lines lost
-/// and sixteen in flight one in thirty meets no loss (0.8 to the sixteenth).
+/// The queue is full where as many complete as beside one request in twenty: with a fifth of the
+/// lines lost and sixteen in flight one in thirty meets no loss (0.8 to the sixteenth).
 const FULL: f64 = 0.95;
 
 #[cfg(test)]

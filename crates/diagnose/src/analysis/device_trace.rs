@@ -31,20 +31,23 @@ const LOST: f64 = 0.10;
 /// Services from which quartiles tell how far a kind of request spreads.
 const SPREAD_NEEDED: usize = 20;
 
-/// How many times as many requests as a stretch has may stand between it and the last moment without a queue: an
-/// overload that grows from the beginning of a log is cut where its level has doubled (choice).
+/// How many times as many requests as a stretch has may stand between it and the last moment
+/// without a queue: an overload that grows from the beginning of a log is cut where its level has
+/// doubled (choice).
 const BACKLOG: usize = 4;
 
-/// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service times).
+/// No cache of a drive takes so long, ms: it answers in tenths (docs/METHOD.md, 3 Healthy service
+/// times).
 const CACHED_MS: f64 = 1.0;
 
-/// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full stroke and a
-/// turn at 5400 rpm (vendors' data sheets).
+/// A seek and part of a revolution of a platter, ms: from the least, at 15 000 rpm, to a full
+/// stroke and a turn at 5400 rpm (vendors' data sheets).
 const SOUGHT_MS: (f64, f64) = (1.5, 30.0);
 /// Share of quick answers that makes a cache, and of those that are neither it nor a seek.
 const HITS: f64 = 0.3;
 const BETWEEN: f64 = 0.1;
-/// Share of the time in which it sought that makes an arm: a device that answers others meanwhile has none.
+/// Share of the time in which it sought that makes an arm: a device that answers others meanwhile
+/// has none.
 const OF_THE_TIME: f64 = 0.5;
 /// From the first quartile to the third of what was sought, over its median: an even spread has a
 /// half and more, a step or a collection of garbage next to nothing. Few tell nothing of it.
@@ -60,12 +63,13 @@ const HALF: f64 = 0.5;
 /// was lost there.
 const TOGETHER: f64 = 0.5;
 
-/// Requests in flight from which on a queue is the load's doing (a choice: beyond what SATA drives gain from
-/// reordering), and share of the time at the usual pace from which on throughput is even (a choice).
+/// Requests in flight from which on a queue is the load's doing (a choice: beyond what SATA drives
+/// gain from reordering), and share of the time at the usual pace from which on throughput is even
+/// (a choice).
 const DEEP: f64 = 8.0;
 const EVEN: f64 = 0.7;
-/// Mean latency over S0 beyond which requests wait, and healthy servers that a device is worth from which on it serves
-/// several at once (docs/METHOD.md, 1 Replay and 2 Service times).
+/// Mean latency over S0 beyond which requests wait, and healthy servers that a device is worth from
+/// which on it serves several at once (docs/METHOD.md, 1 Replay and 2 Service times).
 pub const WAITS: f64 = 3.0;
 pub const SEVERAL: f64 = 1.9;
 
@@ -93,8 +97,8 @@ pub struct DeviceTrace {
     pub plateau: Option<Plateau>,
     /// Whether the log lists only a part of what it did: then no shape is drawn from services.
     pub part: bool,
-    /// Whether lines are missing by the tool's own word, in a queue: then only those services are any
-    /// that are [unbroken](completeness::unbroken).
+    /// Whether lines are missing by the tool's own word, in a queue: then only those services are
+    /// any that are [unbroken](completeness::unbroken).
     pub lossy: bool,
     /// Whether a cache before a platter answered for it: most quickly, the others after a seek.
     pub cached: bool,
@@ -240,9 +244,10 @@ impl DeviceTrace {
         self.plateau.filter(|known| known.in_flight >= DEEP && known.even >= EVEN)
     }
 
-    /// At how many of the nine S0 it completes, evenly, as many as several healthy servers would, while more wait than
-    /// these serve; and the confidence that gives. Bunched completions of a device that serves many at once look to
-    /// the replay like services that failed; its throughput does not.
+    /// At how many of the nine S0 it completes, evenly, as many as several healthy servers would,
+    /// while more wait than these serve; and the confidence that gives. Bunched completions of a
+    /// device that serves many at once look to the replay like services that failed; its throughput
+    /// does not.
     pub fn saturated(&self) -> (usize, f64) {
         let Some(known) = self.queued_plateau() else { return (0, 0.0) };
         let wait_ms = known.in_flight * known.pace_ns / 1e6;
@@ -274,8 +279,8 @@ fn own_times(
     Some(OwnTimes { floor_ms, low_ms, high_ms, pace_ms, spread_ms })
 }
 
-/// Whether random reads look as if a cache stood before a platter: many are answered within its time,
-/// the others after a seek and part of a revolution, spread evenly over it.
+/// Whether random reads look as if a cache stood before a platter: many are answered within its
+/// time, the others after a seek and part of a revolution, spread evenly over it.
 fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
     let services: Vec<f64> = group
         .members
@@ -307,9 +312,9 @@ fn is_cached(group: &Group, services_ns: &[f64]) -> bool {
         && evenly()
 }
 
-/// How far services spread, ms: from the first quartile to the third. A host that is late makes some
-/// longer and none shorter, so twice the way from the twentieth to the median does as well, unless a
-/// cache answered there.
+/// How far services spread, ms: from the first quartile to the third. A host that is late makes
+/// some longer and none shorter, so twice the way from the twentieth to the median does as well,
+/// unless a cache answered there.
 fn spread_ms(services_ns: &mut [f64]) -> Option<f64> {
     if services_ns.len() < SPREAD_NEEDED {
         return Some(f64::INFINITY);
@@ -391,8 +396,9 @@ fn worst_regime(spans: &[ServiceSpan], s0: &HealthyServiceTime) -> Range<usize> 
         .unwrap_or(0..spans.len())
 }
 
-/// The stretch and what it waited behind: back to where nothing was in flight, for a replay that began
-/// in a queue would lack those in front. A queue that began far longer ago than the stretch lasts is another story.
+/// The stretch and what it waited behind: back to where nothing was in flight, for a replay that
+/// began in a queue would lack those in front. A queue that began far longer ago than the stretch
+/// lasts is another story.
 fn with_backlog(spans: &[ServiceSpan], range: Range<usize>) -> Range<usize> {
     let mut first_issue = i64::MAX;
     for span in spans.get(range.start..).unwrap_or_default() {

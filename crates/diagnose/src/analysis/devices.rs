@@ -141,8 +141,9 @@ impl<'a> Devices<'a> {
         listings.iter().map(|place| self.source(*place).level).max().unwrap_or(Level::A)
     }
 
-    /// The level that a finding which is said first competes at: who was chosen beside SMART, the kernel's log and the settings
-    /// was chosen out of more than the trace that it rests on. One that rests on no listing speaks of all that was measured.
+    /// The level that a finding which is said first competes at: who was chosen beside SMART, the
+    /// kernel's log and the settings was chosen out of more than the trace that it rests on. One
+    /// that rests on no listing speaks of all that was measured.
     pub fn level_of_first(&self, listings: &[usize]) -> Level {
         let all = || self.recording.listings.iter().map(|listing| listing.source.level);
         let measured = all().filter(|level| *level < Level::E).max().unwrap_or(Level::A);
@@ -161,7 +162,8 @@ impl<'a> Devices<'a> {
         self.facts.about(Some(self.input(listing)), disk)
     }
 
-    /// The healthy service time of requests of one kind: as it was stated or measured, else by class.
+    /// The healthy service time of requests of one kind: as it was stated or measured, else by
+    /// class.
     pub fn healthy_time(
         &self,
         device: DeviceId,
@@ -191,7 +193,8 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// What the class table is asked, on a grid: a day of rows asks a million times for nearly the same.
+/// What the class table is asked, on a grid: a day of rows asks a million times for nearly the
+/// same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Question {
     device: DeviceId,

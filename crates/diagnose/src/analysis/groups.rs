@@ -120,8 +120,8 @@ pub fn streams(listing: &Listing) -> Vec<Stream> {
 fn span_of(event: &Event) -> Option<(DeviceId, ServiceSpan)> {
     let issued = event.issued.or(event.queued)?;
     let completed = event.completed?;
-    // A flush waits for the cache and a discard for the drive's own books: neither moves a byte, and
-    // no class says what it should take.
+    // A flush waits for the cache and a discard for the drive's own books: neither moves a byte,
+    // and no class says what it should take.
     let moves = !matches!(event.op, Op::Flush | Op::Discard);
     if event.layer != Layer::Block || issued > completed || !moves {
         return None;
@@ -194,8 +194,8 @@ fn continuing(spans: &[ServiceSpan]) -> Vec<Option<bool>> {
     answers
 }
 
-/// No platter serves a quarter of its random requests so quickly, ms: a step to the next track alone
-/// takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
+/// No platter serves a quarter of its random requests so quickly, ms: a step to the next track
+/// alone takes longer than half of this and half a turn at 15000 rpm takes 2 ms.
 const NO_SEEK_MS: f64 = 1.0;
 
 /// Whether a quarter of some random requests is quicker than any seek of a platter.

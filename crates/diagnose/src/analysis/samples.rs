@@ -115,8 +115,8 @@ impl IntervalSample<'_> {
         (self.per_s() <= 0.0).then_some(queue)
     }
 
-    /// Whether it works without a pause and more than one request waits for it at any time: of a device that serves one
-    /// request after the other that is all it can do.
+    /// Whether it works without a pause and more than one request waits for it at any time: of a
+    /// device that serves one request after the other that is all it can do.
     pub fn is_full(&self) -> bool {
         let queued = self.interval.queue_len.is_some_and(|queue| queue > QUEUED);
         queued && self.interval.busy.is_some_and(|busy| busy > WITHOUT_PAUSE) && self.per_s() > 0.0
@@ -139,8 +139,8 @@ impl IntervalSample<'_> {
         self.per_s() > 0.0 && self.await_ms().is_none()
     }
 
-    /// Whether most of the time was spent in writes that take no longer than durable ones of flash do:
-    /// averages know no flags.
+    /// Whether most of the time was spent in writes that take no longer than durable ones of flash
+    /// do: averages know no flags.
     pub fn may_be_durable(&self) -> bool {
         let spent = |op: Op| {
             let rates = self.interval.of(op).filter(|rates| rates.ios_per_s > 0.0);
@@ -155,9 +155,10 @@ impl IntervalSample<'_> {
             && self.interval.queue_len.is_none_or(|queue| queue < FEW)
     }
 
-    /// The speed of the platter, revolutions per minute, of which each write may have waited for one
-    /// revolution: writes alone, small, one at a time, and as many a second as there are revolutions. So
-    /// look synchronous writes to a disk whose cache is off; so may a disk look by chance.
+    /// The speed of the platter, revolutions per minute, of which each write may have waited for
+    /// one revolution: writes alone, small, one at a time, and as many a second as there are
+    /// revolutions. So look synchronous writes to a disk whose cache is off; so may a disk look by
+    /// chance.
     pub fn revolution_per_write(&self) -> Option<f64> {
         let writes = self.interval.of(Op::Write)?;
         let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
@@ -172,8 +173,8 @@ impl IntervalSample<'_> {
         SPEEDS_RPM.into_iter().find(|rpm| near(wait_ms, *rpm) && near(beat_ms, *rpm))
     }
 
-    /// Writes alone, small, one at a time, one behind the other without a pause, each longer than a write to a
-    /// cache takes: a program waits for every one of them.
+    /// Writes alone, small, one at a time, one behind the other without a pause, each longer than a
+    /// write to a cache takes: a program waits for every one of them.
     pub fn is_waited_for_by_a_writer(&self) -> bool {
         let Some(writes) = self.interval.of(Op::Write) else { return false };
         let small = self.interval.mean_bytes().is_some_and(|bytes| bytes <= SMALL_WRITE);
@@ -197,9 +198,9 @@ impl IntervalSample<'_> {
     }
 }
 
-/// The rows of a device that follow a silence: rows before them completed nothing, and what completes
-/// then has waited for as long as that may have been. A device that went away for a while shows so,
-/// and a device that is full does not: it completes all the time.
+/// The rows of a device that follow a silence: rows before them completed nothing, and what
+/// completes then has waited for as long as that may have been. A device that went away for a while
+/// shows so, and a device that is full does not: it completes all the time.
 pub fn after_silence<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<&'r IntervalSample<'a>> {
     let mut found = Vec::new();
     let (mut silent_ms, mut worked) = (0.0, false);
@@ -234,8 +235,8 @@ pub struct Silence<'r, 'a> {
     pub rows: usize,
 }
 
-/// Such stretches among the rows of one device. What is in flight at the end of the listing may still
-/// complete, and is no part of them; nor is a device that never worked before.
+/// Such stretches among the rows of one device. What is in flight at the end of the listing may
+/// still complete, and is no part of them; nor is a device that never worked before.
 pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>> {
     let mut found = Vec::new();
     let mut open: Option<Silence> = None;
@@ -263,19 +264,21 @@ pub fn silences<'r, 'a>(rows: &[&'r IntervalSample<'a>]) -> Vec<Silence<'r, 'a>>
     found
 }
 
-/// Writes that may wait for a revolution each: of at most so many bytes (their transfer is a hundredth of
-/// one), hardly a read beside them, in flight one at a time, wait and beat within so much of it (choices).
+/// Writes that may wait for a revolution each: of at most so many bytes (their transfer is a
+/// hundredth of one), hardly a read beside them, in flight one at a time, wait and beat within so
+/// much of it (choices).
 const SMALL_WRITE: f64 = 65_536.0;
 const ONLY_WRITES: f64 = 0.99;
 const ONE_AT_A_TIME: RangeInclusive<f64> = 0.85..=1.15;
 /// Busy for all of the interval but the program's own moments (a choice).
 pub const WITHOUT_PAUSE: f64 = 0.95;
-/// Requests in flight from which on one waits while another is served (a choice: rounding and bursts make 1.2 of one).
+/// Requests in flight from which on one waits while another is served (a choice: rounding and
+/// bursts make 1.2 of one).
 pub const QUEUED: f64 = 2.0;
 const NEAR_A_REVOLUTION: f64 = 0.04;
 
-/// Flash without a protected cache programs a durable write within some milliseconds (docs/METHOD.md, 10
-/// Rules), and who waits for each has one or two in flight.
+/// Flash without a protected cache programs a durable write within some milliseconds
+/// (docs/METHOD.md, 10 Rules), and who waits for each has one or two in flight.
 const DURABLE_MS: f64 = 5.0;
 const FEW: f64 = 2.5;
 
@@ -283,8 +286,8 @@ const FEW: f64 = 2.5;
 /// of them was in flight all the time.
 const ITS_OWN: f64 = 0.8;
 
-/// Waits that a silence explains: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 < 10
-/// S0), and a tenth of it (a choice: of what arrived meanwhile the half waited for half of it or
+/// Waits that a silence explains: far beyond any healthy service (docs/METHOD.md, 10 Rules: p99 <
+/// 10 S0), and a tenth of it (a choice: of what arrived meanwhile the half waited for half of it or
 /// more, and what came after the silence is in the same mean).
 const LATE: f64 = 10.0;
 const WAITED: f64 = 0.1;
@@ -318,12 +321,13 @@ pub fn seen(interval: &Interval) -> Option<OwnTimes> {
 /// reads on a platter, even at 15 000 rpm, one in ten or more leaves any octave.
 const IN_ONE: f64 = 0.97;
 
-/// What takes longer than this waited for others before its own service began, ms: a seek and a revolution of a
-/// platter at 5400 rpm take no longer. Of such waits a narrow spread tells nothing of the medium.
+/// What takes longer than this waited for others before its own service began, ms: a seek and a
+/// revolution of a platter at 5400 rpm take no longer. Of such waits a narrow spread tells nothing
+/// of the medium.
 const LONGEST_ALONE_MS: f64 = 25.0;
 
-/// What a histogram shows of the device's own time. Where its rate and mean say that several were in flight, no
-/// more than a row of averages does.
+/// What a histogram shows of the device's own time. Where its rate and mean say that several were
+/// in flight, no more than a row of averages does.
 fn seen_of(known: &Distribution) -> Option<OwnTimes> {
     let half = middle_half(&known.histogram)?;
     let (mean_ns, _) = known.histogram.mean_ns()?;

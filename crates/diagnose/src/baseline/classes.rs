@@ -1,8 +1,10 @@
-//! Healthy service times by class, the S0 table: what one request costs a healthy device when nothing waits.
+//! Healthy service times by class, the S0 table: what one request costs a healthy device when
+//! nothing waits.
 //!
-//! S0 = `fixed_ms` + bytes / `bytes_per_ms`, with `sigma` as the standard deviation of ln S0. The values are
-//! the table of docs/METHOD.md, 3 Healthy service times; transfer rates are class figures of
-//! vendors' data sheets. Overridden by peers, by the device's own best, or by `--healthy-ms`.
+//! S0 = `fixed_ms` + bytes / `bytes_per_ms`, with `sigma` as the standard deviation of ln S0. The
+//! values are the table of docs/METHOD.md, 3 Healthy service times; transfer rates are class
+//! figures of vendors' data sheets. Overridden by peers, by the device's own best, or by
+//! `--healthy-ms`.
 
 use iowhy_model::{Medium, Op};
 
@@ -23,8 +25,8 @@ pub struct Class {
     pub bytes_per_ms: f64,
     /// The standard deviation of ln S0.
     pub sigma: f64,
-    /// Its share of the medium among rows that the request does not tell apart (a write cache that is
-    /// on or off).
+    /// Its share of the medium among rows that the request does not tell apart (a write cache that
+    /// is on or off).
     pub weight: f64,
 }
 
@@ -41,7 +43,8 @@ pub const CLASSES: [Class; 13] = [
         sequential: Some(true),
         ..class("7200-rpm disk, sequential", Medium::Rotational, Op::Read, 0.2, 150.0, 0.4)
     },
-    // A disk write is quick while its cache takes it, and costs a seek once the cache is full or off.
+    // A disk write is quick while its cache takes it, and costs a seek once the cache is full or
+    // off.
     Class {
         weight: 0.5,
         ..class("disk, write cache on", Medium::Rotational, Op::Write, 0.4, 150.0, 0.7)
@@ -53,8 +56,9 @@ pub const CLASSES: [Class; 13] = [
     },
     class("SATA flash, read", Medium::Flash, Op::Read, 0.15, 500.0, 0.5),
     class("SATA flash, write", Medium::Flash, Op::Write, 0.08, 450.0, 0.5),
-    // SD Specifications, Part 1: a card of application class A1 makes 1,500 reads and 500 writes of 4 KiB a second, one
-    // of speed class 10 writes 10 MB/s in order, buses of UHS-I end at 104 MB/s; HS400 of eMMC (JESD84-B51) at 400.
+    // SD Specifications, Part 1: a card of application class A1 makes 1,500 reads and 500 writes of
+    // 4 KiB a second, one of speed class 10 writes 10 MB/s in order, buses of UHS-I end at 104
+    // MB/s; HS400 of eMMC (JESD84-B51) at 400.
     Class { weight: 0.6, ..class("memory card, read", Medium::Card, Op::Read, 0.6, 60.0, 0.7) },
     Class { weight: 0.6, ..class("memory card, write", Medium::Card, Op::Write, 2.0, 20.0, 0.8) },
     Class { weight: 0.4, ..class("eMMC, read", Medium::Card, Op::Read, 0.3, 150.0, 0.6) },

@@ -19,13 +19,13 @@ const IN_QUESTION: f64 = 0.1;
 /// Healthy service times: a floor of 0.5 to 2 ms; the quickest volumes sold answer in 0.2 ms).
 const NETWORK_FLOOR: f64 = 4.0;
 
-/// The wait for a random place of a platter is even over a revolution, so half of all requests spread
-/// over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for requests that
-/// keep to one track, rules seeks out.
+/// The wait for a random place of a platter is even over a revolution, so half of all requests
+/// spread over half a turn at least: 2 ms at 15 000 rpm, the fastest sold. Half of that, for
+/// requests that keep to one track, rules seeks out.
 const SEEKS_SPREAD: f64 = 1.0;
 
-/// More than any spinning disk moves: those with two actuators are sold with 524 MB/s, and SATA ends at
-/// 600 (docs/METHOD.md, 3 Healthy service times).
+/// More than any spinning disk moves: those with two actuators are sold with 524 MB/s, and SATA
+/// ends at 600 (docs/METHOD.md, 3 Healthy service times).
 const PLATTER_BYTES_PER_MS: f64 = 600_000.0;
 /// Nor does any answer more than 33,000 requests a second, be they in its cache: each command takes
 /// its electronics some tens of microseconds (choice).
@@ -166,7 +166,8 @@ impl HealthyServiceTime {
         self.votes_ms[VOTES / 2]
     }
 
-    /// From the middle to the slowest class in question, in words; one number where they are much the same.
+    /// From the middle to the slowest class in question, in words; one number where they are much
+    /// the same.
     pub fn range(&self) -> String {
         let (middle, slowest) = (self.median_ms(), self.slowest_ms());
         if slowest > 1.5 * middle {
@@ -191,8 +192,8 @@ impl HealthyServiceTime {
             .fold(0.0, f64::max)
     }
 
-    /// The longest that a class in question needs from one completion to the next with so many requests in flight, ms:
-    /// what serves several at once needs a part of a service time.
+    /// The longest that a class in question needs from one completion to the next with so many
+    /// requests in flight, ms: what serves several at once needs a part of a service time.
     pub fn slowest_pace_ms(&self, in_flight: f64) -> f64 {
         let total: f64 = self.guesses.iter().map(|guess| guess.weight).sum();
         let pace =
@@ -281,9 +282,10 @@ fn at_once(medium: Medium) -> f64 {
     }
 }
 
-/// How many requests a medium serves at once at least, given as many (choices, a quarter of what data sheets give: SATA
-/// flash makes 10,000 IOPS of one request at a time and 90,000 of 32, NVMe 12,000 and 300,000 or more; volumes of a
-/// network do as well until their limit). A platter has one arm.
+/// How many requests a medium serves at once at least, given as many (choices, a quarter of what
+/// data sheets give: SATA flash makes 10,000 IOPS of one request at a time and 90,000 of 32, NVMe
+/// 12,000 and 300,000 or more; volumes of a network do as well until their limit). A platter has
+/// one arm.
 fn served_at_once(medium: Option<Medium>) -> f64 {
     match medium {
         Some(Medium::Flash) => 2.0,

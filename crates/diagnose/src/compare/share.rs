@@ -43,8 +43,8 @@ fn log_factorials(most: u64) -> Vec<f64> {
     logs
 }
 
-/// The ratio of the second share to the first with 95 %, on a log scale (Katz, 1978); `None` where a
-/// side has none of the kind.
+/// The ratio of the second share to the first with 95 %, on a log scale (Katz, 1978); `None` where
+/// a side has none of the kind.
 pub(super) fn ratio_interval(counts: [u64; 2], all: [u64; 2]) -> Option<(f64, f64)> {
     if counts.contains(&0) || all.contains(&0) {
         return None;

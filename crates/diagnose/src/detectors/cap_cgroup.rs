@@ -82,14 +82,14 @@ pub const DETECTOR: Detector = Detector {
 
 /// Prior of a cap or throttle when someone complains (docs/METHOD.md, 11 Confidence).
 const PRIOR: f64 = 0.12;
-/// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the limit
-/// is known to the digit.
+/// What a rate pinned at the very limit that is set adds, in nats: as in `cap.volume`, and the
+/// limit is known to the digit.
 const PINNED: f64 = 5.4;
 /// What a limit on this very device adds where the rate was not compared with it, in nats
 /// (docs/METHOD.md, 11 Confidence: facts add 2 to 3).
 const LIMIT_SET: f64 = 3.0;
-/// A probe whose rate stood on the limit that it read, and whose wait was before the device: wrong only
-/// of a device whose own pace happens to be that number (a choice).
+/// A probe whose rate stood on the limit that it read, and whose wait was before the device: wrong
+/// only of a device whose own pace happens to be that number (a choice).
 const PROBED: f64 = 0.95;
 /// How near the limit such a rate is (crates/probe, held.rs: slices of the kernel).
 const NEAR: f64 = 0.05;
@@ -222,7 +222,8 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     Some(finding)
 }
 
-/// One-second rates of what a limit counts, and what one I/O is of them: of its group's own, if the trace names groups.
+/// One-second rates of what a limit counts, and what one I/O is of them: of its group's own, if the
+/// trace names groups.
 fn rates_of(analysis: &Analysis, requests: &Requests, limit: &Limit) -> Option<(Vec<f64>, f64)> {
     let op = limit.kind.op()?;
     let start = requests.events.first()?.completed?.ns();

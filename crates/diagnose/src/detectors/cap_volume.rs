@@ -84,11 +84,11 @@ const SAMPLES: usize = 5;
 const EXCEEDED: f64 = 0.02;
 /// A trace of more than a day has a broken clock, or shows its limit in any hour of it.
 const SECONDS_KEPT: usize = 86_400;
-/// Odds of a volume of a network from which on any number may be one that was bought; of what may as well
-/// be a drive, which is full at a speed of its own, only a round one is.
+/// Odds of a volume of a network from which on any number may be one that was bought; of what may
+/// as well be a drive, which is full at a speed of its own, only a round one is.
 const BOUGHT: f64 = 0.5;
-/// Share of the time watched above which a volume's own count of time above its limit is worth naming (a choice); and
-/// what the provider's own count is worth (a choice).
+/// Share of the time watched above which a volume's own count of time above its limit is worth
+/// naming (a choice); and what the provider's own count is worth (a choice).
 const EXCEEDED_SHARE: f64 = 0.1;
 const COUNTED: f64 = 0.9;
 /// Requests that must be waiting for the limit to be what holds them.
@@ -101,7 +101,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found.chain(counted(analysis)).collect()
 }
 
-/// What a volume counts itself: the time in which more was asked of it than it gives, of the time watched.
+/// What a volume counts itself: the time in which more was asked of it than it gives, of the time
+/// watched.
 fn counted(analysis: &Analysis) -> Vec<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
     let exceeded = |(place, listing): (usize, &Listing)| {
@@ -239,8 +240,8 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     Some(finding)
 }
 
-/// Pinned while demand moved, or held by a clock on a round number. What may be a drive at its own speed
-/// stands on a round number by chance: then only one that is sold counts.
+/// Pinned while demand moved, or held by a clock on a round number. What may be a drive at its own
+/// speed stands on a round number by chance: then only one that is sold counts.
 fn holds(analysis: &Analysis, device: DeviceId, plateau: &Plateau, limit: Limit) -> bool {
     let tier = cap::nearest_tier(limit, plateau.level);
     let round = cap::is_round(limit, plateau.level) || tier.is_some();

@@ -74,11 +74,12 @@ const ROOM: f64 = 0.5;
 const NORMAL: f64 = 2.5;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: usize = 30;
-/// A device that works for less than this share of the time is at rest: batches of writes that nobody waits
-/// for may stand in its queue.
+/// A device that works for less than this share of the time is at rest: batches of writes that
+/// nobody waits for may stand in its queue.
 const LIGHT: f64 = 0.3;
 const FEW_PER_S: f64 = 50.0;
-/// Share of the wait in the queue that programs must have, or it is a batch of writes that the kernel writes back (a choice).
+/// Share of the wait in the queue that programs must have, or it is a batch of writes that the
+/// kernel writes back (a choice).
 const OF_PROGRAMS: f64 = 0.1;
 /// What a flash drive takes at once if nobody says it: 32 by SATA's command queue; NVMe and network
 /// volumes at least as many.
@@ -94,8 +95,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(stages::in_scheduler(analysis, DETECTOR.verdict)).collect()
 }
 
-/// What programs lose in the queue per second, and which share that is of all that is lost there: neither reads nor
-/// durable writes. The kernel writes dirty pages back in batches that nobody waits for.
+/// What programs lose in the queue per second, and which share that is of all that is lost there:
+/// neither reads nor durable writes. The kernel writes dirty pages back in batches that nobody
+/// waits for.
 fn awaited(analysis: &Analysis, requests: &Requests) -> (f64, f64) {
     let durable = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     // A log without flags does not tell which writes somebody waits for.
@@ -141,8 +143,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     let tags = about.number(key::QUEUE_NR_REQUESTS);
     let full = match &tags {
         Some((tags, _)) => f64::from(found.outstanding) >= FULL * tags,
-        // Who waits for a free one gets it the moment one is, when all the others are in use; whom a
-        // rate holds back gets it whatever is in use.
+        // Who waits for a free one gets it the moment one is, when all the others are in use; whom
+        // a rate holds back gets it whatever is in use.
         None => found.outstanding > 1 && found.last_free > MOST_AT_LAST,
     };
     let in_queue = found.queue_share > WAITS && found.room_share > ROOM;

@@ -64,8 +64,8 @@ const MOST: usize = 3;
 const STANDS_OUT: f64 = 3.0;
 /// That it happened was seen; whose it was is not: the host, its way to the device, or the device.
 const SEEN: f64 = 0.7;
-/// A controller that did not come back from its reset: by the drive, its power states or its slot, and none of them is
-/// excluded (a choice: below an accusation, and below that of its way).
+/// A controller that did not come back from its reset: by the drive, its power states or its slot,
+/// and none of them is excluded (a choice: below an accusation, and below that of its way).
 const OF_A_GROUP: f64 = 0.5;
 /// A pause before it from which on it may be a sleep, ns: the shortest timers in use are seconds.
 const SLEEP_NS: f64 = 5e9;

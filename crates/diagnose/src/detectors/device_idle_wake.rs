@@ -74,8 +74,8 @@ const BEYOND_A_SEEK: f64 = 3.0;
 /// a millisecond (NVM Express, power state descriptors), those of processors end at 0.2 ms.
 const SHORTEST_NS: f64 = 0.5e6;
 
-/// How many times longer the pauses of one run are than those of another that shows what the device takes awake (a
-/// choice).
+/// How many times longer the pauses of one run are than those of another that shows what the device
+/// takes awake (a choice).
 const LONGER: f64 = 10.0;
 /// Two runs may differ in more than their pause.
 const TWO_RUNS: f64 = 0.85;
@@ -87,14 +87,16 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     found.chain(of_runs(analysis)).chain(parks_its_heads(analysis)).collect()
 }
 
-/// Load cycles an hour from which on a disk parks its heads while it is used (a choice: one in two minutes), and what that is
-/// worth, nats: nobody saw a request wait for it.
+/// Load cycles an hour from which on a disk parks its heads while it is used (a choice: one in two
+/// minutes), and what that is worth, nats: nobody saw a request wait for it.
 const CYCLES_PER_HOUR: f64 = 30.0;
 const PARKS: f64 = 1.4;
-/// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are no reason to look.
+/// Load cycles that drives are made for, 300,000 to 600,000 (vendors' data sheets): fewer are no
+/// reason to look.
 const MADE_FOR: f64 = 300_000.0;
 
-/// Disks that park their heads all the time, by their own count: the request after it waits until they are loaded again.
+/// Disks that park their heads all the time, by their own count: the request after it waits until
+/// they are loaded again.
 fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
     let of_disk = |disk: &str| {
         let about = analysis.facts.about(None, disk);
@@ -145,7 +147,8 @@ struct PausedRun<'s, 'a> {
 }
 
 impl<'s, 'a> PausedRun<'s, 'a> {
-    /// All runs of which the pause is stated: in a listing of several each states its own, in their order.
+    /// All runs of which the pause is stated: in a listing of several each states its own, in their
+    /// order.
     fn all(analysis: &Analysis, samples: &'s [HistogramSample<'a>]) -> Vec<Self> {
         let mut counted: BTreeMap<(usize, DeviceId), Vec<&HistogramSample>> = BTreeMap::new();
         for sample in samples.iter().filter(|sample| sample.known.layer == Layer::Application) {
@@ -201,7 +204,8 @@ fn bucket_at(histogram: &Histogram, share: f64) -> Option<(f64, f64)> {
     Some((low.max(least) as f64, high.min(most) as f64))
 }
 
-/// Runs of one generator that differ in the pause between requests, and whose requests take long after the long one alone.
+/// Runs of one generator that differ in the pause between requests, and whose requests take long
+/// after the long one alone.
 fn of_runs(analysis: &Analysis) -> Vec<Finding> {
     let runs = PausedRun::all(analysis, &analysis.histograms);
     let sleeps = |run: &&PausedRun| {

@@ -110,16 +110,16 @@ const INSIDE_AGAIN: f64 = 3.0;
 const FAILED_MEDIUM: f64 = 3.0;
 const FAILED_TWICE: f64 = 2.5;
 const FAILED: f64 = 1.0;
-/// The shortest limit of error recovery in use, ns, less a twentieth: SCT ERC of 7 s (docs/METHOD.md, 17
-/// Faults, `device.recovery`).
+/// The shortest limit of error recovery in use, ns, less a twentieth: SCT ERC of 7 s
+/// (docs/METHOD.md, 17 Faults, `device.recovery`).
 const GIVEN_UP_NS: i64 = 6_650_000_000;
 /// Chance of a slow place over all places (docs/METHOD.md, 17 Faults).
 const CHANCE: f64 = 0.01;
 /// What such a place is worth.
 const PLACE: f64 = 2.5;
-/// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the risk ratios
-/// of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending and offline
-/// uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
+/// SMART and scans: fact, words, what it is worth above zero, and when it grew. Weights follow the
+/// risk ratios of Pinheiro et al. (FAST 2007) and the five attributes of Backblaze (2016): pending
+/// and offline uncorrectable tell of now; 5 and 187 tell of then, unless they grow.
 const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("197"), "sector(s) waiting for reallocation (SMART 197)", 2.5, 3.5),
     (key::SMART_RAW.of("198"), "sector(s) unreadable offline (SMART 198)", 2.5, 3.5),
@@ -135,8 +135,8 @@ const SMART: [(FactKey, &str, f64, f64); 13] = [
     (key::SMART_RAW.of("187"), "uncorrectable error(s) reported (SMART 187)", 0.0, 2.5),
     (key::SMART_GROWN_DEFECTS, "grown defect(s)", 0.0, 2.5),
 ];
-/// Counts of reads that the drive itself could not recover, and from how many on they are no single event of its life (a
-/// choice): worth what a controller's count is.
+/// Counts of reads that the drive itself could not recover, and from how many on they are no single
+/// event of its life (a choice): worth what a controller's count is.
 const UNRECOVERED: [FactKey; 2] = [key::SMART_UNCORRECTED_READ, key::SMART_NVME.of("media_errors")];
 const THOUSANDS: f64 = 1000.0;
 /// Grown defects of a SAS drive from which on they are more than age alone makes, and what that is
@@ -149,8 +149,9 @@ const DEFECTS: f64 = 0.9;
 const PREFAIL_NOW: f64 = 1.7;
 /// Errors in a drive's log that are no single event any more (a choice).
 const MANY_ERRORS: f64 = 100.0;
-/// What it is worth that a RAID controller has given a drive up and says no more: with the prior 0.57, for a
-/// manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder and Gibson, FAST 2007).
+/// What it is worth that a RAID controller has given a drive up and says no more: with the prior
+/// 0.57, for a manufacturer found nothing wrong with 43 % of the drives that came back (Schroeder
+/// and Gibson, FAST 2007).
 const BY_CONTROLLER: f64 = 1.7;
 /// What used endurance is worth: drives go on beyond it, most for long (vendors' sheets).
 const WORN: f64 = 0.5;
@@ -167,7 +168,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let of_now_or_before =
         |candidate| finding(analysis, candidate).or_else(|| logged_before(analysis, candidate));
     let mut found: Vec<Finding> = candidates.iter().filter_map(of_now_or_before).collect();
-    // A log that names the disk of one port most likely means the same disk where it names the port.
+    // A log that names the disk of one port most likely means the same disk where it names the
+    // port.
     if !found.iter().any(|finding| finding.confidence() >= STANDS) {
         found.extend(nameless_ports(analysis));
     }
@@ -270,8 +272,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// Sectors that could not be read long before this machine was watched, and nothing since: known, and no cause of what
-/// was measured.
+/// Sectors that could not be read long before this machine was watched, and nothing since: known,
+/// and no cause of what was measured.
 fn logged_before(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let denied = about.logged_before(MessageKind::Denied).chain(about.logged(MessageKind::Denied));

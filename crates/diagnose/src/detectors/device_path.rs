@@ -41,8 +41,8 @@
 //!
 //! An NVMe controller that reports a fatal failure, or one of a guest, is `device.stall`.
 //!
-//! Or the only disk of an input gives one stream 0.45 to 0.89 of what the only USB link of it carries,
-//! and that link is one of USB 2 (`lsusb -t`).
+//! Or the only disk of an input gives one stream 0.45 to 0.89 of what the only USB link of it
+//! carries, and that link is one of USB 2 (`lsusb -t`).
 //!
 //! ## Wrong if
 //! The CRC count is old and does not increase. Resets follow a medium error or an unplugged cable,
@@ -94,8 +94,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to 4, 11
-/// and 13; SPL, link error counters of a phy).
+/// Counters that only corrupt frames or a lost link move (ATA ACS-3, SATA phy event counters 1 to
+/// 4, 11 and 13; SPL, link error counters of a phy).
 const LINK_COUNTERS: [(FactKey, &str); 10] = [
     (key::SMART_SATA_PHY.of("1"), "command(s) that failed with a CRC error (SATA phy event 1)"),
     (key::SMART_SATA_PHY.of("2"), "frame(s) rejected (SATA phy event 2)"),
@@ -119,13 +119,14 @@ const WAS_RESET: f64 = 3.0;
 const FAILED: f64 = 2.5;
 const GREW: f64 = 3.0;
 const SUPPORTS: f64 = 0.5;
-/// CRC errors, beyond the one or two of a plug that was pulled, beside none on a twin; and what that is worth,
-/// nats: with the prior 0.65 (choices).
+/// CRC errors, beyond the one or two of a plug that was pulled, beside none on a twin; and what
+/// that is worth, nats: with the prior 0.65 (choices).
 const MANY_CRC: f64 = 5.0;
 const TWIN: f64 = 2.0;
 /// CRC errors of a drive's whole life up to which one loose plug may have made them all (a choice).
 const OF_A_PLUG: f64 = 100.0;
-/// What commands that never came back are worth, nats: with the prior below an accusation (a choice).
+/// What commands that never came back are worth, nats: with the prior below an accusation (a
+/// choice).
 const NEVER_BACK: f64 = 1.5;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
@@ -142,16 +143,16 @@ const OFTEN: usize = 10;
 const WOKE: f64 = 1.5;
 const UNRESPONSIVE: f64 = 1.4;
 const LINK_DOWN: f64 = 1.2;
-/// A card's host controller that waited in vain: the card or the controller, so below an accusation;
-/// and an adapter that reached for memory that it may not touch (choices).
+/// A card's host controller that waited in vain: the card or the controller, so below an
+/// accusation; and an adapter that reached for memory that it may not touch (choices).
 const CARD_HOST: f64 = 1.4;
 const FORBIDDEN: f64 = 2.0;
 /// Times that differ by less than this share are one period (a choice).
 const PERIODIC: f64 = 0.1;
 /// And one transfer by DMA that never ended: a drive that hung once does the same (a choice).
 const DMA_ONCE: f64 = 1.5;
-/// Disks of one adapter from which on commands that got no answer together are the adapter's and not theirs (a choice: two
-/// disks may share a fault by chance).
+/// Disks of one adapter from which on commands that got no answer together are the adapter's and
+/// not theirs (a choice: two disks may share a fault by chance).
 const SHARE_ADAPTER: usize = 3;
 /// What it is worth that two drives of a host stopped answering together, and that several did
 /// at the same minutes of different hours, nats: with the prior 0.65 and 0.60 (choices).
@@ -206,8 +207,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Ports or drives without a host adapter of their own that stopped answering together, or always at one
-/// minute of an hour: what they share, or what runs then, before either of them.
+/// Ports or drives without a host adapter of their own that stopped answering together, or always
+/// at one minute of an hour: what they share, or what runs then, before either of them.
 fn shared_by_ports(analysis: &Analysis) -> Vec<Finding> {
     let found = adapters::stopped_together(analysis).into_iter().map(|stopped| {
         let mut builder = EvidenceBuilder::default();
@@ -386,7 +387,8 @@ fn shared_by_disks(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Arrays of which half the members count errors: what they hang on is at fault before each of them is.
+/// Arrays of which half the members count errors: what they hang on is at fault before each of them
+/// is.
 fn shared_by_members(analysis: &Analysis) -> Vec<Finding> {
     let found = arrays::failing_together(analysis).into_iter().map(|array| {
         let mut builder = EvidenceBuilder::default();
@@ -759,8 +761,8 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
     found.collect()
 }
 
-/// Whether these lines speak of the way itself: a link, a port, an interrupt, a transfer. A disk that is
-/// reset, offline or given up may as well have failed by itself.
+/// Whether these lines speak of the way itself: a link, a port, an interrupt, a transfer. A disk
+/// that is reset, offline or given up may as well have failed by itself.
 fn shows_the_way(reading: &[&LogLine]) -> bool {
     const OF_THE_WAY: [PathComplaint; 4] = [
         PathComplaint::CardHost,
@@ -1033,8 +1035,8 @@ fn from_pool(
     MEMBER_GONE
 }
 
-/// The time between two lines, s, if there are three and more and most follow each other at that: the
-/// time limit of a command that is tried again and again.
+/// The time between two lines, s, if there are three and more and most follow each other at that:
+/// the time limit of a command that is tried again and again.
 fn period(lines: &[&LogLine]) -> Option<f64> {
     let times: Vec<f64> = lines.iter().filter_map(|line| line.message.at_s).collect();
     let mut gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -1078,8 +1080,9 @@ fn from_counter(
         None,
     );
     let Some(rise) = grew else {
-        // A count since the drive was made tells nothing; beside a twin that has none it does, unless the disk
-        // was measured: then its latencies speak, and an old count stands beside many a healthy disk.
+        // A count since the drive was made tells nothing; beside a twin that has none it does,
+        // unless the disk was measured: then its latencies speak, and an old count stands beside
+        // many a healthy disk.
         let counts = value >= MANY_CRC && candidate.listing.is_none();
         let Some(twin) = clean_twin(analysis, candidate).filter(|_| counts) else {
             return 0.0;
@@ -1198,7 +1201,8 @@ fn from_failures(
     FAILED
 }
 
-/// A member of an array of which requests of every kind failed, flushes too: it was gone for a time.
+/// A member of an array of which requests of every kind failed, flushes too: it was gone for a
+/// time.
 fn from_member(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -1224,7 +1228,8 @@ fn from_member(
     TWIN
 }
 
-/// A member that alone of its pool fails writes, or reads and checksums as well, many of them: the drive or its path.
+/// A member that alone of its pool fails writes, or reads and checksums as well, many of them: the
+/// drive or its path.
 fn failed_in_its_pool(
     analysis: &Analysis,
     candidate: &FaultCandidate,
@@ -1260,8 +1265,8 @@ fn failed_in_its_pool(
     TWIN
 }
 
-/// Commands that never came back, as the system counts them since it attached the disk: by the cable, the controller, or a
-/// disk that hangs, so they make a suspicion.
+/// Commands that never came back, as the system counts them since it attached the disk: by the
+/// cable, the controller, or a disk that hangs, so they make a suspicion.
 fn from_transport(
     analysis: &Analysis,
     candidate: &FaultCandidate,

@@ -64,12 +64,13 @@ pub const DETECTOR: Detector = Detector {
 const KINDS: usize = 8;
 /// Log-likelihood ratio without the best step (docs/METHOD.md, 17 Faults).
 const STEP_PATTERN: f64 = 8.0;
-/// Slow services needed: below ten recall and precision of step patterns fall (docs/METHOD.md, 4 Ladder).
+/// Slow services needed: below ten recall and precision of step patterns fall (docs/METHOD.md, 4
+/// Ladder).
 const SLOW: usize = 10;
 /// Of the slow services, the share that must stand on a step: by chance three in ten do.
 const ON_STEP: f64 = 0.6;
-/// Steps that must be stood on: a period that is free meets any two heaps of delays, such as two kinds
-/// of freeze. And the lowest of them: a clock that ticks is met after one tick or two.
+/// Steps that must be stood on: a period that is free meets any two heaps of delays, such as two
+/// kinds of freeze. And the lowest of them: a clock that ticks is met after one tick or two.
 const FILLED: usize = 3;
 const LOWEST: i64 = 2;
 /// In latencies a queue's first step is a whole step; a clock's is the service without one.
@@ -84,14 +85,14 @@ const SAME: f64 = 0.01;
 /// Shorter steps than any platter's must be whole quanta of firmware: a bus that several large
 /// requests share deals them out in even steps too.
 const SAME_QUANTA: f64 = 0.02;
-/// Share of the wait that is the request's own service, below which a queue is kept full: what a limit deals out then
-/// ends in even steps.
+/// Share of the wait that is the request's own service, below which a queue is kept full: what a
+/// limit deals out then ends in even steps.
 const MOSTLY_OWN: f64 = 0.1;
-/// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a guest adds to it
-/// (sched(7): slices of 0.7 to 3 ms, which end with a tick).
+/// The longest time slice for which a task waits for a processor, ms: a tick at 250 Hz, and what a
+/// guest adds to it (sched(7): slices of 0.7 to 3 ms, which end with a tick).
 const SLICE_MS: f64 = 4.6;
-/// The longest time to program a page of flash, ms (TLC and QLC data sheets: 0.5 to 2), and the share of writes beside
-/// which reads meet it (a choice).
+/// The longest time to program a page of flash, ms (TLC and QLC data sheets: 0.5 to 2), and the
+/// share of writes beside which reads meet it (a choice).
 const PROGRAM_MS: f64 = 2.0;
 const BESIDE_WRITES: f64 = 0.1;
 /// What a known clock adds.
@@ -245,19 +246,20 @@ fn finding(
     let waits = own.is_some_and(|own| own < MOSTLY_OWN * all);
     let is_dealt =
         analysis.network_odds(trace.device) > 0.5 || waits && analysis.may_be_limited(trace.device);
-    // Nor is it told from the time slices of a processor that is short, where the device is software.
+    // Nor is it told from the time slices of a processor that is short, where the device is
+    // software.
     let input = analysis.input(trace.listing);
     let is_slice = found.period_ms < SLICE_MS
         && shortage::is_stated(analysis, input, &shortage::of_processors());
-    // What finds a die of flash programming waits for the page, and for the next one behind it: reads, and writes that fill
-    // the buffers.
+    // What finds a die of flash programming waits for the page, and for the next one behind it:
+    // reads, and writes that fill the buffers.
     let writes = trace.spans.iter().filter(|span| span.op == Op::Write).count();
     let is_program = found.period_ms < PROGRAM_MS
         && matches!(group.op, Op::Read | Op::Write)
         && !analysis.rotates(trace.device)
         && writes as f64 > BESIDE_WRITES * trace.spans.len() as f64;
-    // What takes so little of anybody's time is no reason to accuse the device: two steps in a thousand reads of a quick
-    // one are also what a busy host does now and then.
+    // What takes so little of anybody's time is no reason to accuse the device: two steps in a
+    // thousand reads of a quick one are also what a busy host does now and then.
     let lost_per_s = found.explained_share * trace.lost_ns() / trace.span_ns();
     let is_unfelt = lost_per_s < FELT_PER_S;
     for (stands, why) in [
@@ -296,8 +298,8 @@ fn known_clock(period_ms: f64) -> Option<String> {
     (few && same(quanta * QUANTUM_MS)).then(|| format!("{quanta:.0} quanta of 250 µs"))
 }
 
-/// The steps taken away again, and from a device that does one thing after the other what was waited
-/// behind them.
+/// The steps taken away again, and from a device that does one thing after the other what was
+/// waited behind them.
 fn forecast(
     trace: &DeviceTrace,
     group: &Group,

@@ -63,8 +63,8 @@ pub const DETECTOR: Detector = Detector {
 /// Limits tried where none is stated, s: the usual SCT ERC of 7 s, libata's and SCSI's timeouts of
 /// error handling and commands (10, 15, 30 s), and what sites set (20, 60 s).
 const USUAL_S: [f64; 6] = [7.0, 10.0, 15.0, 20.0, 30.0, 60.0];
-/// How much later than its end the kernel notices a command's timeout, s: its timer is rounded up to
-/// a power of two of jiffies, 1024 at 1000 Hz and 256 at 250 (block/blk-timeout.c).
+/// How much later than its end the kernel notices a command's timeout, s: its timer is rounded up
+/// to a power of two of jiffies, 1024 at 1000 Hz and 256 at 250 (block/blk-timeout.c).
 const NOTICED_S: f64 = 1.024;
 /// Latencies needed in a pile: at a stated limit, and at a guessed one.
 const AT_STATED: usize = 2;

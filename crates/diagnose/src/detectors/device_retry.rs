@@ -67,8 +67,9 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// A revolution of the fastest standard spindle is 4 ms; a resolution no better than a third of it shows
-/// no step (docs/METHOD.md, 4 Ladder: refuse buckets wider than T/6; the measure refuses exactly).
+/// A revolution of the fastest standard spindle is 4 ms; a resolution no better than a third of it
+/// shows no step (docs/METHOD.md, 4 Ladder: refuse buckets wider than T/6; the measure refuses
+/// exactly).
 const COARSEST_MS: f64 = 1.4;
 /// Confidence once the speed is known and the test fires: false alarms at known speed are at most
 /// 0.2 % on same-size requests (docs/METHOD.md, 4 Ladder).
@@ -77,8 +78,8 @@ const KNOWN_SPEED: f64 = 0.96;
 const KNOWN_PLATTER: f64 = 0.999;
 /// A speed is lent to other listings of the disk from this confidence on.
 const LENDS: f64 = 0.6;
-/// The speeds of nearly all disks sold since 2005 (vendors' data sheets): only these are tried as if
-/// known, for each more speed tried doubles the false alarms of the test.
+/// The speeds of nearly all disks sold since 2005 (vendors' data sheets): only these are tried as
+/// if known, for each more speed tried doubles the false alarms of the test.
 const USUAL_RPM: [f64; 2] = [5400.0, 7200.0];
 /// Retries needed to tell a longer step: by chance six all lose an even number once in 64.
 const STEPS: usize = 6;
@@ -91,9 +92,9 @@ const SAME_SPEED: f64 = 0.02;
 /// A ladder this unlikely is not worth a mention.
 const MENTION: f64 = 0.15;
 
-/// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times its
-/// spread below): what answers half of its requests sooner has no platter, and the steps of 4 ms are
-/// those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
+/// A tenth of what a sequential read costs a healthy disk (0.2 ms, `baseline/classes.rs`; six times
+/// its spread below): what answers half of its requests sooner has no platter, and the steps of 4
+/// ms are those of a scheduler's clock (CONFIG_HZ=250) on the machine that watched.
 const QUICKEST_MS: f64 = 0.02;
 
 /// How near to a step the base of such a step pattern is, in revolutions (choice).
@@ -160,8 +161,8 @@ fn cases<'a>(analysis: &'a Analysis) -> Vec<Case<'a>> {
     cases
 }
 
-/// Whether the base is a step itself: services of two and three times the base are what a log shows that
-/// lacks one line or two, whatever the base is.
+/// Whether the base is a step itself: services of two and three times the base are what a log shows
+/// that lacks one line or two, whatever the base is.
 fn through_zero(ladder: &Ladder) -> bool {
     let steps = ladder.base_ms / ladder.revolution_ms;
     steps.round() >= 1.0 && (steps - steps.round()).abs() < THROUGH_ZERO
@@ -349,8 +350,8 @@ fn only_every_other(ladder: &Ladder) -> bool {
         && [2, 3].iter().any(|step| lost.iter().all(|revolutions| revolutions % step == 0))
 }
 
-/// Whether most of what lost revolutions was the first of a batch, of a device that mostly has the next request waiting:
-/// the arm came from elsewhere, and the platter had to come round.
+/// Whether most of what lost revolutions was the first of a batch, of a device that mostly has the
+/// next request waiting: the arm came from elsewhere, and the platter had to come round.
 fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     let spans = &case.trace.spans;
     let begins = |place: usize| {
@@ -370,8 +371,9 @@ fn begins_batches(case: &Case, ladder: &Ladder) -> bool {
     FIRSTS_ARE_FEW * firsts < case.places.len() && 3 * of_firsts > 2 * retried.len()
 }
 
-/// The revolutions it lost, taken away from each service; who waited behind them waits no more. What turns
-/// has one arm: it does one thing after the other, however the class in question is served.
+/// The revolutions it lost, taken away from each service; who waited behind them waits no more.
+/// What turns has one arm: it does one thing after the other, however the class in question is
+/// served.
 fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     if case.op != Op::Read {
         return None;
@@ -382,8 +384,8 @@ fn forecast(case: &Case, ladder: &Ladder) -> Option<Forecast> {
     };
     let base_ns = spread::half_sample_mode(&of(case.places))?.min(ladder.base_ms * 1e6);
     let revolution_ns = ladder.revolution_ms * 1e6;
-    // Reads of the same size whose neighbours the log does not show count as random, and are none if
-    // most of them take no half a revolution more.
+    // Reads of the same size whose neighbours the log does not show count as random, and are none
+    // if most of them take no half a revolution more.
     let alike = |group: &Group| {
         let same = (group.op, group.bytes) == (case.op, case.bytes);
         let middle = || spread::median(&of(&group.members));

@@ -85,23 +85,26 @@ pub const DETECTOR: Detector = Detector {
 
 /// Effective service time over S0 (docs/METHOD.md, 1 Replay).
 const SLOWDOWN: f64 = 2.0;
-/// Healthy services at once from which on a device gives what a healthy one gives: slow is who answers
-/// late and gives little (Heimdall, EuroSys 2025). Eight is more than a disk's platter or a SATA
-/// drive's share of its 32 tags needs.
+/// Healthy services at once from which on a device gives what a healthy one gives: slow is who
+/// answers late and gives little (Heimdall, EuroSys 2025). Eight is more than a disk's platter or a
+/// SATA drive's share of its 32 tags needs.
 const GIVES_MUCH: f64 = 8.0;
-/// Times the rate of the row that speaks, at which another row is healthy, so that the places may be what was slow (a choice).
+/// Times the rate of the row that speaks, at which another row is healthy, so that the places may
+/// be what was slow (a choice).
 const TOUCHED: f64 = 2.0;
-/// Odds of a network volume from which on places may be fetched when they are first read: those of a volume that answers
-/// as NVMe.
+/// Odds of a network volume from which on places may be fetched when they are first read: those of
+/// a volume that answers as NVMe.
 const MAY_BE_FETCHED: f64 = 0.3;
 /// Odds of a network volume from which on a queue may be its provider's, and the share of the wait
 /// that must be queueing for that.
 const HELD_BACK: f64 = 0.5;
 const MOSTLY_QUEUED: f64 = 0.5;
-/// The share from which on a limit is as likely wherever there may be one: such a queue grows without end.
+/// The share from which on a limit is as likely wherever there may be one: such a queue grows
+/// without end.
 const NEARLY_ALL: f64 = 0.9;
-/// Half of the least rate that providers sell, requests per second: what passes less is not held back by one (AWS EBS gp2: 100, of any
-/// size; Azure managed disks: 120 and more; a factor of two for small volumes that are sold by their size).
+/// Half of the least rate that providers sell, requests per second: what passes less is not held
+/// back by one (AWS EBS gp2: 100, of any size; Azure managed disks: 120 and more; a factor of two
+/// for small volumes that are sold by their size).
 const LEAST_SOLD: f64 = 50.0;
 /// Slow requests needed (docs/METHOD.md, 10 Rules: fewer than three decide nothing), and when a
 /// service counts as slow (docs/METHOD.md, 1 Replay: above 2.5 S0).
@@ -112,32 +115,35 @@ const SLOW_FROM: f64 = 2.5;
 const SLICE_NS: f64 = 2.8e6;
 /// Slices that a wake-up may wait for: two wakers and whoever else is there.
 const SLICES: f64 = 3.0;
-/// The same where the kernel says that tasks wait for a processor most of the time: a queue of runnable tasks is
-/// before it (39 ms was seen of a loop device beside two suites of tests on two CPUs).
+/// The same where the kernel says that tasks wait for a processor most of the time: a queue of
+/// runnable tasks is before it (39 ms was seen of a loop device beside two suites of tests on two
+/// CPUs).
 const SLICES_OF_A_QUEUE: f64 = 36.0;
-/// The share of quick requests from which on a device behind such a queue may be healthy: half of the reads of that loop
-/// device took above 0.47 ms.
+/// The share of quick requests from which on a device behind such a queue may be healthy: half of
+/// the reads of that loop device took above 0.47 ms.
 const QUICK_BEFORE_A_QUEUE: f64 = 0.25;
-/// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm, and flash
-/// without a protected cache empties it in less.
+/// The longest a healthy device takes for a durable write, ns: a seek and a revolution of 5400 rpm,
+/// and flash without a protected cache empties it in less.
 const DURABLE_NS: f64 = 25e6;
-/// From the first quartile of services to the third, over their median, below which random requests of one arm
-/// are sums of several: of one it is 0.5 (a revolution and a seek), of three in a row 0.3 (choice).
+/// From the first quartile of services to the third, over their median, below which random requests
+/// of one arm are sums of several: of one it is 0.5 (a revolution and a seek), of three in a row
+/// 0.3 (choice).
 const EVEN_SEEKS: f64 = 0.3;
 /// The same of sequential requests, if one at least took less than half: it met nobody (choices).
 const EVEN_TRANSFERS: f64 = 0.05;
 const ALONE: f64 = 0.5;
-/// Kernel threads that send discards, and how large a read one of them hardly sends, bytes: read-ahead ends at 128 KiB unless
-/// somebody raised it.
+/// Kernel threads that send discards, and how large a read one of them hardly sends, bytes:
+/// read-ahead ends at 128 KiB unless somebody raised it.
 const KERNEL: [&str; 3] = ["kworker", "jbd2", "xfsaild"];
 const LARGE_TRIM: u32 = 524_288;
-/// Share of the loss, at most, that requests of an undisturbed stream may have where the arm's ways between streams
-/// are the reason (a choice), and bytes of a sector.
+/// Share of the loss, at most, that requests of an undisturbed stream may have where the arm's ways
+/// between streams are the reason (a choice), and bytes of a sector.
 const OF_THE_STREAM: f64 = 0.1;
 const SECTOR: u64 = 512;
 /// Other disks of a log from which on it counts how many of them are slow.
 const OTHERS: usize = 3;
-/// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten events).
+/// Requests below which averages are those of one event or two (docs/METHOD.md, 10 Rules: ten
+/// events).
 const FEWEST: f64 = 10.0;
 /// Share of the busy time that discards take (docs/METHOD.md, 10 Rules, `load.discard`).
 const OF_DISCARDS: f64 = 0.2;
@@ -155,15 +161,15 @@ const DISCARDS: &str = "the requests waited behind discards";
 const MOST_ROWS: f64 = 0.5;
 /// Share of the wait spent behind others from which on it is said: a tenth, one digit of the mean.
 const WORTH_SAYING: f64 = 0.1;
-/// From here on a wait is one of error handling: a SATA link takes a second and more to come back, a drive's own recovery
-/// seven (libata's and the SCSI layer's limits begin there).
+/// From here on a wait is one of error handling: a SATA link takes a second and more to come back,
+/// a drive's own recovery seven (libata's and the SCSI layer's limits begin there).
 const RESETS_NS: f64 = 1e9;
 /// Share of all time that slow ones apart from the others must hold, at least (a choice: as
 /// `healthy` has it for the tail of a histogram).
 const HOLDS: f64 = 1.0 / 3.0;
-/// What it is worth at most that next to nothing lies between the quick ones and the slow, in nats: as every clause. Of the
-/// histograms of 480 scenarios without a fault of the device none shows it, of 320 with one 75 do (`lab weak --blame --each
-/// 400`, 27 November 2026), which would be 4.7.
+/// What it is worth at most that next to nothing lies between the quick ones and the slow, in nats:
+/// as every clause. Of the histograms of 480 scenarios without a fault of the device none shows it,
+/// of 320 with one 75 do (`lab weak --blame --each 400`, 27 November 2026), which would be 4.7.
 const NOTHING_BETWEEN: f64 = 3.0;
 /// What is left of the belief if a histogram beside it denies it.
 const CONTRADICTED: f64 = 0.5;
@@ -176,7 +182,8 @@ const UNKNOWN_QUEUE: &str =
 /// What would make the forecast a number.
 const WIDE: &str = "the healthy service time is known only from its class: use `--baseline FILE`, \
                     learned on a healthy peer, for a narrower forecast";
-/// Another disk is slow like this one if so great a share of this one's share of requests is as slow (a choice).
+/// Another disk is slow like this one if so great a share of this one's share of requests is as
+/// slow (a choice).
 const AS_OFTEN: f64 = 0.5;
 /// What a log that begins at issue cannot know (`biosnoop` without `-Q`).
 const UNSEEN_QUEUE: &str = "the log begins at issue: time in the host's queue was not observed";
@@ -208,7 +215,8 @@ fn is_as_slow(other: &CountedDisk, than: &CountedDisk) -> bool {
 }
 
 /// From histograms: all requests were slow though hardly one was in flight beside another, or some
-/// were slow apart from the others. Of the listing's disks so many are counted, and so many are slow.
+/// were slow apart from the others. Of the listing's disks so many are counted, and so many are
+/// slow.
 fn from_counts(
     analysis: &Analysis,
     counted: &CountedDisk,
@@ -285,7 +293,8 @@ fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
     vec![held(time, Bound::Above(HOLDS)), share]
 }
 
-/// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes longer.
+/// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes
+/// longer.
 fn is_durable(counted: &CountedDisk, mode: SlowMode) -> bool {
     !counted.reads_only && mode.from_ns <= DURABLE_NS
 }
@@ -308,7 +317,8 @@ fn counted_evidence(analysis: &Analysis, counted: &CountedDisk) -> Vec<Evidence>
     evidence
 }
 
-/// From single I/Os: what the replay says, or that the device's own times fall in two; the surer one.
+/// From single I/Os: what the replay says, or that the device's own times fall in two; the surer
+/// one.
 fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let found = [by_replay(analysis, trace), by_modes(analysis, trace)].into_iter().flatten();
     found.max_by(|a, b| a.confidence().total_cmp(&b.confidence()))
@@ -409,8 +419,8 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether most of the other disks in the log lose time as well: what several share is at fault more often than each
-/// of them.
+/// Whether most of the other disks in the log lose time as well: what several share is at fault
+/// more often than each of them.
 fn are_slow_together(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     let others: Vec<&DeviceTrace> = analysis
         .traces
@@ -437,9 +447,9 @@ fn queued(trace: &DeviceTrace, mean_ns: f64) -> f64 {
     1.0 - spread::mean(services).unwrap_or(mean_ns) / mean_ns.max(1.0)
 }
 
-/// Whether a host that sees completions late explains it: most requests are quick, the mean excess is
-/// below a slice, and no few requests make up half of it that took far longer than one. Where tasks wait for
-/// a processor most of the time, it may be later.
+/// Whether a host that sees completions late explains it: most requests are quick, the mean excess
+/// is below a slice, and no few requests make up half of it that took far longer than one. Where
+/// tasks wait for a processor most of the time, it may be later.
 fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) -> bool {
     let input = analysis.input(trace.listing);
     let (excess_slices, slices, quick_share) =
@@ -457,8 +467,8 @@ fn host_may_be_late(analysis: &Analysis, trace: &DeviceTrace, excess_ns: f64) ->
     quick && excess_ns < excess_slices * SLICE_NS && far < 0.5 * all
 }
 
-/// Whether most of what was lost was lost by writes that take no longer than durable ones may, where no
-/// flags tell which are durable.
+/// Whether most of what was lost was lost by writes that take no longer than durable ones may,
+/// where no flags tell which are durable.
 fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     if analysis.source(trace.listing).level > Level::C {
         return false;
@@ -472,9 +482,9 @@ fn may_be_durable(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     lost(&may_be) > 0.5 * lost(&|_| true)
 }
 
-/// Whether each request looks like the sum of several: no fault of a platter is so even, and the requests of
-/// another program, which this log does not list, may have been served in between. Only of a log that lists
-/// one program and one request at a time: where others are listed, all are.
+/// Whether each request looks like the sum of several: no fault of a platter is so even, and the
+/// requests of another program, which this log does not list, may have been served in between. Only
+/// of a log that lists one program and one request at a time: where others are listed, all are.
 fn is_a_sum(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     // Whoever says what is healthy knows whether others use the disk.
     let options = analysis.options;
@@ -538,8 +548,8 @@ fn waits_for_discards(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     covered > 0.5 * all
 }
 
-/// Whether an arm that several streams share explains it: requests that go on where the one before them ended are
-/// quick, and nearly all was lost by those that had to come back from elsewhere.
+/// Whether an arm that several streams share explains it: requests that go on where the one before
+/// them ended are quick, and nearly all was lost by those that had to come back from elsewhere.
 fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     if !analysis.may_rotate(trace.device) {
         return false;
@@ -564,7 +574,8 @@ fn seeks_for_others(analysis: &Analysis, trace: &DeviceTrace) -> bool {
     several && quick && own < OF_THE_STREAM * all
 }
 
-/// The same of averages, which know no flags: most was lost by writes, each no longer than a durable one.
+/// The same of averages, which know no flags: most was lost by writes, each no longer than a
+/// durable one.
 fn writes_may_be_durable(row: &IntervalSample) -> bool {
     let lost = |op: Op| {
         let rates = row.interval.of(op).filter(|rates| rates.ios_per_s > 0.0)?;
@@ -657,15 +668,16 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether discards take as much of the time as `load.discard` needs: what was slow beside them may have waited.
+/// Whether discards take as much of the time as `load.discard` needs: what was slow beside them may
+/// have waited.
 fn behind_discards(row: &IntervalSample) -> bool {
     let of = row.interval.of(Op::Discard);
     let share = of.and_then(|rates| Some(rates.ios_per_s * rates.await_ns? / 1e9));
     share.is_some_and(|share| share > OF_DISCARDS * row.interval.busy.unwrap_or(1.0))
 }
 
-/// Whether a volume does twice as much or more, like a healthy one, in another row: places that are fetched when they are
-/// first read look like a slow device until all were read (`layer.remote`).
+/// Whether a volume does twice as much or more, like a healthy one, in another row: places that are
+/// fetched when they are first read look like a slow device until all were read (`layer.remote`).
 fn is_touched_first(analysis: &Analysis, row: &IntervalSample, rows: &[&IntervalSample]) -> bool {
     let healthy = |other: &&&IntervalSample| {
         let own = other.effective_ms().is_some_and(|ms| ms < SLOWDOWN * other.s0.median_ms());
@@ -686,8 +698,8 @@ fn is_device(side: Side) -> bool {
     side == Side::Device
 }
 
-/// Whether a histogram beside the averages says that the disk was much quicker: one of the two is of
-/// another time.
+/// Whether a histogram beside the averages says that the disk was much quicker: one of the two is
+/// of another time.
 fn is_contradicted(analysis: &Analysis, row: &IntervalSample, wait_ms: f64) -> bool {
     analysis.histograms.iter().any(|sample| {
         sample.disk == row.disk

@@ -69,14 +69,15 @@ const RANDOM_WRITES: f64 = 0.20;
 const RISE: f64 = 5.0;
 /// Sequential requests stay: within twice (choice).
 const STAYS: f64 = 2.0;
-/// Longer than any seek, ns: a full stroke and a turn at 5400 rpm are below 35 ms (vendors' sheets).
+/// Longer than any seek, ns: a full stroke and a turn at 5400 rpm are below 35 ms (vendors'
+/// sheets).
 const BEYOND_A_SEEK_NS: f64 = 40e6;
 /// What a listed model or a zoned attribute adds, and what sequential requests that slow down too
 /// take away, nats.
 const LISTED: f64 = 3.0;
 const ALL_SLOW: f64 = -3.0;
-/// A listed model that ran out of time, or whose tasks hung, without a measured shape (docs/METHOD.md, 17
-/// Faults).
+/// A listed model that ran out of time, or whose tasks hung, without a measured shape
+/// (docs/METHOD.md, 17 Faults).
 const RAN_OUT: f64 = 1.5;
 const REBUILT: f64 = 1.5;
 
@@ -163,8 +164,8 @@ fn finding(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     Some(finding)
 }
 
-/// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no latency
-/// has to be measured for that.
+/// A listed model whose requests ran out of time, or whose array or pool is being rebuilt: no
+/// latency has to be measured for that.
 fn beside_log(analysis: &Analysis, candidate: &FaultCandidate) -> Option<Finding> {
     let about = candidate.about();
     let mut builder = EvidenceBuilder::default();

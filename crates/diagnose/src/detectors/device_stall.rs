@@ -230,7 +230,8 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// What a drive that does not answer is attached by: what to look at and what to try is another thing on each.
+/// What a drive that does not answer is attached by: what to look at and what to try is another
+/// thing on each.
 #[derive(Clone, Copy, PartialEq)]
 enum Bus {
     Ata,
@@ -347,7 +348,8 @@ fn hung_behind<'s, 'a>(analysis: &'s Analysis<'a>, given_up: &[&LogLine]) -> Vec
     analysis.facts.log().filter(same).collect()
 }
 
-/// Whether the device is a volume behind the host rather than a drive: then its host is asked first.
+/// Whether the device is a volume behind the host rather than a drive: then its host is asked
+/// first.
 fn may_be_remote(analysis: &Analysis, device: DeviceId) -> bool {
     analysis.network_odds(device) > VOLUME
 }

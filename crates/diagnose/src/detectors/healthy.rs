@@ -80,34 +80,37 @@ const WITHIN: f64 = 3.0;
 const WITHIN_SLOWEST: f64 = 2.0;
 /// The tail may be this much longer than S0 (docs/METHOD.md, 10 Rules: p99 < 10 S0).
 const TAIL: f64 = 10.0;
-/// Share of requests that may stand beyond it, and standard deviations of a normal variable that chance exceeds once in
-/// twenty.
+/// Share of requests that may stand beyond it, and standard deviations of a normal variable that
+/// chance exceeds once in twenty.
 const TAIL_SHARE: f64 = 0.01;
 const BY_CHANCE: f64 = 1.645;
-/// Requests of a deep queue that may wait (published bar of a database's operators: sustained queue above 5).
+/// Requests of a deep queue that may wait (published bar of a database's operators: sustained queue
+/// above 5).
 const QUEUE: f64 = 5.0;
 /// A histogram has no queue and no pattern to excuse a body that spreads: one in twenty beyond
 /// three healthy times (the bound of health) of the slowest class forbids a clean bill.
 const NEAR_TAIL: f64 = 3.0;
 const NEAR_SHARE: f64 = 0.05;
-/// Share of the time that requests beyond three healthy times of the slowest class may take, where they are counted: the
-/// mean is then theirs and the median another's (a choice). Where single I/Os are known, the same beyond ten healthy times.
+/// Share of the time that requests beyond three healthy times of the slowest class may take, where
+/// they are counted: the mean is then theirs and the median another's (a choice). Where single I/Os
+/// are known, the same beyond ten healthy times.
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 const TAIL_HOLDS_MOST: f64 = 0.5;
-/// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that call it slow come
-/// to that, once calibrated.
+/// A suspicion of the device from this on forbids a clean bill: five of nine baseline variants that
+/// call it slow come to that, once calibrated.
 const SUSPECTED: f64 = 0.30;
-/// What each listing's clean verdict must be worth before the input's richness is counted (six votes
-/// of nine).
+/// What each listing's clean verdict must be worth before the input's richness is counted (six
+/// votes of nine).
 const CLEARS: f64 = 0.6;
 /// Rows that must be as good.
 const ALL_BUT: f64 = 0.95;
-/// Requests of a program that pings, where the slowest of them is as a healthy device's; and what memory
-/// answers within, ns.
+/// Requests of a program that pings, where the slowest of them is as a healthy device's; and what
+/// memory answers within, ns.
 const FEWEST: u64 = 3;
 const MEMORY_NS: f64 = 20_000.0;
-/// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a lock, and now and then a
-/// page that must be found (a choice; a flush after each, which fio lists apart, then has the device's time).
+/// Below so many ns a write whose program did not pass the page cache by ended there: a copy, a
+/// lock, and now and then a page that must be found (a choice; a flush after each, which fio lists
+/// apart, then has the device's time).
 const COPIED_NS: f64 = 100_000.0;
 /// Inputs that are compared with each other: what somebody pasted, not a day of a recorder.
 const MOST_INPUTS: usize = 32;
@@ -116,7 +119,8 @@ const FEW: usize = 3;
 /// What a clean verdict by the slowest class in question is worth: the class is a guess.
 const BY_CLASS: f64 = 0.85;
 
-/// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12 Explaining away).
+/// Share of the excess from which on a remark has explained all of it (docs/METHOD.md, 12
+/// Explaining away).
 const EXPLAINS_ALL: f64 = 0.7;
 
 /// Probability that a device is healthy, and what it rests on.
@@ -178,8 +182,8 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
                 healthy.push((disk, clearances));
             }
         }
-        // What has no name may be any of the others, and what is made of disks is no better than they are: where one of
-        // these is not cleared, neither is.
+        // What has no name may be any of the others, and what is made of disks is no better than
+        // they are: where one of these is not cleared, neither is.
         let all = healthy.len() == known;
         healthy.retain(|(disk, _)| {
             let own = !disk.is_empty() && !disk_names::is_stacked(disk);
@@ -210,7 +214,8 @@ fn below_programs<'a>(analysis: &'a Analysis, input: &str) -> HashSet<&'a str> {
         .collect()
 }
 
-/// Disks that a listing of any input speaks against: another input that was given beside it does not clear them.
+/// Disks that a listing of any input speaks against: another input that was given beside it does
+/// not clear them.
 fn denied(
     analysis: &Analysis,
     known: (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
@@ -258,7 +263,8 @@ fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &s
     })
 }
 
-/// Whether all that was found of a disk is explained by what nobody feels and no fault is: it is well, with a remark.
+/// Whether all that was found of a disk is explained by what nobody feels and no fault is: it is
+/// well, with a remark.
 fn is_remark(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
     let of_it = |known: &&Finding| {
         known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
@@ -297,8 +303,8 @@ fn clearances(
         .collect()
 }
 
-/// Whether the same requests are told of without the time their program took to send them: fio's `clat`
-/// beside its `lat`.
+/// Whether the same requests are told of without the time their program took to send them: fio's
+/// `clat` beside its `lat`.
 fn has_a_narrower(narrowest: &HashMap<HistogramCount, f64>, sample: &HistogramSample) -> bool {
     let Some((counted, mean)) = counted(sample) else { return false };
     narrowest.get(&counted).is_some_and(|least| *least < mean)
@@ -375,8 +381,8 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     Some(Clearance { listing: trace.listing, worth, evidence, told, assumption, readings })
 }
 
-/// Who waits no longer than a healthy device would let him, by the replay: below three healthy service times, or behind
-/// requests of the load's own that it would have served no sooner.
+/// Who waits no longer than a healthy device would let him, by the replay: below three healthy
+/// service times, or behind requests of the load's own that it would have served no sooner.
 fn of_replay(trace: &DeviceTrace) -> Worth {
     let Some(vote) = trace.vote.as_ref() else { return Worth::NOTHING };
     if trace.mean_ns() / 1e6 > WITHIN * trace.s0.slowest_ms() {
@@ -444,8 +450,8 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
     Some(Clearance { listing: row.listing, worth, evidence, told, assumption, readings })
 }
 
-/// Whether reads hold a third of all time beyond three healthy times of the slowest class: quick writes hide them
-/// in the mean. Slow writes may have had to be durable.
+/// Whether reads hold a third of all time beyond three healthy times of the slowest class: quick
+/// writes hide them in the mean. Slow writes may have had to be durable.
 fn reads_wait(trace: &DeviceTrace) -> bool {
     let of_reads = trace.spans.iter().filter(|span| span.op == Op::Read);
     let reads: Vec<f64> = of_reads.map(ServiceSpan::latency_ns).collect();
@@ -472,8 +478,8 @@ fn waits_one_way(row: &IntervalSample) -> bool {
 fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearance> {
     let histogram = &sample.known.histogram;
     let n = histogram.count();
-    // What a program waited for is not the device's alone: where even that is short the device is well,
-    // unless memory answered.
+    // What a program waited for is not the device's alone: where even that is short the device is
+    // well, unless memory answered.
     let by_program = sample.known.layer == Layer::Application && sample.known.stage == Stage::Total;
     let at_once = analysis.at_once(sample.listing, sample.known.device);
     let alone = by_program && at_once == Some(1.0);
@@ -538,17 +544,19 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     Some(Clearance { listing, worth, evidence, told, assumption, readings })
 }
 
-/// The share beyond that `n` requests of a healthy device show in all but one of twenty captures: with a hundred
-/// requests chance alone makes two or three of one expected (Cornish-Fisher expansion of a Poisson quantile).
+/// The share beyond that `n` requests of a healthy device show in all but one of twenty captures:
+/// with a hundred requests chance alone makes two or three of one expected (Cornish-Fisher
+/// expansion of a Poisson quantile).
 fn tail_of_chance(n: u64) -> f64 {
     let expected = TAIL_SHARE * n as f64;
     let skew = (BY_CHANCE * BY_CHANCE - 1.0) / 6.0;
     (expected + BY_CHANCE * expected.sqrt() + skew).ceil() / (n as f64).max(1.0)
 }
 
-/// Whether most of a deep queue waits: so many in flight, at so long a mean latency, that more than a sustained queue
-/// wait behind those that a healthy device of the class would have under way at this rate (Little's law). A device whose
-/// requests are all served at once answers each as if it were alone.
+/// Whether most of a deep queue waits: so many in flight, at so long a mean latency, that more than
+/// a sustained queue wait behind those that a healthy device of the class would have under way at
+/// this rate (Little's law). A device whose requests are all served at once answers each as if it
+/// were alone.
 fn is_queue(in_flight: f64, mean_ms: f64, s0: &HealthyServiceTime) -> bool {
     let served = in_flight * (s0.median_ms() / mean_ms.max(f64::MIN_POSITIVE)).min(1.0);
     in_flight >= fullness::DEEP && in_flight - served > QUEUE && mean_ms > WITHIN * s0.median_ms()

@@ -59,8 +59,8 @@ const MADE_OF: &str = "`lsblk -d -o NAME,ROTA,TRAN,MODEL`: the medium of the dev
 /// Of so many I/Os seen one by one it is not said that too little is known: ten beyond a 99th
 /// percentile.
 const PLENTY: f64 = 1000.0;
-/// I/Os of a probe from which on it is not for want of them that nothing is accused: a 99th percentile
-/// needs as many.
+/// I/Os of a probe from which on it is not for want of them that nothing is accused: a 99th
+/// percentile needs as many.
 const ENOUGH: u64 = 100;
 /// What is read off as it stands needs no weighing.
 const CERTAIN: f64 = 0.95;
@@ -105,8 +105,8 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     findings
 }
 
-/// Rebuilds at the pace that Linux keeps up beside all other I/O, or slower: they are held there, or wait for a member, and
-/// slow nobody.
+/// Rebuilds at the pace that Linux keeps up beside all other I/O, or slower: they are held there,
+/// or wait for a member, and slow nobody.
 fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
     let starved = |name: &str| {
         let about = analysis.facts.about(None, name);
@@ -157,8 +157,8 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
     analysis.facts.disks().filter_map(starved).collect()
 }
 
-/// Share of the time in which tasks wait for I/O that is a finding of its own where no device was seen (a choice: a busy
-/// build host shows a tenth).
+/// Share of the time in which tasks wait for I/O that is a finding of its own where no device was
+/// seen (a choice: a busy build host shows a tenth).
 const PRESSED: f64 = 0.2;
 
 /// Tasks wait for I/O, and nothing says for which device.
@@ -316,8 +316,8 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     Some(finding)
 }
 
-/// What a suspicion of slowness comes to on each medium that the disk may be made of, where that decides: the row that lost
-/// most.
+/// What a suspicion of slowness comes to on each medium that the disk may be made of, where that
+/// decides: the row that lost most.
 fn by_class(analysis: &Analysis, suspicion: &Finding) -> Option<String> {
     let device = suspicion.subject.device.filter(|_| class_decides(suspicion))?;
     let rows = analysis.intervals.iter().filter(|row| row.device == device);
@@ -340,12 +340,14 @@ fn class_decides(suspicion: &Finding) -> bool {
     matches!(suspicion.verdict, Verdict::DeviceSlow | Verdict::LoadSaturated)
 }
 
-/// How many times slower than its class a disk is suspected from (`device.slow`: docs/METHOD.md, 10 Rules).
+/// How many times slower than its class a disk is suspected from (`device.slow`: docs/METHOD.md, 10
+/// Rules).
 const SUSPECTED: f64 = 2.0;
 /// Requests in flight from which on those that wait are worth naming (a choice).
 const SEVERAL: f64 = 4.0;
 
-/// What to look at beside the complaints of a kernel's log: its other lines, and the drives it names.
+/// What to look at beside the complaints of a kernel's log: its other lines, and the drives it
+/// names.
 fn asked_of_a_log(analysis: &Analysis, input: &str) -> Vec<String> {
     let has = |kinds: &[MessageKind]| {
         analysis.facts.complaints(input).any(|line| kinds.contains(&line.kind))

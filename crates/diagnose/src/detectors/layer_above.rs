@@ -93,12 +93,12 @@ const TO_DO: [&str; 2] = [
     "`cat /proc/mdstat`: a resync or a slow member slows down a whole array",
 ];
 
-/// Requests are merged on their way down, so that many above wait for one below: only what is far longer tells
-/// (choices; ten times, and what people feel).
+/// Requests are merged on their way down, so that many above wait for one below: only what is far
+/// longer tells (choices; ten times, and what people feel).
 const TIMES_OF_AVERAGES: f64 = 10.0;
 const FELT_NS: f64 = 1e8;
-/// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even where a hundred requests
-/// are merged into one.
+/// A disk whose own waiting is a smaller share of all that above cannot be what is waited for, even
+/// where a hundred requests are merged into one.
 const HOLDS: f64 = 0.01;
 /// Least share of its bytes that the disks must have moved: figures are rounded.
 const MOVED: f64 = 0.9;
@@ -148,14 +148,16 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis)).collect()
 }
 
-/// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until there is some.
+/// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until
+/// there is some.
 fn full(analysis: &Analysis) -> Vec<Finding> {
     let is_watched =
         analysis.recording.listings.iter().any(|listing| listing.source.watched.is_some());
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
         let about = candidate.about();
-        // A log goes back for weeks. Of a machine that is watched only what fails meanwhile is of now.
+        // A log goes back for weeks. Of a machine that is watched only what fails meanwhile is of
+        // now.
         let is_old = is_watched && candidate.failed.is_empty();
         let logged: Vec<&LogLine> =
             about.logged(MessageKind::NoSpace).filter(|_| !is_old).collect();
@@ -202,8 +204,8 @@ fn full(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Drives that refuse what was asked of them: writes out of the order of a zone, or places that they
-/// do not have. They answer at once, and whatever is written above them has to change.
+/// Drives that refuse what was asked of them: writes out of the order of a zone, or places that
+/// they do not have. They answer at once, and whatever is written above them has to change.
 fn refused(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {
@@ -553,8 +555,9 @@ struct DeviceRows {
     has_room: bool,
 }
 
-/// Devices made of others that answer far later than any disk of the listing, while all of these are idle. Which disks one is
-/// made of is mostly not told beside `iostat`, so all must be quick and idle, and must have moved its bytes.
+/// Devices made of others that answer far later than any disk of the listing, while all of these
+/// are idle. Which disks one is made of is mostly not told beside `iostat`, so all must be quick
+/// and idle, and must have moved its bytes.
 fn above_idle_disks(analysis: &Analysis) -> Vec<Finding> {
     if !analysis.intervals.iter().any(|row| disk_names::is_stacked(&row.disk)) {
         return Vec::new();

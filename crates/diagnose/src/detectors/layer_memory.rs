@@ -45,12 +45,15 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Share of the time in which somebody waits for memory, and swap traffic in bytes per second (choices).
+/// Share of the time in which somebody waits for memory, and swap traffic in bytes per second
+/// (choices).
 const PRESSURE: f64 = 0.1;
 const SWAPPED: f64 = 1e6;
-/// Share of a processor that kswapd takes: it sleeps where memory is free (mm/vmscan.c, kswapd_try_to_sleep).
+/// Share of a processor that kswapd takes: it sleeps where memory is free (mm/vmscan.c,
+/// kswapd_try_to_sleep).
 const RECLAIM: f64 = 0.5;
-/// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is a suspicion (a choice).
+/// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
+/// a suspicion (a choice).
 const HUNG: f64 = 0.75;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -100,7 +103,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// At most what share of the waits for I/O are waits for memory: who waits for a page to come back counts as both.
+/// At most what share of the waits for I/O are waits for memory: who waits for a page to come back
+/// counts as both.
 fn share_of_io_waits(analysis: &Analysis, finding: &Finding) -> f64 {
     let Some(place) = finding.subject.listings.first() else { return 1.0 };
     let about = analysis.about(*place, "");

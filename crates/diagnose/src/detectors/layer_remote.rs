@@ -84,7 +84,8 @@ const VIRTUAL_MODEL: f64 = 3.0;
 const VIRTUAL_NAME: f64 = 1.5;
 /// Odds of a volume by name from which on it is one (`vd`: 0.7).
 const VOLUME: f64 = 0.5;
-/// What requests without any completion on a virtual disk are worth, and errors that a target reports.
+/// What requests without any completion on a virtual disk are worth, and errors that a target
+/// reports.
 const STUCK: f64 = 0.92;
 const OF_A_TARGET: f64 = 0.75;
 /// Bounds of the rule (docs/METHOD.md, 10 Rules).
@@ -358,8 +359,8 @@ fn devices<'s, 'a: 's>(lines: impl Iterator<Item = &'s LogLine<'a>>) -> Vec<Devi
     found
 }
 
-/// A virtual disk on which requests stay in flight and none completes to the end of the listing: the
-/// host or the network behind it does not answer.
+/// A virtual disk on which requests stay in flight and none completes to the end of the listing:
+/// the host or the network behind it does not answer.
 fn stuck(analysis: &Analysis) -> Vec<Finding> {
     let findings = analysis.rows_by_listing().into_iter().filter_map(|rows| {
         let row = rows.last().filter(|row| analysis.network_odds(row.device) >= VOLUME)?;
@@ -401,9 +402,10 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Medium errors that a target reports in its own name. Two things tell it from a drive: it is a logical unit other than
-/// 0 of an adapter that was not there first (a session of iSCSI; units of adapter 0 are volumes of a RAID controller of
-/// the machine itself), or it answers a write with a read error.
+/// Medium errors that a target reports in its own name. Two things tell it from a drive: it is a
+/// logical unit other than 0 of an adapter that was not there first (a session of iSCSI; units of
+/// adapter 0 are volumes of a RAID controller of the machine itself), or it answers a write with a
+/// read error.
 fn reported_by_a_target(analysis: &Analysis) -> Vec<Finding> {
     let candidates = candidates::candidates(analysis);
     let findings = candidates.iter().filter_map(|candidate| {

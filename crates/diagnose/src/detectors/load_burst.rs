@@ -68,11 +68,11 @@ const HOLDS: f64 = 0.2;
 const SLOPE: (f64, f64) = (0.8, 1.2);
 const VARIATION: f64 = 0.5;
 const SPACING: f64 = 2.5;
-/// Share of the pace within batches that the device keeps over all the time, beyond which they cannot be spread
-/// (choice: what a queue of random arrivals waits for four services at, M/M/1).
+/// Share of the pace within batches that the device keeps over all the time, beyond which they
+/// cannot be spread (choice: what a queue of random arrivals waits for four services at, M/M/1).
 const NO_ROOM: f64 = 0.8;
-/// Share of the time with less than half a batch in flight, below which the queue is refilled as it drains (choice: as
-/// much as that leaves).
+/// Share of the time with less than half a batch in flight, below which the queue is refilled as it
+/// drains (choice: as much as that leaves).
 const RESTS: f64 = 0.2;
 /// Requests in ramps, two batches of five.
 const REQUESTS: usize = 10;

@@ -87,7 +87,8 @@ const LONGEST_NS: i64 = 1_000_000_000;
 /// What it is worth that discards and nothing else got no answer in time, nats: with the prior
 /// 0.73. The drive is the other reading (`device.stall`, at 0.55 at most).
 const GIVEN_UP: f64 = 0.8;
-/// What it is worth that a task was seen in a discard for minutes, or kept the machine from its sleep: with the prior 0.77.
+/// What it is worth that a task was seen in a discard for minutes, or kept the machine from its
+/// sleep: with the prior 0.77.
 const IN_STACK: f64 = 1.0;
 /// The function of the kernel that waits for a discard (block/blk-lib.c).
 const DISCARDS: &str = "blkdev_issue_discard";
@@ -98,8 +99,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(rows).chain(from_log(analysis)).chain(from_stacks(analysis)).collect()
 }
 
-/// Tasks whose stacks stand in a discard, as the kernel's log shows them: they wait for one that a drive takes long for, and
-/// whoever needs a lock they hold waits for them.
+/// Tasks whose stacks stand in a discard, as the kernel's log shows them: they wait for one that a
+/// drive takes long for, and whoever needs a lock they hold waits for them.
 fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     let found = places.filter_map(|place| {

@@ -197,7 +197,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     Some(finding)
 }
 
-/// One of two numbers of which either is enough: compared with its bound where it is the one that holds.
+/// One of two numbers of which either is enough: compared with its bound where it is the one that
+/// holds.
 fn if_held(evidence: Evidence, bound: Bound) -> Evidence {
     if bound.holds(evidence.amount.value) { held(evidence, bound) } else { evidence }
 }
@@ -218,8 +219,8 @@ fn plain_s0_ms(analysis: &Analysis, device: iowhy_model::DeviceId) -> f64 {
     analysis.healthy_time(device, request, None).votes_ms[CACHED]
 }
 
-/// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what they
-/// waited for durable ones under way.
+/// Whether reads or plain writes are nearly as slow, and slower than they should be, beside what
+/// they waited for durable ones under way.
 fn all_slow(analysis: &Analysis, requests: &Requests, spans: &Spans, found: &FlushCost) -> bool {
     [Op::Read, Op::Write].into_iter().any(|op| {
         let others: Vec<f64> = requests

@@ -54,8 +54,8 @@ pub const DETECTOR: Detector = Detector {
 const LARGE: f64 = 524_288.0;
 const WITHIN: f64 = 1.5;
 const TRANSFER: f64 = 0.7;
-/// No request that moves its bytes is larger: `max_hw_sectors_kb` ends at 32767 KiB (libata); a listing
-/// that counts discards among the writes, or calls them R as biosnoop does, shows more.
+/// No request that moves its bytes is larger: `max_hw_sectors_kb` ends at 32767 KiB (libata); a
+/// listing that counts discards among the writes, or calls them R as biosnoop does, shows more.
 const LARGEST: f64 = 33_554_432.0;
 /// How much smaller than large a request must be to speak against it: its transfer is then next to
 /// nothing.

@@ -18,12 +18,13 @@
 //! requests are in flight, throughput is constant for 70 % of the time, and for the same number of
 //! the nine baselines the mean latency is above three healthy service times while the device
 //! completes as many as two healthy ones would. With averages: mean latency above three healthy
-//! service times while busy time per completion is not above two and a half, as in the replay; for a disk that serves one
-//! request at a time it is enough that it works without a pause while two or more wait. With
-//! histograms of known duration, rate times latency must exceed five in flight; without it, all
-//! requests must wait, and the queue is only suspected. Another disk with similar waits under a
-//! similar load adds to it. Elasticity of throughput above 0.5 contradicts it. Suspected: most of
-//! the time is spent waiting for a free request (btt), or no request of a histogram is fast.
+//! service times while busy time per completion is not above two and a half, as in the replay; for
+//! a disk that serves one request at a time it is enough that it works without a pause while two or
+//! more wait. With histograms of known duration, rate times latency must exceed five in flight;
+//! without it, all requests must wait, and the queue is only suspected. Another disk with similar
+//! waits under a similar load adds to it. Elasticity of throughput above 0.5 contradicts it.
+//! Suspected: most of the time is spent waiting for a free request (btt), or no request of a
+//! histogram is fast.
 //!
 //! ## Wrong if
 //! Throughput is flat because a provider limits it or because the disk is slow.
@@ -64,8 +65,8 @@ pub const DETECTOR: Detector = Detector {
     rule: Rule::Detect(detect),
 };
 
-/// Busy time over S0 beyond which the device is the suspect: what the replay repairs (docs/METHOD.md,
-/// 1 Replay).
+/// Busy time over S0 beyond which the device is the suspect: what the replay repairs
+/// (docs/METHOD.md, 1 Replay).
 const SERVED_WELL: f64 = 2.5;
 /// A persistent queue beyond this is the load's doing, unless the device is slower than any class
 /// in question (published bar of a database's operators: sustained queue above 5).
@@ -74,13 +75,14 @@ const QUEUE: f64 = 5.0;
 /// what is left of the belief then.
 const STILL_GROWS: f64 = 0.5;
 const DOUBT: f64 = 0.5;
-/// Busy time over S0 from which on a histogram, which tells neither sizes nor places, leaves open whether the device is
-/// slow (a choice: half of what `SERVED_WELL` allows).
+/// Busy time over S0 from which on a histogram, which tells neither sizes nor places, leaves open
+/// whether the device is slow (a choice: half of what `SERVED_WELL` allows).
 const GIVES_LESS: f64 = 1.5;
 /// What a queue is worth that is there in batches at most (a choice: below an even chance).
 const IN_BATCHES: f64 = 0.35;
-/// What it adds that a disk works without a pause, and that another waits as long for as much, in nats (choices: a third
-/// and half of a clause that is met twice over); and how near to another "as much" is.
+/// What it adds that a disk works without a pause, and that another waits as long for as much, in
+/// nats (choices: a third and half of a clause that is met twice over); and how near to another "as
+/// much" is.
 const WITHOUT_PAUSE: f64 = 1.0;
 const ALIKE: f64 = 1.5;
 const AS_MUCH: f64 = 1.25;
@@ -96,8 +98,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     traced.chain(averaged).chain(counted).chain(deep).chain(staged).collect()
 }
 
-/// From histograms: all requests waited, and by rate and latency (Little's law) behind others, while the device
-/// completed as a healthy one does. Where the rate is not known, that is a suspicion.
+/// From histograms: all requests waited, and by rate and latency (Little's law) behind others,
+/// while the device completed as a healthy one does. Where the rate is not known, that is a
+/// suspicion.
 fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     let s0 = &counted.s0;
     let all_wait = matches!(counted.slow, Some(Slow::All(_)));
@@ -213,7 +216,8 @@ fn by_replay(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     Some(finding)
 }
 
-/// A device that serves many at once, at its plateau: by Little's law each request waits for those in flight.
+/// A device that serves many at once, at its plateau: by Little's law each request waits for those
+/// in flight.
 fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let known = trace.queued_plateau()?;
     let (votes, believed) = trace.saturated();
@@ -339,7 +343,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether another disk waits as long for as much: two that fail alike are less likely than two that are asked too much.
+/// Whether another disk waits as long for as much: two that fail alike are less likely than two
+/// that are asked too much.
 fn another_waits_alike(analysis: &Analysis, row: &IntervalSample) -> bool {
     let near = |a: f64, b: f64| a > 0.0 && b > 0.0 && (a / b).max(b / a) < AS_MUCH;
     analysis.intervals.iter().any(|other| {

@@ -65,11 +65,11 @@ pub const DETECTOR: Detector = Detector {
 
 /// The ratio a disk must exceed to be flagged at all (docs/METHOD.md, 7 Peers).
 const RATIO: f64 = 1.3;
-/// The ratio up to which another model of disk explains it: 5400 rpm for 7200 is 1.33, and seeks of the same year's
-/// models differ by a fifth (data sheets).
+/// The ratio up to which another model of disk explains it: 5400 rpm for 7200 is 1.33, and seeks of
+/// the same year's models differ by a fifth (data sheets).
 const ANOTHER_MODEL: f64 = 1.6;
-/// Peers beyond three healthy times are not well themselves (the bound of health, docs/METHOD.md, 1 Replay); and what is five
-/// times slower than such is slow all the same (a choice).
+/// Peers beyond three healthy times are not well themselves (the bound of health, docs/METHOD.md, 1
+/// Replay); and what is five times slower than such is slow all the same (a choice).
 const NOT_HEALTHY: f64 = 3.0;
 const FAR_BEYOND: f64 = 5.0;
 /// Odds that a disk flagged by z and ratio is sick before either is weighed: precision at 20
@@ -254,8 +254,8 @@ fn finding(
     finding
 }
 
-/// Whether all that is known of a disk is one row of averages, and a healthy disk of a class it may be of takes
-/// as long: then its peers may be of another class.
+/// Whether all that is known of a disk is one row of averages, and a healthy disk of a class it may
+/// be of takes as long: then its peers may be of another class.
 fn may_be_well(analysis: &Analysis, listing: usize, member: &Member) -> bool {
     if analysis.level(&[listing]) != Level::A {
         return false;
@@ -280,7 +280,8 @@ fn peers_are_slow(analysis: &Analysis, listing: usize, others: &[&Member]) -> bo
     middle(slower) > NOT_HEALTHY
 }
 
-/// What it would take if it were one of its peers: their middle, within the quickest and the slowest.
+/// What it would take if it were one of its peers: their middle, within the quickest and the
+/// slowest.
 fn like_its_peers(member: &Member, others: &[&Member], typical: f64) -> Option<Forecast> {
     let means = || others.iter().map(|other| other.mean_ns);
     let (low, high) = (means().fold(typical, f64::min), means().fold(typical, f64::max));

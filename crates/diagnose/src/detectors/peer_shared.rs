@@ -80,8 +80,8 @@ const SLOW: f64 = 2.0;
 /// What a disk may lose over the median of the slow ones by what they share: twice, as far as a
 /// healthy one may be from its class.
 const EVENLY: f64 = 2.0;
-/// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host stay
-/// below), and what it and log lines of an adapter add, nats.
+/// Steal of the processor from which on the host is to blame, % (vmstat(8); peers of a busy host
+/// stay below), and what it and log lines of an adapter add, nats.
 const STEAL: f64 = 0.05;
 const STOLEN: f64 = 2.0;
 const LOGGED: f64 = 3.0;
@@ -276,7 +276,8 @@ fn shared_of(slow: &[&Member], family: &[Member]) -> f64 {
     shared / family.iter().map(|member| member.lost_ns).sum::<f64>().max(1.0)
 }
 
-/// What a request of these disks waited beyond the healthy time, on average over disks and seconds, ns.
+/// What a request of these disks waited beyond the healthy time, on average over disks and seconds,
+/// ns.
 fn mean_excess_ns(slow: &[&Member]) -> f64 {
     let all: Vec<f64> = slow.iter().flat_map(|member| member.excess.values().copied()).collect();
     spread::mean(&all).unwrap_or(0.0)

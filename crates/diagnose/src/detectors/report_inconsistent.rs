@@ -79,17 +79,20 @@ const CERTAIN: f64 = 0.95;
 /// Lines that are no accident of copying, and what a listing without one usable line is worth.
 const FEW_LINES: u64 = 3;
 const UNUSABLE: f64 = 0.75;
-/// Requests in flight that none of those that completed were: flushes, which old kernels do not list, may be they.
+/// Requests in flight that none of those that completed were: flushes, which old kernels do not
+/// list, may be they.
 const PHANTOM: f64 = 0.85;
 /// Share of impossible lines from which on the others are in doubt too (a choice).
 const MANY_IMPOSSIBLE: f64 = 0.1;
-/// Requests in flight below which a contradiction is a remark, and what it is worth then: below the bar of
-/// a verdict.
+/// Requests in flight below which a contradiction is a remark, and what it is worth then: below the
+/// bar of a verdict.
 const MATTERS: f64 = 1.0;
 const FAINT: f64 = 0.55;
-/// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a choice).
+/// Up to this factor one row of a kernel before 5.0, which has svctm, may be cut at its edges (a
+/// choice).
 const CUT: f64 = 2.0;
-/// A program that had nothing to write was away for an hour: the machine was suspended, or somebody stopped the program.
+/// A program that had nothing to write was away for an hour: the machine was suspended, or somebody
+/// stopped the program.
 const AWAY: f64 = 0.85;
 /// Two listings of one document may have watched different times.
 const TWO_WINDOWS: f64 = 0.85;
@@ -102,7 +105,8 @@ const SIDE_NOTE: f64 = 0.5;
 
 /// Requests whose mean is known to a fifth (docs/METHOD.md, 14 Counters: few requests).
 const FEW_REQUESTS: f64 = 30.0;
-/// Rows whose median is worth comparing, and how far two queues may be apart to be as long (a choice).
+/// Rows whose median is worth comparing, and how far two queues may be apart to be as long (a
+/// choice).
 const FEW_ROWS: usize = 3;
 const AS_MUCH: f64 = 1.5;
 
@@ -120,8 +124,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Times that a program took for a wait though it had nothing to write: longer than any disk is waited for, so its machine
-/// was suspended.
+/// Times that a program took for a wait though it had nothing to write: longer than any disk is
+/// waited for, so its machine was suspended.
 fn suspended(analysis: &Analysis) -> Vec<Finding> {
     let listings = analysis.recording.listings.iter().enumerate();
     let idle = listings.filter_map(|(listing, known)| {
@@ -152,8 +156,8 @@ fn suspended(analysis: &Analysis) -> Vec<Finding> {
     found.collect()
 }
 
-/// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the copy is
-/// damaged. Whatever it prints must be thrown away.
+/// Listings of which not one line could be used: the tool does not fit the kernel it ran on, or the
+/// copy is damaged. Whatever it prints must be thrown away.
 fn unusable(analysis: &Analysis) -> Vec<Finding> {
     let all = analysis.recording.listings.iter().enumerate();
     let dead = all.filter(|(_, listing)| {
@@ -198,7 +202,8 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
     .collect()
 }
 
-/// The size that is printed is not throughput over rate, though all three come of the same counters.
+/// The size that is printed is not throughput over rate, though all three come of the same
+/// counters.
 fn size_denied(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     for candidate in candidates::candidates(analysis) {
@@ -265,7 +270,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 ),
             ];
             // Less than one request in flight either way: true, and of no consequence.
-            // So it is of one row where a wait is counted when it ends and the queue as time passes: its edges cut.
+            // So it is of one row where a wait is counted when it ends and the queue as time
+            // passes: its edges cut.
             let rows = &analysis.listing(inconsistency.listing).intervals;
             let one = || rows.iter().filter(|row| row.device == known.device).take(2).count() == 1;
             let cut = known.svctm_ns.is_some()

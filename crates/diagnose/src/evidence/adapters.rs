@@ -1,6 +1,6 @@
 //! Disks of one host adapter that stop answering together, and links of one host that are lost
-//! together: what they share is at fault before each of them is; and links of adapters that went down
-//! before their disks did.
+//! together: what they share is at fault before each of them is; and links of adapters that went
+//! down before their disks did.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,11 +121,12 @@ fn of_burst<'s, 'a>(
     (devices.len() > 1).then_some(LostTogether { adapter, devices, seconds, lines })
 }
 
-/// The time, s, within which commands that got no answer are of what their drives share (a choice: two disks may share a
-/// fault by chance).
+/// The time, s, within which commands that got no answer are of what their drives share (a choice:
+/// two disks may share a fault by chance).
 const SHARED_S: f64 = 60.0;
 
-/// All adapters of which at least so many disks did not answer within that time, beside no error of a medium.
+/// All adapters of which at least so many disks did not answer within that time, beside no error of
+/// a medium.
 pub fn not_answering<'s, 'a>(
     analysis: &'s Analysis<'a>,
     disks: usize,
@@ -159,8 +160,9 @@ pub fn not_answering<'s, 'a>(
     found.collect()
 }
 
-/// A disk goes offline within this time, s, after the link of its adapter: remote ports are given 30 to 60 s to come
-/// back (`dev_loss_tmo` of drivers/scsi/scsi_transport_fc.c; the rest is a choice).
+/// A disk goes offline within this time, s, after the link of its adapter: remote ports are given
+/// 30 to 60 s to come back (`dev_loss_tmo` of drivers/scsi/scsi_transport_fc.c; the rest is a
+/// choice).
 const GIVEN_UP_S: f64 = 300.0;
 
 /// What the log says of a link that went down on the adapter of a disk that went offline behind it.
@@ -201,15 +203,17 @@ impl StoppedTogether<'_, '_> {
 }
 
 const HOUR_S: f64 = 3600.0;
-/// Times that always fall into this part of an hour, and how many times tell that from chance: six of them fall into one of its
-/// sixths with a chance of one in a thousand (choices).
+/// Times that always fall into this part of an hour, and how many times tell that from chance: six
+/// of them fall into one of its sixths with a chance of one in a thousand (choices).
 const WINDOW_S: f64 = 600.0;
 const TIMES: usize = 6;
-/// A drive that stopped without the others more often than this share of its times has a fault of its own.
+/// A drive that stopped without the others more often than this share of its times has a fault of
+/// its own.
 const ALONE: f64 = 0.5;
 
-/// All drives on ports of their own, ATA or IDE, that stopped answering within that time of each other, each hardly ever
-/// without the others; and those that did so at the same minutes of different hours.
+/// All drives on ports of their own, ATA or IDE, that stopped answering within that time of each
+/// other, each hardly ever without the others; and those that did so at the same minutes of
+/// different hours.
 pub fn stopped_together<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<StoppedTogether<'s, 'a>> {
     let mut by_listing: BTreeMap<usize, Vec<&LogLine>> = BTreeMap::new();
     for line in analysis.facts.log() {
@@ -257,7 +261,8 @@ fn of_host<'s, 'a>(mut lines: Vec<&'s LogLine<'a>>) -> Option<StoppedTogether<'s
     })
 }
 
-/// The part of an hour that all these times fall into, s, if it is short and they are of enough different hours.
+/// The part of an hour that all these times fall into, s, if it is short and they are of enough
+/// different hours.
 fn minutes(times: &[f64]) -> Option<f64> {
     let hours: BTreeSet<i64> = times.iter().map(|at| (at / HOUR_S).floor() as i64).collect();
     let mut within: Vec<f64> = times.iter().map(|at| at.rem_euclid(HOUR_S)).collect();

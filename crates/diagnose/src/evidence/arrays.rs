@@ -1,4 +1,5 @@
-//! Members of an array or pool that count errors together: what they share is at fault before each of them is.
+//! Members of an array or pool that count errors together: what they share is at fault before each
+//! of them is.
 
 use iowhy_model::{DeviceId, key};
 
@@ -9,12 +10,13 @@ use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::facts::{About, is_partition};
 
-/// Linux keeps up so many bytes per second of a rebuild whatever else its members do, if they can do both (`speed_limit_min`,
-/// 1,000 KiB/s by default; drivers/md/md.c).
+/// Linux keeps up so many bytes per second of a rebuild whatever else its members do, if they can
+/// do both (`speed_limit_min`, 1,000 KiB/s by default; drivers/md/md.c).
 pub const FLOOR_BYTES_PER_S: f64 = 1000.0 * 1024.0;
 
-/// Its pace is told over half a minute, in which it hurries and waits: one that is held at the floor is told up to so many
-/// times as fast (`sync_speed` of drivers/md/md.c; the number is a choice).
+/// Its pace is told over half a minute, in which it hurries and waits: one that is held at the
+/// floor is told up to so many times as fast (`sync_speed` of drivers/md/md.c; the number is a
+/// choice).
 pub const NEAR_FLOOR: f64 = 1.5;
 
 /// How an array stands: what it lacks, and the background work that it does.
@@ -25,7 +27,8 @@ pub struct ArrayState<'a> {
     pub action: Option<String>,
     /// Share of that which is done, 0 to 1.
     pub done: Option<f64>,
-    /// Its speed where that is at Linux' floor or below it: held there, or the members do not even give that.
+    /// Its speed where that is at Linux' floor or below it: held there, or the members do not even
+    /// give that.
     pub at_floor: Option<(f64, FactReading<'a>)>,
 }
 
@@ -46,8 +49,8 @@ pub fn state_of<'a>(about: About<'_, 'a>, name: &str) -> ArrayState<'a> {
     }
 }
 
-/// Members from which on, and the share of an array's members from which on, errors are no faults of single disks
-/// (choices: two disks of a shelf do fail together, half of it does not).
+/// Members from which on, and the share of an array's members from which on, errors are no faults
+/// of single disks (choices: two disks of a shelf do fail together, half of it does not).
 const TOGETHER: usize = 4;
 const SHARE: f64 = 0.5;
 

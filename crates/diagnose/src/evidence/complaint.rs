@@ -1,4 +1,5 @@
-//! What is complained of: time that was lost, or figures that somebody posted because something is slow.
+//! What is complained of: time that was lost, or figures that somebody posted because something is
+//! slow.
 
 use iowhy_model::{Layer, Listing};
 
@@ -10,11 +11,12 @@ pub const STATED: f64 = 0.66;
 /// And the share of the excess that it explains, which nobody measured either (choice).
 pub const UNKNOWN_SHARE: f64 = 0.5;
 
-/// Mean latency over the slowest class in question below which a disk is well (docs/METHOD.md, 1 Replay: healthy if L < 3 S0).
+/// Mean latency over the slowest class in question below which a disk is well (docs/METHOD.md, 1
+/// Replay: healthy if L < 3 S0).
 const WELL: f64 = 3.0;
 
-/// Whether disks of the input were measured, and each responds like a healthy one: time adds up where much is asked, and
-/// nobody waits for long.
+/// Whether disks of the input were measured, and each responds like a healthy one: time adds up
+/// where much is asked, and nobody waits for long.
 pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
     let here = |listing: usize| analysis.input(listing) == input;
     // What a program saw above them may wait long all the same.
@@ -38,8 +40,8 @@ pub fn all_answer_well(analysis: &Analysis, input: &str) -> bool {
     means.peek().is_some() && means.all(|(mean_ms, s0_ms)| mean_ms < WELL * s0_ms)
 }
 
-/// Whether a disk that `is_of` chooses, by its input and its name, lost time worth a complaint, or none of them was
-/// measured: whoever posts such figures complains.
+/// Whether a disk that `is_of` chooses, by its input and its name, lost time worth a complaint, or
+/// none of them was measured: whoever posts such figures complains.
 pub fn is_felt(analysis: &Analysis, is_of: impl Fn(&str, &str) -> bool) -> bool {
     let mut measured =
         analysis.lost.iter().filter(|(input, disk, _)| is_of(input, disk)).peekable();

@@ -1,5 +1,5 @@
-//! What the block layer's histograms of a disk say together: how many requests were in flight, where
-//! the time they were counted in is known, and whether all of them or a part apart were slow.
+//! What the block layer's histograms of a disk say together: how many requests were in flight,
+//! where the time they were counted in is known, and whether all of them or a part apart were slow.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -16,8 +16,8 @@ use crate::measures::modes::{self, SlowMode};
 /// A request is slow from so many healthy service times of the slowest class in question on
 /// (docs/METHOD.md, 1 Replay: above 2.5 S0).
 const SLOW_FROM: f64 = 2.5;
-/// Share of the requests that must be slow for all of them to count as slow: a cache answers a few of
-/// any device's.
+/// Share of the requests that must be slow for all of them to count as slow: a cache answers a few
+/// of any device's.
 const NEARLY_ALL: f64 = 0.9;
 /// Requests a histogram must hold (docs/METHOD.md, 10 Rules: as many I/Os as a trace).
 const ENOUGH: u64 = crate::analysis::EVENTS_NEEDED as u64;
@@ -36,8 +36,8 @@ pub struct CountedDisk {
     pub histogram: Histogram,
     /// Their mean latency, ms.
     pub mean_ms: f64,
-    /// Which were slow for the slowest class that its name allows: a quick body is a cache's or that of requests in
-    /// sequence, and rules no class out.
+    /// Which were slow for the slowest class that its name allows: a quick body is a cache's or
+    /// that of requests in sequence, and rules no class out.
     pub slow: Option<Slow>,
     /// Whether all are reads.
     pub reads_only: bool,
@@ -86,8 +86,8 @@ fn slow(histogram: &Histogram, slowest_ms: f64) -> Option<Slow> {
     modes::slow_mode(histogram, bound_ns).map(Slow::Some)
 }
 
-/// The disks of which histograms count enough, each listing by itself. What a table counts of disks that
-/// are made of others is not theirs, and of one that was traced single I/Os tell more.
+/// The disks of which histograms count enough, each listing by itself. What a table counts of disks
+/// that are made of others is not theirs, and of one that was traced single I/Os tell more.
 pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
     let mut by_disk: BTreeMap<(usize, &str), Vec<&HistogramSample>> = BTreeMap::new();
     let traced: HashSet<(&str, &str)> = analysis
@@ -95,7 +95,8 @@ pub fn disks<'s>(analysis: &'s Analysis) -> Vec<CountedDisk> {
         .iter()
         .map(|trace| (analysis.input(trace.listing), trace.disk.as_str()))
         .collect();
-    // Where the stages before the device are told as well, all of them together say more (`stages`).
+    // Where the stages before the device are told as well, all of them together say more
+    // (`stages`).
     let before =
         |sample: &&HistogramSample| matches!(sample.known.stage, Stage::Before | Stage::Queue);
     let place = |sample: &'s HistogramSample| (sample.listing, sample.disk.as_str());
@@ -155,8 +156,8 @@ fn of(analysis: &Analysis, samples: &[&HistogramSample]) -> Option<CountedDisk> 
     (counted.count() >= ENOUGH).then_some(counted)
 }
 
-/// The time that histograms cover, s: those of one name follow each other, those of several names (the
-/// operations) are of the same time.
+/// The time that histograms cover, s: those of one name follow each other, those of several names
+/// (the operations) are of the same time.
 fn seconds(alike: &[&Distribution]) -> Option<f64> {
     type Of = (Option<Op>, Option<Name>);
     let mut by_name: HashMap<Of, HashMap<(Option<Time>, usize), f64>> = HashMap::new();

@@ -57,8 +57,8 @@ const FEWEST: usize = 30;
 const STRETCHES: usize = 10;
 const STUDENT: f64 = 1.833;
 
-/// What a forecast errs by besides the chance of its sample: worlds that were cured came within this
-/// share of what was foretold nine times in ten (docs/METHOD.md, 18 Forecast).
+/// What a forecast errs by besides the chance of its sample: worlds that were cured came within
+/// this share of what was foretold nine times in ten (docs/METHOD.md, 18 Forecast).
 const ERRS: f64 = 0.15;
 
 /// The latency on a healthy device, as the nine replays give it: the middle one's, within the
@@ -168,8 +168,8 @@ pub fn from_latencies(now_ns: &[f64], after_ns: &[f64], assuming: String) -> Opt
     })
 }
 
-/// The same load on the same device with these services, so many served at once: the trace's own, with
-/// what an fault took taken away.
+/// The same load on the same device with these services, so many served at once: the trace's own,
+/// with what an fault took taken away.
 pub fn with_services(
     trace: &DeviceTrace,
     services_ns: &[f64],

@@ -1,5 +1,5 @@
-//! Freezes of a device that are its own: what `device.stall` accuses as a pattern and `device.hang` names
-//! as an event.
+//! Freezes of a device that are its own: what `device.stall` accuses as a pattern and `device.hang`
+//! names as an event.
 
 use iowhy_model::key;
 
@@ -8,25 +8,27 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::measures::spread;
 use crate::measures::stall::{self, Stalls};
 
-/// Fewest freezes of a pattern, and their share of the busy time (docs/METHOD.md, 6 Ramps and stalls).
+/// Fewest freezes of a pattern, and their share of the busy time (docs/METHOD.md, 6 Ramps and
+/// stalls).
 pub const EPISODES: usize = 2;
 /// See [`EPISODES`].
 pub const BUSY_SHARE: f64 = 0.05;
 /// Most requests must be quick, or the device is slow and does not stall: median service within
 /// three healthy ones, the replay's bound of health.
 const QUICK: f64 = 3.0;
-/// Episodes that follow each other without a quick request between are one slow stretch: of a device
-/// that freezes most are apart.
+/// Episodes that follow each other without a quick request between are one slow stretch: of a
+/// device that freezes most are apart.
 const UNBROKEN: f64 = 0.5;
-/// From this length on nobody takes a freeze for a slow request, ns; and so many such times are a pattern (choices).
+/// From this length on nobody takes a freeze for a slow request, ns; and so many such times are a
+/// pattern (choices).
 const UNDOUBTED_NS: f64 = 1e9;
 const APART: usize = 3;
 /// Share of lost events up to which a silence is still the device's: of a stall's many requests
 /// most are then seen. And what is in flight when a trace begins or ends.
 const LOST: f64 = 0.05;
 const AT_THE_EDGES: f64 = 2.0;
-/// Share of processor time stolen by the host from which on a silence may be the guest's own (a guest
-/// that is not run completes nothing, whatever the device does).
+/// Share of processor time stolen by the host from which on a silence may be the guest's own (a
+/// guest that is not run completes nothing, whatever the device does).
 const STEAL: f64 = 0.05;
 
 /// The freezes of a device whose other requests are quick; `None` if there is none, the host
@@ -53,8 +55,8 @@ pub fn recur(stalls: &Stalls) -> bool {
         && (stalls.unbroken < UNBROKEN || apart(stalls).is_some_and(|times| times > APART))
 }
 
-/// How many times a device froze, if every freeze was so long that none is a slow request: those that follow each
-/// other without a quick request between count once.
+/// How many times a device froze, if every freeze was so long that none is a slow request: those
+/// that follow each other without a quick request between count once.
 pub fn apart(stalls: &Stalls) -> Option<usize> {
     let long = stalls.episodes.iter().all(|episode| episode.length_ns() > UNDOUBTED_NS);
     let times = stalls.episodes.len() as f64 * (1.0 - stalls.unbroken);

@@ -1,4 +1,5 @@
-//! Whether a disk does all that it can, from averages: it never pauses, requests wait, and a deeper queue brings no more.
+//! Whether a disk does all that it can, from averages: it never pauses, requests wait, and a deeper
+//! queue brings no more.
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
@@ -14,8 +15,8 @@ const STEEPEST: f64 = 2.0;
 /// Elasticity below which a device is saturated (docs/METHOD.md, 9 Elasticity and averages).
 const SATURATED: f64 = 0.2;
 
-/// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are; `None` where they are of
-/// one depth, whose points have no slope to speak of.
+/// Elasticity of the throughput of a row's disk over the rows of its input, and how many these are;
+/// `None` where they are of one depth, whose points have no slope to speak of.
 pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usize)> {
     let loads: Vec<Load> = analysis
         .intervals
@@ -24,7 +25,8 @@ pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usi
             other.disk == row.disk && analysis.input(other.listing) == analysis.input(row.listing)
         })
         .filter_map(|other| {
-            // Of the time in which there was work: a row that begins or ends within has less of both.
+            // Of the time in which there was work: a row that begins or ends within has less of
+            // both.
             let busy = other.interval.busy.filter(|busy| *busy > 0.0).unwrap_or(1.0).min(1.0);
             let in_flight = other.interval.queue_len? / busy;
             Some(Load { per_s: other.per_s() / busy, in_flight })
@@ -37,11 +39,12 @@ pub fn elasticity(analysis: &Analysis, row: &IntervalSample) -> Option<(f64, usi
     Some((slope, loads.len()))
 }
 
-/// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own queue).
+/// Requests in flight from which on a queue may be the story (a choice: half of a SATA drive's own
+/// queue).
 pub const DEEP: f64 = 16.0;
 
-/// Whether a disk that serves one request after the other never pauses in a row while two or more are in flight, and gives no
-/// more with more of them.
+/// Whether a disk that serves one request after the other never pauses in a row while two or more
+/// are in flight, and gives no more with more of them.
 pub fn is_full(analysis: &Analysis, row: &IntervalSample) -> bool {
     row.is_full()
         && row.is_serial()

@@ -1,9 +1,9 @@
-//! The class of a medium that nobody stated is a guess, and an answer that hangs on it is worth no more
-//! than a guess.
+//! The class of a medium that nobody stated is a guess, and an answer that hangs on it is worth no
+//! more than a guess.
 //!
 //! Reads of 8 ms are what a healthy platter gives and fifty times too slow for flash. Where the
-//! media that a name allows disagree so far, both readings are given (docs/METHOD.md, 3 Healthy service
-//! times).
+//! media that a name allows disagree so far, both readings are given (docs/METHOD.md, 3 Healthy
+//! service times).
 
 use iowhy_model::{DeviceId, Finding, Medium, Op, Verdict};
 
@@ -28,18 +28,19 @@ pub struct Readings {
     pub times: f64,
 }
 
-/// So many times slower than its class a healthy device is not (choice: three standard deviations of the
-/// widest class, and a queue of two).
+/// So many times slower than its class a healthy device is not (choice: three standard deviations
+/// of the widest class, and a queue of two).
 const SLOW: f64 = 8.0;
 /// A device within this many times its class is healthy (docs/METHOD.md, 1 Replay).
 const HEALTHY: f64 = 2.5;
 /// A reading counts if its medium is at least half as likely by the name as the other.
 const LIKELY: f64 = 0.5;
-/// Random places of a platter spread over half a revolution and the seeks: from this on a spread between
-/// quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
+/// Random places of a platter spread over half a revolution and the seeks: from this on a spread
+/// between quartiles is a platter's own, ms (half of half a turn at 7200 rpm).
 const PLATTER_SPREAD_MS: f64 = 2.0;
-/// And this share of the median: half of a platter's own time is the revolution, which is even between nothing
-/// and all of it (a revolution of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash that is slow has a tail, no such body.
+/// And this share of the median: half of a platter's own time is the revolution, which is even
+/// between nothing and all of it (a revolution of 8.33 ms and seeks of 1.5 to 6.5 ms: 0.5); flash
+/// that is slow has a tail, no such body.
 const PLATTER_SPREAD: f64 = 0.35;
 /// Services that tell a spread.
 const ENOUGH: usize = 20;
@@ -61,8 +62,8 @@ impl Readings {
     }
 }
 
-/// The readings of a device's own time per request, if the media its name allows disagree: one is slow from so many times
-/// its class on.
+/// The readings of a device's own time per request, if the media its name allows disagree: one is
+/// slow from so many times its class on.
 fn readings(
     analysis: &Analysis,
     device: DeviceId,
@@ -207,9 +208,9 @@ pub fn is_open(analysis: &Analysis, finding: &Finding) -> bool {
     of_finding(analysis, finding).is_some() || may_be_durable(analysis, finding)
 }
 
-/// Keeps a finding at most at what the guess of the class is worth that it hangs on: neither a clean
-/// verdict nor an accusation stands then. In the laboratory a clean verdict is worth more: slow flash is
-/// rare there.
+/// Keeps a finding at most at what the guess of the class is worth that it hangs on: neither a
+/// clean verdict nor an accusation stands then. In the laboratory a clean verdict is worth more:
+/// slow flash is rare there.
 pub fn bound(analysis: &Analysis, finding: &mut Finding) {
     let holds = match finding.verdict {
         Verdict::Healthy => analysis.options.calibration == Calibration::Field,

@@ -1,7 +1,7 @@
 //! What was seen where nothing can be concluded: each with what it would mean.
 //!
-//! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to look at
-//! next.
+//! Nothing here accuses. A number of this list moved no verdict, and whoever reads it knows what to
+//! look at next.
 
 use std::collections::BTreeMap;
 
@@ -554,8 +554,9 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     seen
 }
 
-/// Times the slowest healthy service from which on a request is one of the tail (docs/METHOD.md, 1 Replay), and the share of
-/// all time that it must hold to be worth a word: that of a clean bill's veto.
+/// Times the slowest healthy service from which on a request is one of the tail (docs/METHOD.md, 1
+/// Replay), and the share of all time that it must hold to be worth a word: that of a clean bill's
+/// veto.
 const TAIL_FROM: f64 = 3.0;
 const TAIL_HOLDS: f64 = 1.0 / 3.0;
 /// Of so many the tail is the body.
@@ -614,8 +615,8 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
 /// Bytes above which the size of a request is part of its time: 1 ms at 64 MB/s.
 const LARGE: f64 = 65_536.0;
 
-/// The longest mean that a program saw, for what it read or wrote each time: a queue, a file system, a network or the page
-/// cache lay between it and any device.
+/// The longest mean that a program saw, for what it read or wrote each time: a queue, a file
+/// system, a network or the page cache lay between it and any device.
 fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
@@ -644,8 +645,9 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
-/// What requests took at most on average where a program printed their rate and no latency: as many as were asked for at
-/// once, over the rate (Little's law). Fewer were in flight if the program paused or was paced.
+/// What requests took at most on average where a program printed their rate and no latency: as many
+/// as were asked for at once, over the rate (Little's law). Fewer were in flight if the program
+/// paused or was paced.
 fn at_most(analysis: &Analysis, input: &str) -> Option<Observation> {
     let listings = analysis.recording.listings.iter().enumerate();
     let of_input = listings.filter(|(place, _)| analysis.input(*place) == input);
@@ -718,8 +720,8 @@ fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
     Some(Observation { evidence, would_mean, verdict: None })
 }
 
-/// Share of a database's checkpoints that the volume of changes forces, from which on its own limit, and no disk, sets their
-/// pace (a choice), of so many at least.
+/// Share of a database's checkpoints that the volume of changes forces, from which on its own
+/// limit, and no disk, sets their pace (a choice), of so many at least.
 const MOSTLY_FORCED: f64 = 0.5;
 const CHECKPOINTS: f64 = 4.0;
 
@@ -828,8 +830,8 @@ pub struct Pointer {
     pub evidence: Evidence,
 }
 
-/// What the strongest observation points to, and all of them: a message of the kernel before a counter, and what
-/// speaks for a verdict before what speaks for none.
+/// What the strongest observation points to, and all of them: a message of the kernel before a
+/// counter, and what speaks for a verdict before what speaks for none.
 pub fn pointer(
     analysis: &Analysis,
     ranked: &RankedFindings,
@@ -971,7 +973,8 @@ fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observat
 /// From this share on a device is called full by its averages.
 const FULL: f64 = 0.9;
 
-/// What detectors suspect too faintly to say: of each verdict the strongest suspicion, and of how many disks more.
+/// What detectors suspect too faintly to say: of each verdict the strongest suspicion, and of how
+/// many disks more.
 fn suspicions(
     analysis: &Analysis,
     ranked: &RankedFindings,

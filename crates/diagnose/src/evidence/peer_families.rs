@@ -11,8 +11,9 @@ use crate::measures::peers::Peer;
 
 /// Fewer disks are no group (docs/METHOD.md, 7 Peers).
 const GROUP: usize = 4;
-/// Rates, sizes and shares of reads this near to each other are the same (a choice: a tenth, of figures
-/// that are printed with two or three digits), and requests of each from which on they are no chance.
+/// Rates, sizes and shares of reads this near to each other are the same (a choice: a tenth, of
+/// figures that are printed with two or three digits), and requests of each from which on they are
+/// no chance.
 const SAME: f64 = 1.1;
 const COUNTED: u64 = 100;
 /// Means this near to each other are equal: the spread of a model series (docs/METHOD.md, 7 Peers).
@@ -24,8 +25,9 @@ const REQUESTS: u64 = 20;
 /// Spread of a request's latency over its mean where only the mean is known: that of exponential
 /// waits.
 const UNKNOWN_CV: f64 = 1.0;
-/// Disks whose shares of reads differ by more, or whose mean sizes differ by more times, do other work: one
-/// is read from and the other is written to (a choice; members of a stripe or mirror differ by far less).
+/// Disks whose shares of reads differ by more, or whose mean sizes differ by more times, do other
+/// work: one is read from and the other is written to (a choice; members of a stripe or mirror
+/// differ by far less).
 const OTHER_WORK: f64 = 0.5;
 const OTHER_SIZE: f64 = 4.0;
 
@@ -85,8 +87,8 @@ impl Work {
     }
 }
 
-/// The disks of a listing that can be compared: of one kind, measured alike, four or more; or fewer, if
-/// they are twins.
+/// The disks of a listing that can be compared: of one kind, measured alike, four or more; or
+/// fewer, if they are twins.
 pub fn families(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     let mut families = groups(analysis, listing);
     families.retain(|family| is_group(family) || are_twins(family));
@@ -98,8 +100,8 @@ pub fn is_group(family: &[Member]) -> bool {
     family.len() >= GROUP
 }
 
-/// Whether two or three disks do the very same work, as the halves of a mirror do: as many requests, of
-/// the same kind and size, whatever they take for it.
+/// Whether two or three disks do the very same work, as the halves of a mirror do: as many
+/// requests, of the same kind and size, whatever they take for it.
 fn are_twins(family: &[Member]) -> bool {
     let Some((first, others)) = family.split_first().filter(|(_, others)| !others.is_empty())
     else {
@@ -117,12 +119,13 @@ fn is_twin(a: &Member, b: &Member) -> bool {
     work && same(a.peer.rate, b.peer.rate) && a.peer.n.min(b.peer.n) >= COUNTED
 }
 
-/// Of two or three disks with the very same work, one is accused only if it is so many times slower, and slower
-/// than a healthy platter at such a rate (choices: a mirror of flash and a platter differs by as much,
-/// and its models say so).
+/// Of two or three disks with the very same work, one is accused only if it is so many times
+/// slower, and slower than a healthy platter at such a rate (choices: a mirror of flash and a
+/// platter differs by as much, and its models say so).
 const TWINS: f64 = 10.0;
 const TWINS_NS: f64 = 50e6;
-/// Of NVMe none is a platter, and models differ by less: so many times slower, and slower than any flash at such a rate (choices).
+/// Of NVMe none is a platter, and models differ by less: so many times slower, and slower than any
+/// flash at such a rate (choices).
 const TWINS_OF_FLASH: f64 = 4.0;
 const TWINS_OF_FLASH_NS: f64 = 20e6;
 
@@ -149,8 +152,8 @@ pub fn fast_control_disk(analysis: &Analysis, listing: usize, device: DeviceId) 
     twins.next().map(|twin| twin.disk.clone())
 }
 
-/// How many other disks with like work are as slow as a device, if two or more are there and all of them
-/// are: then nothing speaks against this one of them.
+/// How many other disks with like work are as slow as a device, if two or more are there and all of
+/// them are: then nothing speaks against this one of them.
 pub fn equals(analysis: &Analysis, listing: usize, device: DeviceId) -> Option<usize> {
     let is_it = |member: &Member| member.device == device;
     let family = groups(analysis, listing).into_iter().find(|family| family.iter().any(is_it))?;
@@ -184,9 +187,10 @@ fn groups(analysis: &Analysis, listing: usize) -> Vec<Vec<Member>> {
     families
 }
 
-/// Disks of one kind may be peers. What is made of other devices shows their faults, and is nobody's peer;
-/// neither is memory or a file that a device shows, unless it is as large as the others and, where the files are
-/// known, lies on the same disk: one on flash and one on a platter are as unlike as those.
+/// Disks of one kind may be peers. What is made of other devices shows their faults, and is
+/// nobody's peer; neither is memory or a file that a device shows, unless it is as large as the
+/// others and, where the files are known, lies on the same disk: one on flash and one on a platter
+/// are as unlike as those.
 fn kind_of(analysis: &Analysis, input: &str, disk: &str) -> Option<String> {
     let kind = disk_names::kind(disk);
     if disk_names::is_stacked(disk) {

@@ -1,9 +1,9 @@
-//! What programs waited for, above the block layer: their flushes, peers among services, and what a limit
-//! left of a run.
+//! What programs waited for, above the block layer: their flushes, peers among services, and what a
+//! limit left of a run.
 //!
-//! A program's wait includes whatever stands below it. It never shows that a disk is ill; it does show that a
-//! flush is what is waited for, that one service of several equal ones lags far behind, or that a run went as
-//! fast as a limit allows.
+//! A program's wait includes whatever stands below it. It never shows that a disk is ill; it does
+//! show that a flush is what is waited for, that one service of several equal ones lags far behind,
+//! or that a run went as fast as a limit allows.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,9 @@ use crate::facts::disk_models;
 use crate::measures::spread;
 use crate::phrase;
 
-/// A durable write on flash or in a protected cache takes less than a millisecond; from so many ms on a
-/// program that commits one by one feels it (1000 commits per second are then out of reach ten times over).
+/// A durable write on flash or in a protected cache takes less than a millisecond; from so many ms
+/// on a program that commits one by one feels it (1000 commits per second are then out of reach ten
+/// times over).
 const FELT_MS: f64 = 2.0;
 /// A flush costs this many times a plain write, or it is not the flush (docs/METHOD.md, 10 Rules).
 const TIMES_PLAIN: f64 = 3.0;
@@ -104,8 +105,8 @@ fn is_durable(listing: &Listing, device: DeviceId) -> bool {
     })
 }
 
-/// What rows of averages say: of all devices together, which may be ways to flush one disk, and of each by itself where
-/// several write as well as flush.
+/// What rows of averages say: of all devices together, which may be ways to flush one disk, and of
+/// each by itself where several write as well as flush.
 fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
     let mut each: BTreeMap<DeviceId, Waits> = BTreeMap::new();
     for row in listing.intervals.iter().filter(|row| row.layer != Layer::Block) {
@@ -152,15 +153,16 @@ fn of_rows(listing: &Listing) -> (Waits, Vec<Waits>) {
     (together, apart)
 }
 
-/// The share of its time, at least, that a task is in its flushes where they hold it up: that of the busy time which
-/// makes flushes of a trace the cause (docs/METHOD.md, 10 Rules).
+/// The share of its time, at least, that a task is in its flushes where they hold it up: that of
+/// the busy time which makes flushes of a trace the cause (docs/METHOD.md, 10 Rules).
 const HELD_UP: f64 = 0.3;
 /// The share of the time of all slow operations from which on flushes prevail (a choice).
 const PREVAIL: f64 = 0.8;
 /// A flush longer than this, ms, is slow by whatever it waits for: a seek and a revolution take 25.
 const LONG_MS: f64 = 100.0;
 
-/// Tasks that are in their flushes most of the time, though the log lists only the slow ones: what it leaves out adds to that.
+/// Tasks that are in their flushes most of the time, though the log lists only the slow ones: what
+/// it leaves out adds to that.
 pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
@@ -172,14 +174,16 @@ pub fn held_up(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// Flushes that are nearly all that is slow: reads and plain writes are quicker than the limit of the log.
+/// Flushes that are nearly all that is slow: reads and plain writes are quicker than the limit of
+/// the log.
 fn prevailing(
     analysis: &Analysis,
     place: usize,
     listing: &Listing,
     verdict: Verdict,
 ) -> Option<Finding> {
-    // A program's own log lists flushes alone; who names tasks watches all that they ask of a file system.
+    // A program's own log lists flushes alone; who names tasks watches all that they ask of a file
+    // system.
     let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
     let slow: Vec<(Op, f64)> = above
         .filter(|event| event.pid.is_some())
@@ -228,7 +232,8 @@ fn prevailing(
     Some(finding)
 }
 
-/// From the first wait to the end of the last, ms. Times of whole seconds begin and end up to one later.
+/// From the first wait to the end of the last, ms. Times of whole seconds begin and end up to one
+/// later.
 fn watched_ms(listing: &Listing) -> f64 {
     let above = listing.events.iter().filter(|event| event.layer != Layer::Block);
     let known = || above.clone().filter_map(|event| event.queued.zip(event.completed));
@@ -306,7 +311,8 @@ fn held_up_in(
 /// What that is worth: it says that durable writes are slow, not how many there are.
 const CACHE_OFF: f64 = 0.75;
 
-/// Controllers whose write cache is off against what was configured: each durable write pays for the medium.
+/// Controllers whose write cache is off against what was configured: each durable write pays for
+/// the medium.
 pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
@@ -348,7 +354,8 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// A volume that writes through though write-back was configured, as where the battery of its controller is learning or worn.
+/// A volume that writes through though write-back was configured, as where the battery of its
+/// controller is learning or worn.
 fn fell_back(listing: &Listing) -> Option<&Fact> {
     let is = |fact: &Fact, word: &str| fact.value.text() == Some(word);
     listing.facts.iter().find(|now| {
@@ -364,7 +371,8 @@ fn fell_back(listing: &Listing) -> Option<&Fact> {
 }
 
 fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -> Option<Finding> {
-    // A log that names only what was slow says neither how many flushes were quick nor what held these up.
+    // A log that names only what was slow says neither how many flushes were quick nor what held
+    // these up.
     if analysis.lists_only_slow(place) {
         return None;
     }
@@ -418,13 +426,15 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
     Some(finding)
 }
 
-/// One of three or more services is this many times slower than the middle one, and slow in absolute terms.
+/// One of three or more services is this many times slower than the middle one, and slow in
+/// absolute terms.
 const FAR: f64 = 10.0;
 const SLOW_MS: f64 = 50.0;
 /// What that is worth: the load of each is not known.
 const LAGS: f64 = 0.90;
 
-/// One of several equal services far behind the others, where a listing gives one mean wait for each.
+/// One of several equal services far behind the others, where a listing gives one mean wait for
+/// each.
 pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
@@ -487,8 +497,8 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
-/// A run that a limit holds goes at 0.4 to 1.05 of it: small requests waste part of each slice (kernel,
-/// block/blk-throttle.c).
+/// A run that a limit holds goes at 0.4 to 1.05 of it: small requests waste part of each slice
+/// (kernel, block/blk-throttle.c).
 const OF_LIMIT: (f64, f64) = (0.4, 1.05);
 /// What one run at a limit that is set is worth, and several.
 const ONE_RUN: f64 = 0.85;

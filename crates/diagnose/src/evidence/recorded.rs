@@ -1,7 +1,7 @@
 //! What was read and moved no verdict: a line for each kind of record, with whose it is.
 //!
-//! Whoever pastes a listing wants to see that its figures arrived. Nothing here accuses, and nothing
-//! that was read is kept from the screen.
+//! Whoever pastes a listing wants to see that its figures arrived. Nothing here accuses, and
+//! nothing that was read is kept from the screen.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ fn names(analysis: &Analysis, devices: &[DeviceId]) -> String {
     phrase::list(&names)
 }
 
-/// Rates that a program measured, the least first: where latencies stand beside them those are told.
+/// Rates that a program measured, the least first: where latencies stand beside them those are
+/// told.
 fn untimed(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
     let is_untimed = |row: &Interval| {
         row.layer == Layer::Application

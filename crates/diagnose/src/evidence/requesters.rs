@@ -1,4 +1,5 @@
-//! Who waited for a device: programs with their control groups and files, by their share of the time.
+//! Who waited for a device: programs with their control groups and files, by their share of the
+//! time.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,8 @@ struct WaitByFile {
 /// Share of the requests from which on one program is the one that sends them (a choice).
 const MOST_OF_IT: f64 = 0.6;
 
-/// The program that sent most of a device's requests, all its processes together, and its share of them.
+/// The program that sent most of a device's requests, all its processes together, and its share of
+/// them.
 pub fn main_program(
     analysis: &Analysis,
     listing: usize,

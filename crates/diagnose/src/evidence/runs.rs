@@ -1,8 +1,9 @@
-//! What a load generator reports of its own requests: how many at once, how fast, how long each took.
+//! What a load generator reports of its own requests: how many at once, how fast, how long each
+//! took.
 //!
-//! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each then
-//! waits for that number over the rate. What it reports is the program's view, so it tells of a limit or of
-//! the generator's depth, and never that a disk is ill.
+//! A generator makes its own queue: it keeps so many requests in flight, and by Little's law each
+//! then waits for that number over the rate. What it reports is the program's view, so it tells of
+//! a limit or of the generator's depth, and never that a disk is ill.
 
 use iowhy_model::{
     Bound, Clause, DeviceId, Fact, FactKey, Finding, Layer, Listing, Op, Rates, Stage, Unit,
@@ -37,23 +38,27 @@ pub struct Run {
     op: Op,
 }
 
-/// From so many requests in flight on, the queue is the generator's own doing (a choice: a single disk
-/// reorders up to 32, SATA's limit, and gains nothing beyond).
+/// From so many requests in flight on, the queue is the generator's own doing (a choice: a single
+/// disk reorders up to 32, SATA's limit, and gains nothing beyond).
 const DEEP: f64 = 8.0;
 /// Mean latency over S0 (docs/METHOD.md, 1 Replay).
 const WAITS: f64 = 3.0;
 /// From this size on the transfer is most of a request (docs/METHOD.md, 10 Rules).
 const LARGE: f64 = 524_288.0;
-/// Shorter runs may live on credits: gp2's bucket lasts half an hour, but a cap's first second shows.
+/// Shorter runs may live on credits: gp2's bucket lasts half an hour, but a cap's first second
+/// shows.
 const LONG_S: f64 = 30.0;
-/// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s band.
+/// How near to a limit that is sold the mean of a whole run must be: a tenth of `cap.volume`'s
+/// band.
 const NEAR: f64 = 0.0015;
-/// The same where the rate was seen not to move (docs/METHOD.md, 8 Cap), and how little that is; from so many samples on.
+/// The same where the rate was seen not to move (docs/METHOD.md, 8 Cap), and how little that is;
+/// from so many samples on.
 const NEAR_STEADY: f64 = 0.015;
 const STEADY: f64 = 0.012;
 const SAMPLES: f64 = 15.0;
-/// The spread of latencies that only a clock gives, and how near to a limit the mean of a run is then that began with what
-/// was saved up (choices: a volume of 3,000 that had rested gave 3,069 over five minutes).
+/// The spread of latencies that only a clock gives, and how near to a limit the mean of a run is
+/// then that began with what was saved up (choices: a volume of 3,000 that had rested gave 3,069
+/// over five minutes).
 const EVEN_LATENCY: f64 = 0.08;
 const NEAR_EVEN: f64 = 0.025;
 /// What a rate that does not move adds: as a plateau of `cap.volume` (docs/METHOD.md, 8 Cap).
@@ -61,16 +66,18 @@ const PINNED: f64 = 3.4;
 /// A mean below so many ns is taken for memory's: a request to a drive needs a PCIe round trip, an
 /// interrupt and a context switch. The bound is a choice, not a measurement.
 const MEMORY_NS: f64 = 5_000.0;
-/// Below so many ns nothing was waited for at all: not even an interrupt takes so little. And handing a request over takes up to
-/// so many, copying it included (choices).
+/// Below so many ns nothing was waited for at all: not even an interrupt takes so little. And
+/// handing a request over takes up to so many, copying it included (choices).
 const AT_ONCE_NS: f64 = 1_000.0;
 const HANDED_OVER_NS: f64 = 50_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
-/// The same where the depth is rate times latency of the run itself: exact over a whole run (Little's law).
+/// The same where the depth is rate times latency of the run itself: exact over a whole run
+/// (Little's law).
 const INFERRED: f64 = 0.87;
-/// A queue makes most requests wait: at least this share takes longer than the mean, 0.37 of exponential waits
-/// (1/e). Where some are answered from a cache, fewer do; the bound is a choice below that.
+/// A queue makes most requests wait: at least this share takes longer than the mean, 0.37 of
+/// exponential waits (1/e). Where some are answered from a cache, fewer do; the bound is a choice
+/// below that.
 const EVEN: f64 = 0.2;
 /// So few requests are no queue (a choice).
 const FEW_SHARE: f64 = 0.001;
@@ -243,8 +250,8 @@ fn histograms_of<'s, 'a>(
     analysis.histograms.iter().filter(of_run)
 }
 
-/// How far the latencies of a run spread, from the 5th to the 95th percentile over the median, where they hardly do: what
-/// waits for a clock waits evenly, and no device does at such a depth.
+/// How far the latencies of a run spread, from the 5th to the 95th percentile over the median,
+/// where they hardly do: what waits for a clock waits evenly, and no device does at such a depth.
 fn even_latency(analysis: &Analysis, run: &Run) -> Option<f64> {
     let of_run = histograms_of(analysis, run).find(|sample| {
         sample.known.op == Some(run.op)
@@ -257,7 +264,8 @@ fn even_latency(analysis: &Analysis, run: &Run) -> Option<f64> {
     (spread < EVEN_LATENCY).then_some(spread)
 }
 
-/// The standard deviation of a run's rate over its samples, as a share of the mean, where it hardly moved.
+/// The standard deviation of a run's rate over its samples, as a share of the mean, where it hardly
+/// moved.
 fn steady<'a>(analysis: &Analysis<'a>, run: &Run) -> Option<(f64, FactReading<'a>)> {
     let facts = &analysis.recording.listings.get(run.listing)?.facts;
     let of_run = |key: FactKey| {
@@ -284,8 +292,8 @@ fn uneven(analysis: &Analysis, run: &Run) -> bool {
     of_run.any(|(slow, mean)| slow < mean) || a_few_may_be_all(analysis, run)
 }
 
-/// Whether nothing but minimum, mean and maximum is known of a run, and one request in a thousand that took the
-/// longest would make up the mean: then no queue need have made it.
+/// Whether nothing but minimum, mean and maximum is known of a run, and one request in a thousand
+/// that took the longest would make up the mean: then no queue need have made it.
 fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
     let of_run = || {
         let of_op = |sample: &&HistogramSample| sample.known.op.is_none_or(|op| op == run.op);
@@ -299,8 +307,8 @@ fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
     !shaped && of_run().filter_map(share).any(|share| share < FEW_SHARE)
 }
 
-/// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the other
-/// for all others.
+/// Runs whose own depth makes the latency, with the verdict `of_large` for large requests and the
+/// other for all others.
 pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Finding> {
     runs(analysis)
         .iter()
@@ -310,7 +318,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
             let request = Request { op: run.op, bytes: run.bytes(), sequential: None };
             let s0 = analysis.healthy_time(run.device, request, None);
             let revolution_ms = 1000.0 / run.per_s;
-            // From one completion to the next it needs no longer than a healthy one with as many in flight: it keeps pace.
+            // From one completion to the next it needs no longer than a healthy one with as many in
+            // flight: it keeps pace.
             let pace_ms = s0.slowest_pace_ms(in_flight);
             let keeps_pace = revolution_ms <= pace_ms;
             if in_flight < DEEP || latency < WAITS * s0.median_ms() || !keeps_pace {
@@ -472,8 +481,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
         .collect()
 }
 
-/// How long a run waited for completions on average, ns: where that is next to nothing, memory answered while a request was
-/// being handed over, which its whole latency counts.
+/// How long a run waited for completions on average, ns: where that is next to nothing, memory
+/// answered while a request was being handed over, which its whole latency counts.
 fn answered_in_ns(analysis: &Analysis, run: &Run) -> Option<f64> {
     let whole = run.await_ms? * 1e6;
     let of_run = histograms_of(analysis, run)

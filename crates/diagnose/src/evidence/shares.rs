@@ -9,15 +9,17 @@ use crate::evidence::runs;
 use crate::facts::mount_options;
 use crate::phrase;
 
-/// A call that takes longer than this, ms, outlasts what any disk takes for one (a choice: a drive gives up a sector
-/// after 7 s, and what a server's disk does is the server's).
+/// A call that takes longer than this, ms, outlasts what any disk takes for one (a choice: a drive
+/// gives up a sector after 7 s, and what a server's disk does is the server's).
 const LONG_MS: f64 = 1000.0;
-/// Bytes per second of one stream that a network of 100 Mbit/s gives; less is slow for any of today (a choice).
+/// Bytes per second of one stream that a network of 100 Mbit/s gives; less is slow for any of today
+/// (a choice).
 const SLOW_PER_S: f64 = 12.5e6;
 /// What a call so long on a file system of a server is worth.
 const OF_A_SERVER: f64 = 0.75;
 
-/// Calls on files of a server that took very long, and streams that went slower than the slowest network.
+/// Calls on files of a server that took very long, and streams that went slower than the slowest
+/// network.
 pub fn waits(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let places = 0..analysis.recording.listings.len();
     places

@@ -7,15 +7,16 @@ use crate::evidence::builder::{EvidenceBuilder, new_finding};
 use crate::evidence::complaint::{self, UNKNOWN_SHARE};
 use crate::evidence::confidence::{self, COMPLAINED_OF, SHAPE_ALONE};
 
-/// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11 Confidence), for the
-/// list had no place for it.
+/// Prior of software or host when someone complains: that of a path (docs/METHOD.md, 11
+/// Confidence), for the list had no place for it.
 const PRIOR: f64 = 0.2;
 /// What is left of the belief where a device of the input may be slow by itself.
 const BESIDE_A_SUSPECT: f64 = 0.5;
 /// Baseline variants, of 9, that make a device a suspect.
 const MOST: u32 = 5;
 
-/// What a shortage is worth where no disk that was measured is waited for: below the bar of a verdict.
+/// What a shortage is worth where no disk that was measured is waited for: below the bar of a
+/// verdict.
 const NOTE: f64 = 0.25;
 
 /// A fact of the machine, and from what on it is a shortage.
@@ -30,8 +31,8 @@ pub struct Symptom {
     pub unit: Unit,
 }
 
-/// Share of the time in which somebody waits for a processor, and that the host takes (choices: twice what
-/// `vmstat` shows of a machine that is busy and well).
+/// Share of the time in which somebody waits for a processor, and that the host takes (choices:
+/// twice what `vmstat` shows of a machine that is busy and well).
 const PRESSURE: f64 = 0.5;
 const STEAL: f64 = 0.15;
 
@@ -55,8 +56,9 @@ pub fn is_stated(analysis: &Analysis, input: &str, symptoms: &[Symptom]) -> bool
     })
 }
 
-/// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the same
-/// thing: the strongest counts. Where disks were measured and lost no time worth a complaint, nobody complains.
+/// A finding of each input in which any symptom exceeds its bound. Symptoms of one shortage say the
+/// same thing: the strongest counts. Where disks were measured and lost no time worth a complaint,
+/// nobody complains.
 pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();
     let mut found = Vec::new();
@@ -95,7 +97,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict, symptoms: &[Symptom]) -> 
         if has_suspect(analysis, input) {
             finding.scale("a disk of the same input is suspected", BESIDE_A_SUSPECT);
         }
-        // Who waits for a processor does not wait for I/O: beside disks that answer well it is a note.
+        // Who waits for a processor does not wait for I/O: beside disks that answer well it is a
+        // note.
         if complaint::all_answer_well(analysis, input) {
             finding.bound("all disks respond well, so no process waits longer for I/O", NOTE);
         }
@@ -117,8 +120,8 @@ fn lasts(analysis: &Analysis, input: &str, symptom: &Symptom) -> bool {
     long.is_some_and(|(value, _)| value > symptom.above)
 }
 
-/// Whether anything says that I/O is waited for: a disk that was measured, or pressure on I/O. A moment of
-/// pressure elsewhere is no complaint about I/O.
+/// Whether anything says that I/O is waited for: a disk that was measured, or pressure on I/O. A
+/// moment of pressure elsewhere is no complaint about I/O.
 fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
     let about = analysis.facts.about(Some(input), "");
     let pressed = about.machine_number(key::PRESSURE_AVG10.of("io.some"));

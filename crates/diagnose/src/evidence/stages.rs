@@ -1,8 +1,10 @@
-//! Means of the stages of a request over a whole trace (btt): the wait for a free request, the scheduler, the device.
+//! Means of the stages of a request over a whole trace (btt): the wait for a free request, the
+//! scheduler, the device.
 //!
-//! The stages of one request add up to the whole, so a stage that is most of it is where requests wait. How much the
-//! device has to do is its mean time over the mean distance of arrivals (Little's law). Means over a trace hide bursts
-//! and add up reads, writes and what the kernel writes back, so all of it is a suspicion.
+//! The stages of one request add up to the whole, so a stage that is most of it is where requests
+//! wait. How much the device has to do is its mean time over the mean distance of arrivals
+//! (Little's law). Means over a trace hide bursts and add up reads, writes and what the kernel
+//! writes back, so all of it is a suspicion.
 
 use std::collections::HashSet;
 
@@ -17,11 +19,13 @@ use crate::phrase;
 
 /// Share of the whole time from which on a stage is where requests wait (docs/METHOD.md, 10 Rules).
 const MOST: f64 = 0.5;
-/// A wait below this, ms, nobody complains of (a choice: an access to a platter takes ten times as long).
+/// A wait below this, ms, nobody complains of (a choice: an access to a platter takes ten times as
+/// long).
 const FELT_MS: f64 = 1.0;
 /// Requests on the device at once, on average, below which it has room for another.
 const ROOM: f64 = 1.0;
-/// A service so many times as long as a healthy one of a large request is slow (docs/METHOD.md, 1 Replay).
+/// A service so many times as long as a healthy one of a large request is slow (docs/METHOD.md, 1
+/// Replay).
 const SLOWDOWN: f64 = 2.0;
 /// Requests that decide (docs/METHOD.md, 10 Rules: at least thirty each).
 const FEWEST: u64 = 30;
@@ -63,7 +67,8 @@ fn all(analysis: &Analysis) -> Vec<Stages> {
         // Somebody who pastes the stages may leave out their sum.
         let arrived = means(Stage::Before).map(|(_, _, n)| n).filter(|_| whole.is_none());
         let n = whole.map(|(_, _, n)| n).or(arrived).unwrap_or(served);
-        // Who was merged into another passed a stage with it; where most did not pass one, most did not wait there.
+        // Who was merged into another passed a stage with it; where most did not pass one, most did
+        // not wait there.
         let of_all = |stage| {
             let passed = |count: u64| if 2 * count < n { count as f64 / n as f64 } else { 1.0 };
             means(stage).map_or(0.0, |(_, ms, count)| ms * passed(count))
@@ -141,7 +146,8 @@ impl Stages {
     }
 }
 
-/// Inputs and disks of which requests wait before the device most of the time, and long enough to be felt.
+/// Inputs and disks of which requests wait before the device most of the time, and long enough to
+/// be felt.
 pub fn waiting_before<'a>(analysis: &Analysis<'a>) -> HashSet<(&'a str, String)> {
     let waits = all(analysis).into_iter().filter(|of| {
         let before_ms = of.before_ms + of.queue_ms;

@@ -1,7 +1,8 @@
 //! What one stream of large requests gave: tests such as `hdparm -tT` and `dd`.
 //!
-//! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below what the slowest disk
-//! of any class gives it is a suspicion, and what memory gave in the same test tells the disk from its host.
+//! A rate alone names no cause: the class of the disk is not known, nor who else used it. Far below
+//! what the slowest disk of any class gives it is a suspicion, and what memory gave in the same
+//! test tells the disk from its host.
 
 use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
 
@@ -13,14 +14,18 @@ use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
 use crate::phrase;
 
-/// Bytes of a request from which on the transfer is most of it, wherever it lies (docs/METHOD.md, 10 Rules).
+/// Bytes of a request from which on the transfer is most of it, wherever it lies (docs/METHOD.md,
+/// 10 Rules).
 const LARGE: f64 = 524_288.0;
-/// Bytes per second below which one stream of large requests is slow for a disk of any class: the slowest class of memory
-/// cards that is sold for video writes 6 MB/s, a disk of the nineties read 5.
+/// Bytes per second below which one stream of large requests is slow for a disk of any class: the
+/// slowest class of memory cards that is sold for video writes 6 MB/s, a disk of the nineties read
+/// 5.
 const SLOW_PER_S: f64 = 5e6;
-/// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s (a choice).
+/// Bytes per second of memory below which the host itself is slow: machines of 2000 copy 500 MB/s
+/// (a choice).
 pub const SLOW_MEMORY: f64 = 1e8;
-/// Times as fast as this one another disk is in the same test, so that the difference is no chance (a choice).
+/// Times as fast as this one another disk is in the same test, so that the difference is no chance
+/// (a choice).
 const FAR: f64 = 10.0;
 /// What so slow a stream is worth.
 const SLOW: f64 = 0.75;
@@ -63,8 +68,8 @@ pub fn slow(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// A finding only where something shows that the host is fast: its memory, another disk, or requests that nothing stood
-/// between and the disk.
+/// A finding only where something shows that the host is fast: its memory, another disk, or
+/// requests that nothing stood between and the disk.
 fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) -> Option<Finding> {
     let (source, disk) = (analysis.source(run.place()), phrase::disk(run.name()));
     let mut finding = new_finding(verdict, Some(run.device()), vec![run.place()]);
@@ -130,15 +135,16 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
     Some(finding)
 }
 
-/// Bits per second of USB 2, and the shares of them that one stream reaches where the link is the limit: bulk transfers
-/// are at most 0.89 of it (USB 2.0, table 5-10: 13 packets of 512 bytes in 125 us), bridges reach 0.45 to 0.75 (choices).
+/// Bits per second of USB 2, and the shares of them that one stream reaches where the link is the
+/// limit: bulk transfers are at most 0.89 of it (USB 2.0, table 5-10: 13 packets of 512 bytes in
+/// 125 us), bridges reach 0.45 to 0.75 (choices).
 const USB_2: f64 = 480e6;
 const CEILING: std::ops::RangeInclusive<f64> = 0.45..=0.89;
 /// What it is worth that a disk is as fast as its link (a choice).
 const AT_THE_CEILING: f64 = 0.85;
 
-/// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk: the only disk of an
-/// input hangs on its only link.
+/// Disks on a USB 2 link whose one stream is as fast as that link. A list of links names no disk:
+/// the only disk of an input hangs on its only link.
 pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     let runs = streams(analysis);

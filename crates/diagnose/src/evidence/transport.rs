@@ -14,8 +14,8 @@ pub const UNKNOWN: &str = "no line shows how the disk is attached: its target, t
 const OF_ANY_DISK: [MessageKind; 3] =
     [MessageKind::Offline, MessageKind::IoError, MessageKind::Medium];
 
-/// Whether nothing says by what a disk is attached: its name is one that all SCSI disks have, no fact names
-/// the bus, and its lines in the log are those of the layers above the host adapter.
+/// Whether nothing says by what a disk is attached: its name is one that all SCSI disks have, no
+/// fact names the bus, and its lines in the log are those of the layers above the host adapter.
 pub fn is_unknown(about: About, disk: &str, reading: &[&LogLine]) -> bool {
     let stated = [key::DEVICE_PORT, key::DEVICE_TRANSPORT];
     let tells = |line: &&LogLine| {

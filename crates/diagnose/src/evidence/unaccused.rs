@@ -49,7 +49,8 @@ fn is_about(analysis: &Analysis, known: &Finding, disk: &str) -> bool {
 /// disk must have read all of it.
 pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
     let recording = analysis.recording;
-    // What was not read of one file may be what accuses the disk of another: they were given together.
+    // What was not read of one file may be what accuses the disk of another: they were given
+    // together.
     let of_input = |name: &String| name == input;
     let own = recording.unread.iter().find(|unread| of_input(&unread.input));
     if let Some(unread) = own.or(recording.unread.first()) {
@@ -75,6 +76,6 @@ pub fn unread(analysis: &Analysis, input: &str) -> Option<(f64, String)> {
     })
 }
 
-/// Where one line of so many could not be used, nobody knows what stood there: a damaged log loses a
-/// line or two, a format misread loses most.
+/// Where one line of so many could not be used, nobody knows what stood there: a damaged log loses
+/// a line or two, a format misread loses most.
 const SKIPPED_SHARE: u64 = 20;

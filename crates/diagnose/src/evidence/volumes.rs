@@ -20,7 +20,8 @@ pub struct LostVolume<'a> {
     pub reading: FactReading<'a>,
 }
 
-/// The volumes of at least two paths of which none works: two paths that share no cable do not fail alike.
+/// The volumes of at least two paths of which none works: two paths that share no cable do not fail
+/// alike.
 pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     let mut found = Vec::new();
     for (listing, known) in analysis.recording.listings.iter().enumerate() {
@@ -48,7 +49,8 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     for volume in &found {
         *volumes.entry(analysis.input(volume.reading.listing)).or_default() += 1;
     }
-    // A log of the daemon and the kernel in turn is several listings: each tells of the paths it saw go.
+    // A log of the daemon and the kernel in turn is several listings: each tells of the paths it
+    // saw go.
     for volume in &mut found {
         let input = analysis.input(volume.reading.listing);
         if volumes.get(input) == Some(&1) {
@@ -63,11 +65,13 @@ pub fn without_paths<'a>(analysis: &Analysis<'a>) -> Vec<LostVolume<'a>> {
     found
 }
 
-/// Paths that are lost within this time, s, of each other were lost by what they share (a choice: a minute).
+/// Paths that are lost within this time, s, of each other were lost by what they share (a choice: a
+/// minute).
 pub const PATHS_S: f64 = 60.0;
 
-/// By input, paths that its log calls failed within a minute, of a volume that it does not name (kernels before 4.18): the
-/// lines, one of each path; inputs in which a single path failed are left out.
+/// By input, paths that its log calls failed within a minute, of a volume that it does not name
+/// (kernels before 4.18): the lines, one of each path; inputs in which a single path failed are
+/// left out.
 pub fn nameless_paths<'s, 'a>(
     analysis: &'s Analysis<'a>,
 ) -> BTreeMap<&'s str, Vec<&'s LogLine<'a>>> {

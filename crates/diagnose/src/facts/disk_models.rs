@@ -1,5 +1,5 @@
-//! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and whether
-//! its vendor lists it as shingled; and what a controller says of its cache.
+//! What the model of a disk tells: whether a hypervisor, a provider or an array made it, and
+//! whether its vendor lists it as shingled; and what a controller says of its cache.
 
 /// Words in the models of disks that a hypervisor or a provider makes.
 const VIRTUAL: [&str; 8] =

@@ -56,8 +56,9 @@ pub fn is_of_a_disk(name: &str) -> bool {
     known.contains(&kind(name)) && name.len() > kind(name).len() && !name.contains('/')
 }
 
-/// Whether the block layer counts its requests, as far as the name tells: drivers of cards that take I/O before there are
-/// requests (`fioa`, `vgca0`, `rssda`) count their queue themselves, each in its way.
+/// Whether the block layer counts its requests, as far as the name tells: drivers of cards that
+/// take I/O before there are requests (`fioa`, `vgca0`, `rssda`) count their queue themselves, each
+/// in its way.
 pub fn is_counted_by_the_block_layer(name: &str) -> bool {
     const OF_CARDS: [&str; 5] = ["fct", "fio", "rssd", "rsxx", "vgc"];
     !OF_CARDS.iter().any(|driver| name.starts_with(driver))
@@ -123,7 +124,8 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
-/// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is `c0/v1`.
+/// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is
+/// `c0/v1`.
 pub fn is_behind_a_controller(disk: &str) -> bool {
     let place = disk.strip_prefix('c').and_then(|rest| rest.split_once('/'));
     place.is_some_and(|(number, rest)| {
@@ -139,7 +141,8 @@ pub fn is_of_a_file(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "ram" | "zram")
 }
 
-/// Whether tasks of this machine serve its requests, and not a drive: where they wait for a processor, it is slow.
+/// Whether tasks of this machine serve its requests, and not a drive: where they wait for a
+/// processor, it is slow.
 pub fn is_served_by_tasks(disk: &str) -> bool {
     matches!(kind(disk), "loop" | "nbd" | "ublkb") || is_stacked(disk)
 }

@@ -18,7 +18,8 @@ pub struct LogLine<'a> {
     pub message: &'a Message,
     /// The fact it was read from.
     pub reading: FactReading<'a>,
-    /// Messages of this kind and device that the log has after it: of many only the first are kept, and counted all.
+    /// Messages of this kind and device that the log has after it: of many only the first are kept,
+    /// and counted all.
     pub further: u64,
 }
 
@@ -28,8 +29,9 @@ impl LogLine<'_> {
         lines.iter().map(|line| 1 + line.further).sum()
     }
 
-    /// The logical unit of a target that it is about: a drive that is attached directly is unit 0. A unit of adapter 0,
-    /// which was there when the machine started, is a volume of a RAID controller.
+    /// The logical unit of a target that it is about: a drive that is attached directly is unit 0.
+    /// A unit of adapter 0, which was there when the machine started, is a volume of a RAID
+    /// controller.
     pub fn unit_of_a_target(&self) -> Option<u32> {
         self.message.unit.filter(|unit| *unit > 0 && self.message.adapter != Some(0))
     }
@@ -40,17 +42,17 @@ impl LogLine<'_> {
 /// retries of a read take (`drivers/ata/libata-eh.c` waits 5 s before a second try of a reset).
 const TOGETHER_S: f64 = 5.0;
 
-/// The log goes back for weeks. A complaint older than this, s, when this machine began to be watched says nothing
-/// about what was measured since: retries, error handling and what programs do about it are over within minutes
-/// (a choice).
+/// The log goes back for weeks. A complaint older than this, s, when this machine began to be
+/// watched says nothing about what was measured since: retries, error handling and what programs do
+/// about it are over within minutes (a choice).
 const OF_NOW_S: f64 = 600.0;
 /// Where the log of a machine that is watched is read.
 const LIVE_LOG: &str = "/dev/kmsg";
 
 /// Since when, by input, this machine was watched on the clock of its log, s.
 ///
-/// Only a tracer of our own states when it began. Its clock is CLOCK_MONOTONIC, and so is, within what sched_clock
-/// drifts, that of the log (kernel/printk/printk.c, `local_clock`).
+/// Only a tracer of our own states when it began. Its clock is CLOCK_MONOTONIC, and so is, within
+/// what sched_clock drifts, that of the log (kernel/printk/printk.c, `local_clock`).
 fn watched_since(recording: &Recording) -> BTreeMap<&str, f64> {
     let mut since = BTreeMap::new();
     for listing in &recording.listings {
@@ -85,7 +87,8 @@ pub fn of_now<'a>(
     })
 }
 
-/// Messages of no known kind whose words tell of trouble: the first of each kind and device stands for all of them.
+/// Messages of no known kind whose words tell of trouble: the first of each kind and device stands
+/// for all of them.
 pub fn by_words(recording: &Recording) -> Vec<LogLine<'_>> {
     let mut found = Vec::new();
     for (listing, known) in recording.listings.iter().enumerate() {

@@ -15,7 +15,8 @@ const OPTIONS: [&str; 8] = [
 /// Of these, the ones of VxFS alone.
 const VXFS: [&str; 2] = ["mincache=", "convosync="];
 
-/// Options that only file systems of a server have: nfs(5), mount.cifs(8), and systemd's word for any of them.
+/// Options that only file systems of a server have: nfs(5), mount.cifs(8), and systemd's word for
+/// any of them.
 const REMOTE: [&str; 8] =
     ["timeo=", "retrans=", "nfsvers=", "proto=tcp", "proto=rdma", "mountaddr=", "unc=", "_netdev"];
 /// File systems of a server, by type.

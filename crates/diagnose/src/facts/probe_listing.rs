@@ -1,4 +1,5 @@
-//! What a probe stated of itself: its I/Os are its own load, and it knows more of them than they show.
+//! What a probe stated of itself: its I/Os are its own load, and it knows more of them than they
+//! show.
 
 use iowhy_model::{DeviceId, FactKey, FactValue, LimitKind, Recording, key};
 

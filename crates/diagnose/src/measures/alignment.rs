@@ -5,7 +5,8 @@ use std::collections::HashMap;
 /// Bytes of a sector, the kernel's unit whatever the device's block.
 const SECTOR: u64 = 512;
 
-/// Bytes from the start of the block of `block` bytes that `start` lies in; blocks start at `offset`.
+/// Bytes from the start of the block of `block` bytes that `start` lies in; blocks start at
+/// `offset`.
 pub fn past_block(start: u64, block: u64, offset: u64) -> u64 {
     start.wrapping_sub(offset).checked_rem(block).unwrap_or(0)
 }

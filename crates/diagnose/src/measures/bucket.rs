@@ -38,7 +38,8 @@ const DEVIATIONS: f64 = 3.0;
 /// (docs/METHOD.md, 1 Replay).
 const THINNED: f64 = 0.1;
 
-/// The standard deviation, as a share, that an even count of this height may have for what was lost.
+/// The standard deviation, as a share, that an even count of this height may have for what was
+/// lost.
 pub fn thinned(height: f64) -> f64 {
     (THINNED / height).sqrt()
 }

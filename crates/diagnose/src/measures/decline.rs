@@ -50,7 +50,8 @@ impl Decline {
 /// A state is slow from this many times the cost of the quickest on (docs/METHOD.md, 17 Faults: a
 /// cliff is 3 to 20 times).
 pub const SLOW: f64 = 3.0;
-/// Cost from which a window belongs to no quick state: between one and three on a logarithmic scale.
+/// Cost from which a window belongs to no quick state: between one and three on a logarithmic
+/// scale.
 const MIDDLE: f64 = 1.75;
 /// The baseline: the cost that a tenth of the windows stays below. A shorter quick state is luck.
 const QUICKEST: f64 = 0.10;

@@ -76,8 +76,8 @@ pub fn flushing(served: &[ServedRequest]) -> Option<FlushCost> {
     })
 }
 
-/// Whether other requests begin and end while a durable one is under way, for most of these: then they do not wait for
-/// it, and a flush that is as slow as they are waits with them.
+/// Whether other requests begin and end while a durable one is under way, for most of these: then
+/// they do not wait for it, and a flush that is as slow as they are waits with them.
 pub fn is_overtaken(served: &[ServedRequest]) -> bool {
     let durable = |one: &&ServedRequest| matches!(one.kind, Kind::Flush | Kind::Durable);
     let others = || served.iter().filter(|one| !durable(one));
@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn what_begins_and_ends_beside_a_flush_overtakes_it() {
         let one = |start_ns, end_ns, kind| ServedRequest { start_ns, end_ns, kind };
-        // Two in flight when it begins end after it, as behind a barrier; then four more end within it.
+        // Two in flight when it begins end after it, as behind a barrier; then four more end within
+        // it.
         let barrier = [
             one(0, 55, Kind::Plain),
             one(5, 56, Kind::Plain),

@@ -1,8 +1,8 @@
 //! What the first request after a pause takes, beside all others: waking a device from sleep.
 //!
-//! Power states of flash take milliseconds to leave, platters seconds to spin up, and always the same
-//! time. The pause after which a device sleeps is not known: of several candidates the shortest is
-//! taken that sets the woken requests apart.
+//! Power states of flash take milliseconds to leave, platters seconds to spin up, and always the
+//! same time. The pause after which a device sleeps is not known: of several candidates the
+//! shortest is taken that sets the woken requests apart.
 
 use super::service::ServiceSpan;
 use super::spread;
@@ -78,7 +78,8 @@ fn after(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Option<
     (wake.woken >= WOKEN && ratio >= RATIO && spread < SPREAD).then_some(wake)
 }
 
-/// For each span, whether it was issued while the first after such a pause was still waited for: it waits with it.
+/// For each span, whether it was issued while the first after such a pause was still waited for: it
+/// waits with it.
 fn wakers(spans: &[ServiceSpan], pauses: &[Option<f64>], pause_s: f64) -> Vec<bool> {
     let woken = spans.iter().zip(pauses);
     let woken = woken.filter(|(_, pause)| pause.is_some_and(|pause| pause > pause_s));

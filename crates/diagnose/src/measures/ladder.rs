@@ -1,15 +1,15 @@
 //! Whole extra revolutions of a platter in a list of service times: base, period, steps.
 //!
 //! A drive that fails to read a sector waits for it to come round again, so each retry costs
-//! exactly one revolution: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k revolutions. The
-//! input must be service times of one size class, sequential or on one track (a random read's
-//! own rotation smears the steps), on a device that turns.
+//! exactly one revolution: 8.33 ms at 7200 rpm. Services then stand on a ladder, base + k
+//! revolutions. The input must be service times of one size class, sequential or on one track (a
+//! random read's own rotation smears the steps), on a device that turns.
 //!
-//! Two questions are asked. *Speed known*: do the slow services keep step with the revolution (V-test,
-//! Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest step? *Speed
-//! unknown*: does a step pattern of a standard speed explain them better than no step pattern, than one lucky step,
-//! and than any period no platter has? The weights of that second question were learned from
-//! simulated disks (docs/METHOD.md, 4 Ladder).
+//! Two questions are asked. *Speed known*: do the slow services keep step with the revolution
+//! (V-test, Mardia and Jupp, Directional Statistics, 2000), and still do without their fullest
+//! step? *Speed unknown*: does a step pattern of a standard speed explain them better than no step
+//! pattern, than one lucky step, and than any period no platter has? The weights of that second
+//! question were learned from simulated disks (docs/METHOD.md, 4 Ladder).
 
 use super::{quantisation, spread, step_fit};
 
@@ -24,7 +24,8 @@ pub struct Ladder {
     pub revolution_ms: f64,
     /// Service time without any lost revolution, ms.
     pub base_ms: f64,
-    /// Log-likelihood ratio of the step pattern over no step pattern, nats, events outside the fullest step.
+    /// Log-likelihood ratio of the step pattern over no step pattern, nats, events outside the
+    /// fullest step.
     pub llr: f64,
     /// The same without its best step: what is left if one step was luck.
     pub without_best: f64,
@@ -111,7 +112,8 @@ const HALF_REVOLUTION_MS: f64 = 2.0;
 const RIVAL_LOOKED_AT: usize = 400;
 
 /// Looks for a ladder at any of the standard spindle speeds. `None` if fewer than three services
-/// are slow, or `resolution_ms` (the step of the clock) is coarser than a sixth of every revolution.
+/// are slow, or `resolution_ms` (the step of the clock) is coarser than a sixth of every
+/// revolution.
 pub fn fit(services_ms: &[f64], resolution_ms: f64) -> Option<Ladder> {
     let seen = looked_at(services_ms);
     SPEEDS_RPM
@@ -181,8 +183,8 @@ impl LadderFit {
             - 2.62 * self.speed_error()
     }
 
-    /// How far the revolution is from the standard one beyond 0.1 %, in units of what a drive and the
-    /// fit's standard error allow (z_T).
+    /// How far the revolution is from the standard one beyond 0.1 %, in units of what a drive and
+    /// the fit's standard error allow (z_T).
     fn speed_error(&self) -> f64 {
         let off = (self.revolution_ms * self.standard_rpm / 60_000.0 - 1.0).abs();
         (off - 0.001).max(0.0) / (0.0015 + self.interval.2 / self.revolution_ms)
@@ -281,10 +283,10 @@ fn mode(services_ms: &[f64]) -> Option<f64> {
     spread::half_sample_mode(sorted.get(..lower)?)
 }
 
-/// The lowest place of the ladder that is a base. A mode of more than a revolution may be the base (a
-/// large read) or a step (all reads retried). It is a step if services stand below it, on steps
-/// of their own; then the base is what is left of the mode after whole revolutions. Cache hits below a
-/// large read stand on none.
+/// The lowest place of the ladder that is a base. A mode of more than a revolution may be the base
+/// (a large read) or a step (all reads retried). It is a step if services stand below it, on steps
+/// of their own; then the base is what is left of the mode after whole revolutions. Cache hits
+/// below a large read stand on none.
 fn lowest_base(services_ms: &[f64], near_ms: f64, revolution_ms: f64) -> f64 {
     let below =
         services_ms.iter().map(|s| (s - near_ms) / revolution_ms).filter(|above| *above < -0.5);
@@ -294,8 +296,8 @@ fn lowest_base(services_ms: &[f64], near_ms: f64, revolution_ms: f64) -> f64 {
     if near_ms > revolution_ms && is_step { near_ms.rem_euclid(revolution_ms) } else { near_ms }
 }
 
-/// How near to a step a service below the mode stands on it, in revolutions: all nine reads of document
-/// 000 below its mode, the sixteenth step, do. By chance three of ten would.
+/// How near to a step a service below the mode stands on it, in revolutions: all nine reads of
+/// document 000 below its mode, the sixteenth step, do. By chance three of ten would.
 const LOW_STEP: f64 = 0.15;
 
 /// The narrowest bell a clock of this step allows: rounding errs by step / sqrt(12), and no

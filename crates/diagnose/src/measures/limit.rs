@@ -25,11 +25,13 @@ const ABOVE: f64 = 1.05;
 /// A limit that is exceeded by so much holds nothing: twice the slack above.
 const FAR_ABOVE: f64 = 1.10;
 
-/// How long the kernel counts I/Os against a limit before it starts anew, s (block/blk-throttle.c, DFL_THROTL_SLICE_HD).
+/// How long the kernel counts I/Os against a limit before it starts anew, s (block/blk-throttle.c,
+/// DFL_THROTL_SLICE_HD).
 const SLICE_S: f64 = 0.1;
 
-/// Rates that the kernel may make of a limit of I/Os per second: the limit, and whole I/Os in each of its slices, fewer or one
-/// more. Of 7 a second it makes 10, of 19 it makes 10 and of 25 it makes 20 (measured, Linux 6.18, decision 0093).
+/// Rates that the kernel may make of a limit of I/Os per second: the limit, and whole I/Os in each
+/// of its slices, fewer or one more. Of 7 a second it makes 10, of 19 it makes 10 and of 25 it
+/// makes 20 (measured, Linux 6.18, decision 0093).
 pub fn granted(limit: f64) -> impl Iterator<Item = f64> {
     let in_slice = limit * SLICE_S;
     let rounded = [in_slice.floor() / SLICE_S, in_slice.ceil() / SLICE_S];
@@ -37,9 +39,10 @@ pub fn granted(limit: f64) -> impl Iterator<Item = f64> {
     std::iter::once(limit).chain(rounded.into_iter().filter(differs))
 }
 
-/// How rates stand against a limit; `None` without activity or a limit. One I/O more or less in a sample makes the `grain`
-/// of its rate, in the unit of the rates: 7 a second are now 6 and now 8. Where that is more than the slack, samples within one
-/// I/O of the limit count as at it, provided that they are there on average.
+/// How rates stand against a limit; `None` without activity or a limit. One I/O more or less in a
+/// sample makes the `grain` of its rate, in the unit of the rates: 7 a second are now 6 and now 8.
+/// Where that is more than the slack, samples within one I/O of the limit count as at it, provided
+/// that they are there on average.
 pub fn held_at(rates: &[f64], limit: f64, grain: f64) -> Option<RateAtLimit> {
     let active: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
     if limit <= 0.0 || !limit.is_finite() {

@@ -1,5 +1,5 @@
-//! The numbers of two biosnoop listings of source document dusty_disk (Gregg, 2020): reads of 128 KiB by
-//! `dd` from `sdb`, as (completion in s, sector, latency in ms).
+//! The numbers of two biosnoop listings of source document dusty_disk (Gregg, 2020): reads of 128
+//! KiB by `dd` from `sdb`, as (completion in s, sector, latency in ms).
 
 use super::service::{self, ServiceSpan};
 use iowhy_model::Op;

@@ -1,8 +1,8 @@
 //! Sequential synchronous writes that each wait a whole revolution of the platter.
 //!
 //! The sector behind the one just written has passed under the head by the time the next write
-//! arrives, and comes round one revolution later. Every service is then a whole number of revolutions, at
-//! least one. Meant for writes, one at a time; the caller sees to that.
+//! arrives, and comes round one revolution later. Every service is then a whole number of
+//! revolutions, at least one. Meant for writes, one at a time; the caller sees to that.
 
 use iowhy_model::Histogram;
 
@@ -21,8 +21,8 @@ pub struct MissedRevolution {
     pub standard_rpm: f64,
     /// How far the revolution is from the standard one, as a share of it, signed.
     pub deviation: f64,
-    /// Share of requests within 0.03 revolutions of a whole number of revolutions (a lower bound if read off
-    /// a histogram).
+    /// Share of requests within 0.03 revolutions of a whole number of revolutions (a lower bound if
+    /// read off a histogram).
     pub on_revolution_share: f64,
     /// Share of requests of less than half a revolution.
     pub below_share: f64,
@@ -30,13 +30,13 @@ pub struct MissedRevolution {
     pub mean_revolutions: f64,
     /// Share that must stand on a revolution.
     pub most: f64,
-    /// True if the three clauses of the rule hold: no request below half a revolution, enough of them on
-    /// a revolution, and the revolution within 0.6 % of a standard one.
+    /// True if the three clauses of the rule hold: no request below half a revolution, enough of
+    /// them on a revolution, and the revolution within 0.6 % of a standard one.
     pub holds: bool,
 }
 
-/// How far from a whole number of revolutions, in revolutions, a request still stands on it. This constant and
-/// the next two: docs/METHOD.md, 5 Missed revolution.
+/// How far from a whole number of revolutions, in revolutions, a request still stands on it. This
+/// constant and the next two: docs/METHOD.md, 5 Missed revolution.
 const NEAR_REVOLUTIONS: f64 = 0.03;
 /// Share of requests that must stand on a revolution.
 const MOST: f64 = 0.85;
@@ -64,8 +64,8 @@ pub fn missed_revolution(services_ms: &[f64]) -> Option<MissedRevolution> {
 }
 
 /// Measures from moments of completion, in order. Each write ends its own length further round
-/// than the one before it: from one completion to the next it is a revolution and up to `advance_ms`,
-/// what the block takes under the head of the slowest disk.
+/// than the one before it: from one completion to the next it is a revolution and up to
+/// `advance_ms`, what the block takes under the head of the slowest disk.
 pub fn from_completions(completed_ms: &[f64], advance_ms: f64) -> Option<MissedRevolution> {
     let beats: Vec<f64> = completed_ms.windows(2).map(|pair| pair[1] - pair[0]).collect();
     best(|rpm| {
@@ -89,8 +89,9 @@ const IN_TWO: f64 = 0.97;
 /// What the host may take of a revolution before it sends the next write.
 const HOST: f64 = 0.10;
 
-/// Whether a histogram may be of writes that each wait a revolution less what the host takes: nearly all
-/// lie in two neighbouring buckets, and the edge between them just below a standard revolution.
+/// Whether a histogram may be of writes that each wait a revolution less what the host takes:
+/// nearly all lie in two neighbouring buckets, and the edge between them just below a standard
+/// revolution.
 pub fn may_be_revolutions(histogram: &Histogram) -> bool {
     let filled: Vec<(u64, u64, u64)> = histogram.filled().collect();
     let enough = IN_TWO * histogram.count() as f64;
@@ -166,9 +167,9 @@ fn judged(mut measured: MissedRevolution, most: f64, advance: f64) -> MissedRevo
 }
 
 /// Measures from a histogram, buckets as (low, high, count) in ms, whose mean and minimum are
-/// known exactly. The minimum is taken as the revolution: nothing is faster, and in the fullest bucket
-/// the requests cannot lie far above it, because their mean is known once the other buckets are
-/// counted at their lower edges (Markov's inequality gives the share on the revolution).
+/// known exactly. The minimum is taken as the revolution: nothing is faster, and in the fullest
+/// bucket the requests cannot lie far above it, because their mean is known once the other buckets
+/// are counted at their lower edges (Markov's inequality gives the share on the revolution).
 pub fn from_histogram(
     buckets_ms: &[(f64, f64, u64)],
     mean_ms: f64,

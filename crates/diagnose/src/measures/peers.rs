@@ -143,7 +143,8 @@ const BUSIER: f64 = 1.4;
 const BUSIER_FACTOR: f64 = 1.35;
 
 /// Holds each disk against all others; one standing per disk, in their order. Empty with fewer
-/// than two disks; of two and three the spread is the natural one, and who compares them knows more.
+/// than two disks; of two and three the spread is the natural one, and who compares them knows
+/// more.
 pub fn compare(peers: &[Peer]) -> Vec<PeerRank> {
     if peers.len() < 2 {
         return Vec::new();

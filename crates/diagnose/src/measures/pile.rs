@@ -1,8 +1,8 @@
 //! Latencies that pile up at a time limit: the drive or the kernel gave up there.
 //!
-//! A drive that cannot read a sector tries for as long as it is allowed to (SCT ERC, often 7 s), the
-//! kernel aborts after its own timeout (30 s for SCSI and NVMe). Latencies then heap within a few
-//! per cent of the limit, with little between.
+//! A drive that cannot read a sector tries for as long as it is allowed to (SCT ERC, often 7 s),
+//! the kernel aborts after its own timeout (30 s for SCSI and NVMe). Latencies then heap within a
+//! few per cent of the limit, with little between.
 
 /// A heap of latencies at a limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,8 +24,8 @@ pub const NEAR: f64 = 0.05;
 /// A limit's neighbourhood: a factor of two to both sides.
 const AROUND: f64 = 2.0;
 
-/// The heap at a limit that is looked at within `late_s` of its end; `None` if nothing stands there,
-/// or more stands beside it than in it.
+/// The heap at a limit that is looked at within `late_s` of its end; `None` if nothing stands
+/// there, or more stands beside it than in it.
 pub fn pile(latencies_s: &[f64], limit_s: f64, late_s: f64) -> Option<Pile> {
     let latest = limit_s * (1.0 + NEAR) + late_s;
     let near = |latency: &&f64| (limit_s * (1.0 - NEAR)..=latest).contains(*latency);

@@ -79,8 +79,9 @@ pub fn slow_place(spans: &[ServiceSpan]) -> Option<Place> {
     found.min_by(|a, b| a.chance.total_cmp(&b.chance))
 }
 
-/// Slow requests, by their number, that were issued before the one that completed before them: who completes first may
-/// have been slow by itself, the others met the same pause. `spans` are sorted by completion.
+/// Slow requests, by their number, that were issued before the one that completed before them: who
+/// completes first may have been slow by itself, the others met the same pause. `spans` are sorted
+/// by completion.
 fn behind(spans: &[ServiceSpan], slow_at: f64) -> HashSet<usize> {
     let mut over = i64::MIN;
     let slow = spans.iter().enumerate().filter(|(_, span)| span.latency_ns() > slow_at);

@@ -1,8 +1,10 @@
-//! Whether a device completes at one pace however many requests wait: the throughput plateau of a saturated device.
+//! Whether a device completes at one pace however many requests wait: the throughput plateau of a
+//! saturated device.
 //!
-//! A device that serves many at once answers some from a cache and others late, and completes in bunches. Its single
-//! services then say little, while its throughput over many of them is what it can give. By Little's law a request
-//! waits for the number in flight times the time per completion (Little, 1961).
+//! A device that serves many at once answers some from a cache and others late, and completes in
+//! bunches. Its single services then say little, while its throughput over many of them is what it
+//! can give. By Little's law a request waits for the number in flight times the time per completion
+//! (Little, 1961).
 
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
@@ -14,17 +16,19 @@ pub struct Plateau {
     pub in_flight: f64,
     /// Busy time per completion, ns.
     pub pace_ns: f64,
-    /// Share of the time in which it kept its usual pace: what a device loses that freezes at times.
+    /// Share of the time in which it kept its usual pace: what a device loses that freezes at
+    /// times.
     pub even: f64,
 }
 
-/// Completions in a window, as many times what is in flight: bunches of answers are then in it as a whole (choice).
+/// Completions in a window, as many times what is in flight: bunches of answers are then in it as a
+/// whole (choice).
 const TURNS: f64 = 4.0;
 /// Fewest completions in a window, and windows.
 const WINDOW: usize = 32;
 const WINDOWS: usize = 4;
-/// A window that takes this many times the usual one is not at the usual pace (docs/METHOD.md, 1 Replay: slow above
-/// twice).
+/// A window that takes this many times the usual one is not at the usual pace (docs/METHOD.md, 1
+/// Replay: slow above twice).
 const SLOW: f64 = 2.0;
 
 /// The plateau of spans sorted by completion; `None` if they are too few for windows.

@@ -2,8 +2,8 @@
 //!
 //! The likelihood of each event's distance from its step (a normal bell of width sigma, mixed
 //! with a share epsilon that stands anywhere) is compared with standing anywhere. Events of the
-//! fullest step do not count: any single heap fits any step pattern. A step pattern that lives from one further
-//! step alone is seen by leaving its best step out.
+//! fullest step do not count: any single heap fits any step pattern. A step pattern that lives from
+//! one further step alone is seen by leaving its best step out.
 
 use super::step_fit;
 
@@ -25,9 +25,9 @@ pub struct Score {
 /// Beyond this distance above the base, in ms, a step of a platter says nothing: 60 turns at
 /// 7200 rpm, where a speed error of 0.1 % has moved it by 6 % of a revolution.
 const REACH_MS: f64 = 500.0;
-/// Widths of the bell tried, as shares of the period. In document dusty_disk's worst listing 21 of 28
-/// reads stand within 0.035 revolutions of their step, and 7 stand 0.11 to 0.14 above it (1.0 to 1.2
-/// ms: a head switch, by the look of it), 0.066 in the root mean square.
+/// Widths of the bell tried, as shares of the period. In document dusty_disk's worst listing 21 of
+/// 28 reads stand within 0.035 revolutions of their step, and 7 stand 0.11 to 0.14 above it (1.0 to
+/// 1.2 ms: a head switch, by the look of it), 0.066 in the root mean square.
 const SIGMAS: [f64; 3] = [0.03, 0.05, 0.08];
 /// Steps of expectation-maximisation for epsilon. Each step can only raise the likelihood, so
 /// that stopping early understates a step pattern and never overstates it.
@@ -88,8 +88,9 @@ fn score_outside(events: &[(i64, f64)], period_ms: f64, sigma_ms: f64) -> Score 
 
 impl Score {
     /// What counts as evidence for a speed. A heap of events one revolution above the base measures
-    /// the revolution; a lone heap several revolutions above fits some standard speed by luck (a stall of
-    /// constant length did in 22 to 32 % of simulated captures), so that it counts for nothing.
+    /// the revolution; a lone heap several revolutions above fits some standard speed by luck (a
+    /// stall of constant length did in 22 to 32 % of simulated captures), so that it counts for
+    /// nothing.
     pub fn evidence(&self) -> f64 {
         if self.best_step == 1 { self.llr } else { self.without_best }
     }
@@ -120,8 +121,8 @@ const SCAN_PER_REVOLUTION: f64 = 6.0;
 /// Periods that are fitted and scored in full after the scan.
 const CANDIDATES: usize = 12;
 
-/// The free period from `shortest_ms` on whose step pattern, without its best step, fits best. `mode_ms` is
-/// where most services stand.
+/// The free period from `shortest_ms` on whose step pattern, without its best step, fits best.
+/// `mode_ms` is where most services stand.
 pub fn best_rival(
     services_ms: &[f64],
     mode_ms: f64,

@@ -70,7 +70,8 @@ pub fn ramps(spans: &[ServiceSpan], s0_ns: f64) -> Option<Ramps> {
     })
 }
 
-/// Share of the time, from the first start to the last completion, with fewer than so many in flight.
+/// Share of the time, from the first start to the last completion, with fewer than so many in
+/// flight.
 pub fn rest_share(spans: &[ServiceSpan], room: u32) -> f64 {
     let stretches = || spans.iter().map(|span| (span.started_ns(), span.completed_ns));
     let (first, last) = stretches().fold((i64::MAX, i64::MIN), |(first, last), (start, end)| {
@@ -138,8 +139,8 @@ struct Drain {
     lost_ns: f64,
 }
 
-/// Whether most of a batch is in flight when the last of it is issued. Requests that follow each other beside a
-/// single one that is stuck come as close together, and wait for nobody.
+/// Whether most of a batch is in flight when the last of it is issued. Requests that follow each
+/// other beside a single one that is stuck come as close together, and wait for nobody.
 fn waits_together(batch: &[&ServiceSpan]) -> bool {
     let last = batch.iter().map(|span| span.started_ns()).max().unwrap_or(i64::MAX);
     2 * batch.iter().filter(|span| span.completed_ns > last).count() >= batch.len()

@@ -72,8 +72,8 @@ impl Sums {
 
     /// Where the level changes: where the t-test is largest, if it is sure and the step is large. A
     /// state that comes and goes hides each of its steps behind the others, so where the whole
-    /// stretch shows none, its halves are looked at, its quarters, and so on, each also half its length
-    /// further on; from so many looks more is asked.
+    /// stretch shows none, its halves are looked at, its quarters, and so on, each also half its
+    /// length further on; from so many looks more is asked.
     fn best_split(&self, stretch: &Range<usize>) -> Option<usize> {
         let whole = self.split(stretch).filter(|(_, t)| *t > SURE);
         let length = |part: u32| stretch.len() >> part;

@@ -84,7 +84,8 @@ pub fn replay(spans: &[ServiceSpan], s0_ns: f64) -> Option<Replay> {
 /// that keeps so many of them up. Random arrivals find as many in flight as they happen to.
 const STEADY: f64 = 0.9;
 /// Share of the median time between completions by which an answer may be noted too late, and then
-/// shows after the request that followed it: the 10 us that biosnoop rounds latencies to, on a platter (docs/METHOD.md, 18 Forecast).
+/// shows after the request that followed it: the 10 us that biosnoop rounds latencies to, on a
+/// platter (docs/METHOD.md, 18 Forecast).
 const SLACK: f64 = 0.02;
 
 /// The latencies of the same load if its services were these, ns, in the order of starts: what an

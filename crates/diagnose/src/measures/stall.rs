@@ -48,8 +48,8 @@ pub struct Stalls {
     /// Latencies of those that met none and were not asked for just after one either (as long as
     /// it had lasted, for what had piled up is served first), ns.
     pub spared_ns: Vec<f64>,
-    /// Share of the episodes, but the first, that nothing quick parts from the one before: such a row
-    /// of freezes is one stretch of slow requests.
+    /// Share of the episodes, but the first, that nothing quick parts from the one before: such a
+    /// row of freezes is one stretch of slow requests.
     pub unbroken: f64,
     /// Median of the episodes' slopes.
     pub slope: Option<f64>,
@@ -58,7 +58,8 @@ pub struct Stalls {
     pub cadence: Option<(f64, f64)>,
 }
 
-/// A stretch counts from this many healthy service times on ... (docs/METHOD.md, 6 Ramps and stalls)
+/// A stretch counts from this many healthy service times on ... (docs/METHOD.md, 6 Ramps and
+/// stalls)
 const HEALTHY_TIMES: f64 = 20.0;
 /// ... and from this length on: 50 ms (same place).
 const SHORTEST_NS: f64 = 50e6;

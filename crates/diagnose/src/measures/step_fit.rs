@@ -16,9 +16,8 @@ const ROUNDS: usize = 8;
 
 /// Fits base and period to services, from a point on the ladder and a rough period. Each step
 /// weighs as the root of its count, so that a crowd at the base does not choose the period, and
-/// distances count by their size, not their square: a quarter of the reads of document dusty_disk stand
-/// 1 ms above their step, never below.
-/// The base keeps the step of `near_ms`.
+/// distances count by their size, not their square: a quarter of the reads of document dusty_disk
+/// stand 1 ms above their step, never below. The base keeps the step of `near_ms`.
 pub fn fit(services_ms: &[f64], near_ms: f64, period_ms: f64) -> (f64, f64) {
     let (mut base, mut period) = (near_ms, period_ms);
     for _ in 0..ROUNDS {

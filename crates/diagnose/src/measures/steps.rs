@@ -1,8 +1,8 @@
 //! Equal steps that are no platter's: a free period on whose multiples the slow services stand.
 //!
 //! Timers tick at 1, 4 or 10 ms, firmware paces in multiples of 250 us (Fail-Slow at Scale, FAST
-//! 2018). The step pattern is that of [`quantisation`](super::quantisation), its period free up to 22 ms; how much of the
-//! lost time stands on its steps is what it explains.
+//! 2018). The step pattern is that of [`quantisation`](super::quantisation), its period free up to
+//! 22 ms; how much of the lost time stands on its steps is what it explains.
 
 use super::{ladder, quantisation};
 
@@ -30,8 +30,8 @@ pub struct Steps {
 /// A service this near to a step, in steps, stands on it: with steps of any width below 0.15 of
 /// a step the step pattern was scored.
 const ON_STEP: f64 = 0.15;
-/// Whole multiples of a revolution that a step pattern can be mistaken for, and the tolerance of a standard speed
-/// (1 %: docs/METHOD.md, 4 Ladder).
+/// Whole multiples of a revolution that a step pattern can be mistaken for, and the tolerance of a
+/// standard speed (1 %: docs/METHOD.md, 4 Ladder).
 const MULTIPLES: [f64; 3] = [1.0, 2.0, 3.0];
 const SAME_SPEED: f64 = 0.01;
 /// How many steps must be multiples for a longer step; tried up to the longest period.
@@ -41,8 +41,8 @@ const LUCKY: f64 = 1.5;
 /// A period below this many steps of the clock is the clock's own.
 const CLOCK_STEPS: f64 = 6.0;
 
-/// The best step pattern of a list of services, its period free from `shortest_ms` on; `None` if there is
-/// none or the clock is too coarse.
+/// The best step pattern of a list of services, its period free from `shortest_ms` on; `None` if
+/// there is none or the clock is too coarse.
 pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Option<Steps> {
     let found = ladder::free_period(services_ms, resolution_ms, shortest_ms)?;
     if found.period_ms < CLOCK_STEPS * resolution_ms {
@@ -75,9 +75,10 @@ pub fn steps(services_ms: &[f64], resolution_ms: f64, shortest_ms: f64) -> Optio
     })
 }
 
-/// Steps longer than the step pattern's that fit all but a few of the services: the largest factor of which
-/// nearly all steps that are stood on are multiples. Services that stand anywhere, as a busy host
-/// makes them, stand on the other steps too: as many as those between steps let expect do not count.
+/// Steps longer than the step pattern's that fit all but a few of the services: the largest factor
+/// of which nearly all steps that are stood on are multiples. Services that stand anywhere, as a
+/// busy host makes them, stand on the other steps too: as many as those between steps let expect do
+/// not count.
 fn common_factor(steps: impl Iterator<Item = f64>, largest: f64) -> f64 {
     let slow: Vec<f64> = steps.filter(|steps| *steps > 0.5).collect();
     let on = |steps: &&f64| (*steps - steps.round()).abs() < ON_STEP;

@@ -13,7 +13,8 @@ pub struct SlowPart {
     pub mean_ns: f64,
 }
 
-/// The requests in buckets that reach beyond `bound_ns`; `None` where nothing was counted, or none does.
+/// The requests in buckets that reach beyond `bound_ns`; `None` where nothing was counted, or none
+/// does.
 pub fn slow_part(histogram: &Histogram, bound_ns: f64) -> Option<SlowPart> {
     let (mean_ns, exact) = histogram.mean_ns().filter(|(mean, _)| *mean > 0.0)?;
     let count = histogram.count() as f64;
@@ -43,7 +44,8 @@ mod tests {
 
     #[test]
     fn what_the_slowest_hold_is_never_overstated() {
-        // From no tail to one that is nearly everything, seen in fine buckets, coarse ones and one alone.
+        // From no tail to one that is nearly everything, seen in fine buckets, coarse ones and one
+        // alone.
         let tails = [(0u64, 0u64), (1, 500_000), (6, 50_000_000), (30, 5_000_000), (300, 900_000)];
         for (few, slow_ns) in tails {
             let mut fine = Histogram::empty(Edges::standard());

@@ -19,28 +19,30 @@ const GENERIC: [Verdict; 3] =
 /// What a device shows whose requests are served late.
 const LATE: [Verdict; 4] =
     [Verdict::DeviceHang, Verdict::DevicePeriodicDelay, Verdict::DeviceSlow, Verdict::DeviceStall];
-/// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the disk below it is watched too,
-/// from which on that disk may be busy with others (a choice; beside four programs of tests it was 0.5 to 0.7).
+/// Share of the time in which tasks wait for I/O, beyond what the device itself explains where the
+/// disk below it is watched too, from which on that disk may be busy with others (a choice; beside
+/// four programs of tests it was 0.5 to 0.7).
 const OF_OTHERS: f64 = 0.3;
-/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as sure as
-/// a clean verdict worth saying, and half of the time lost.
+/// How sure a verdict that blames no disk must be, and how much it must explain, to be a doubt: as
+/// sure as a clean verdict worth saying, and half of the time lost.
 const DOUBTS: f64 = 0.4;
 const EXPLAINS: f64 = 0.5;
-/// Disks, and their share of all that worked, that are slow at once: then a guess about their class is
-/// wrong or something shared is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60 % to
-/// accuse what is shared, and one in two to doubt that each fell ill by itself).
+/// Disks, and their share of all that worked, that are slow at once: then a guess about their class
+/// is wrong or something shared is at fault (docs/METHOD.md, 17 Faults: at least three; of these 60
+/// % to accuse what is shared, and one in two to doubt that each fell ill by itself).
 const DISKS: usize = 3;
 const SHARE: f64 = 0.5;
-/// A disk is as slow as another if it is half as many times slower than its class or more: as far as a
-/// healthy one may be from its class.
+/// A disk is as slow as another if it is half as many times slower than its class or more: as far
+/// as a healthy one may be from its class.
 const AS_SLOW: f64 = 0.5;
 
-/// How far a number may miss its bound before the clause speaks against the cause as firmly as any clause may: a factor of
-/// two is three nats (docs/METHOD.md, 11 Confidence).
+/// How far a number may miss its bound before the clause speaks against the cause as firmly as any
+/// clause may: a factor of two is three nats (docs/METHOD.md, 11 Confidence).
 const MISSED: f64 = 2.0;
 
-/// Whether a cause is refuted by what it states itself: a number on the wrong side of its published bound, by a factor
-/// of two or more, or a cure after which the mean latency would be longer than now.
+/// Whether a cause is refuted by what it states itself: a number on the wrong side of its published
+/// bound, by a factor of two or more, or a cure after which the mean latency would be longer than
+/// now.
 pub fn contradicts_itself(finding: &Finding) -> bool {
     if finding.verdict.accuses_nobody() || finding.verdict.family() == Family::Report {
         return false;
@@ -92,8 +94,8 @@ pub fn hold_back(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fi
     }
 }
 
-/// What else than the device itself makes it late: it is served by tasks of a machine whose processors are short, or it
-/// shows a file of a disk for which others wait, or may wait.
+/// What else than the device itself makes it late: it is served by tasks of a machine whose
+/// processors are short, or it shows a file of a disk for which others wait, or may wait.
 fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
     let disk = analysis.disk(finding.subject.device?);
     let inputs = || finding.subject.listings.iter().map(|place| analysis.input(*place));
@@ -115,7 +117,8 @@ fn served_late(analysis: &Analysis, finding: &Finding) -> Option<String> {
         if disk_names::is_device_number(below) {
             return None;
         }
-        // Time in which somebody waits is no sum: its own waits hide those of others, which only the disk below shows.
+        // Time in which somebody waits is no sum: its own waits hide those of others, which only
+        // the disk below shows.
         let is_watched = analysis.traces.iter().any(|trace| {
             analysis.input(trace.listing) == input
                 && disk_names::is_disk_or_part(below, &trace.disk)

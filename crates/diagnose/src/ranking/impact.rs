@@ -91,7 +91,8 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
         p99_ns = Some(quantile.high_ns as f64);
     }
     let known = |ns: Option<f64>| ns.map(|ns| Nanos(ns as i64));
-    // Mean, p99 and share of slow ones are of the same requests: averages of another time may stand beside them.
+    // Mean, p99 and share of slow ones are of the same requests: averages of another time may stand
+    // beside them.
     if !all.is_empty() {
         mean_ns = spread::mean(&all).or(mean_ns);
     }
@@ -132,8 +133,8 @@ fn of(analysis: &Analysis, input: &str, disk: &str) -> Option<Impact> {
     (impact != Impact::default()).then_some(impact)
 }
 
-/// Whether latencies of a bucket are a decade apart, as in a summary of minimum and maximum: it says
-/// neither a quantile nor a share. Below a microsecond nothing is told apart.
+/// Whether latencies of a bucket are a decade apart, as in a summary of minimum and maximum: it
+/// says neither a quantile nor a share. Below a microsecond nothing is told apart.
 fn is_wide(low_ns: u64, high_ns: u64) -> bool {
     high_ns / 10 > low_ns.max(1000)
 }

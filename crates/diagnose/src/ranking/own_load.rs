@@ -1,5 +1,5 @@
-//! What a probe of iowhy did by itself is nobody's fault: its load is on purpose, and what it knows of its
-//! own latencies comes before what they look like.
+//! What a probe of iowhy did by itself is nobody's fault: its load is on purpose, and what it knows
+//! of its own latencies comes before what they look like.
 
 use iowhy_model::{Family, Finding, Medium, Verdict};
 
@@ -10,7 +10,8 @@ use crate::facts::probe_listing::ProbeListing;
 const OWN_LOAD: [Verdict; 4] =
     [Verdict::LoadBurst, Verdict::LoadLargeIo, Verdict::LoadSaturated, Verdict::LoadSmallSync];
 
-/// Takes out what accuses a probe's own load, or a device for what the probe or the machine's CPUs did.
+/// Takes out what accuses a probe's own load, or a device for what the probe or the machine's CPUs
+/// did.
 pub fn take_out(analysis: &Analysis, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         let probes =
@@ -33,7 +34,8 @@ fn is_queued(analysis: &Analysis, finding: &Finding, probes: &[ProbeListing]) ->
     guessed && finding.verdict == Verdict::DeviceSlow && depths.any(|depth| depth > 1)
 }
 
-/// A limit that held the probe, or revolutions that it waited for, explain what its latencies look like.
+/// A limit that held the probe, or revolutions that it waited for, explain what its latencies look
+/// like.
 pub fn explain(analysis: &Analysis, findings: &mut [Finding]) {
     for probed in ProbeListing::all(analysis.recording) {
         let speaker = match (probed.held_by(), probed.revolutions()) {

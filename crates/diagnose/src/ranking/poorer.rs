@@ -1,5 +1,5 @@
-//! What the averages of a trace say where the trace itself gives no answer: a rich input is never judged worse than a
-//! poor one that follows from it.
+//! What the averages of a trace say where the trace itself gives no answer: a rich input is never
+//! judged worse than a poor one that follows from it.
 
 use iowhy_model::{Family, Finding, Verdict};
 
@@ -8,13 +8,15 @@ use crate::evidence::confidence::COMPLAINED_OF;
 use crate::measures::replay::Side;
 use crate::ranking::{impact, subjects};
 
-/// A suspicion of the device from this on keeps averages from blaming the load: they show no shape of its fault.
+/// A suspicion of the device from this on keeps averages from blaming the load: they show no shape
+/// of its fault.
 const SUSPECTED: f64 = 0.3;
 /// What says that a number is not of the trace itself.
 const ORIGIN: &str = "averages of the same I/Os, one second each";
 
-/// Adds the verdicts on the load that only averages give, of disks that lost time and that nothing else explains. They
-/// blame no device: what single I/Os do not show of a device's fault, their averages do not.
+/// Adds the verdicts on the load that only averages give, of disks that lost time and that nothing
+/// else explains. They blame no device: what single I/Os do not show of a device's fault, their
+/// averages do not.
 pub fn adopt(
     analysis: &Analysis,
     findings: &mut Vec<Finding>,

@@ -1,4 +1,5 @@
-//! I/Os and rows poured into a capture with flags, arrival and facts, and what a finding cites of them.
+//! I/Os and rows poured into a capture with flags, arrival and facts, and what a finding cites of
+//! them.
 #![allow(dead_code)]
 
 use iowhy_model::{

@@ -224,8 +224,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Writes one unit's files, and gives them their names once all of them are whole. `None` if there was
-    /// nothing to write.
+    /// Writes one unit's files, and gives them their names once all of them are whole. `None` if
+    /// there was nothing to write.
     fn unit(
         &self,
         unit: Unit,

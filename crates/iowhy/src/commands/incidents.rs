@@ -86,7 +86,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(unread > 0))
 }
 
-/// A recorder states at least each minute that it watches; one that has written nothing for so long cannot.
+/// A recorder states at least each minute that it watches; one that has written nothing for so long
+/// cannot.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(90);
 
 /// Says that the store's disk is full, or that its recorder runs and does not come to write.

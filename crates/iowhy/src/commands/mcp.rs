@@ -57,7 +57,8 @@ struct Mcp {
 
 /// The revision that states its version in each request (schema/2026-07-28 of the specification).
 const STATELESS: &str = "2026-07-28";
-/// Revisions that begin with `initialize`, newest first. 2025-03-26 is not among them: it has batches.
+/// Revisions that begin with `initialize`, newest first. 2025-03-26 is not among them: it has
+/// batches.
 const WITH_HANDSHAKE: [&str; 3] = ["2025-11-25", "2025-06-18", "2024-11-05"];
 /// The key under which a request states its revision.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -384,7 +385,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             }
             Ok(())
         };
-        // At the end of the messages calls that run are still answered, without a client they are not.
+        // At the end of the messages calls that run are still answered, without a client they are
+        // not.
         serve().inspect_err(|_| server.cancel_all())?;
         Ok(Status::Done)
     })
@@ -566,7 +568,8 @@ impl Server {
         files.map(|file| self.find(file).map(PathBuf::into_os_string)).collect()
     }
 
-    /// The file of this name, if it may be read. What is not there and what may not be read is answered alike.
+    /// The file of this name, if it may be read. What is not there and what may not be read is
+    /// answered alike.
     fn find(&self, name: &str) -> Result<PathBuf, String> {
         let below = |root: &PathBuf| match root.is_dir() || Path::new(name).is_absolute() {
             true => root.join(name),
@@ -626,7 +629,8 @@ impl Server {
             if locked(&self.running).remove(&key).is_some() {
                 let result =
                     outcome.unwrap_or_else(|cause| refused(format!("cannot run iowhy: {cause}")));
-                // Without a client there is nobody to tell; the end of its messages ends the server.
+                // Without a client there is nobody to tell; the end of its messages ends the
+                // server.
                 let _ = self.succeed(&request, result);
             }
         });

@@ -124,7 +124,8 @@ struct Recorder {
     counters: DiskStats,
     writer: Writer<Part>,
     place: Place,
-    /// The devices at the start, those asked for, and those of which it was said that they are gone.
+    /// The devices at the start, those asked for, and those of which it was said that they are
+    /// gone.
     known: Vec<BlockDevice>,
     wanted: Vec<String>,
     gone: Vec<String>,

@@ -66,7 +66,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// The shortest and the longest tick that `+` and `-` reach.
 const TICKS: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(250)..=Duration::from_secs(60);
-/// How often the verdict is made anew: as often as this, and no more of the time than one part in so many is spent on it.
+/// How often the verdict is made anew: as often as this, and no more of the time than one part in
+/// so many is spent on it.
 const JUDGED: Duration = Duration::from_secs(5);
 const JUDGING: u32 = 200;
 /// How often what was traced is fetched; keys are taken at once.

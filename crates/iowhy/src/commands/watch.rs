@@ -40,12 +40,10 @@
 //! from boot on.
 //! `iowhy watch --store /srv/recorder --keep-for 14d --store-size 4G`: longer, in another folder.
 //! `iowhy watch --listen 127.0.0.1:9435`: with metrics for Prometheus.
-//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key --token-file token`:
-//! on the network.
-//! `iowhy watch --otlp http://127.0.0.1:4318`: pushes metrics to an OpenTelemetry collector on this
-//! machine.
-//! `iowhy watch --exec /usr/local/bin/page-me`: runs a program for each incident, with its JSON on
-//! stdin.
+//! `iowhy watch --listen 10.0.0.7:9435 --listen-wide --tls-cert host.pem --tls-key host.key
+//! --token-file token`: on the network. `iowhy watch --otlp http://127.0.0.1:4318`: pushes metrics
+//! to an OpenTelemetry collector on this machine. `iowhy watch --exec /usr/local/bin/page-me`: runs
+//! a program for each incident, with its JSON on stdin.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -12,8 +12,8 @@
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
-//! What a healthy device needs depends on its class. Where a capture does not tell it and the answer
-//! depends on it, both readings are given; `--class` or `--rpm` states it.
+//! What a healthy device needs depends on its class. Where a capture does not tell it and the
+//! answer depends on it, both readings are given; `--class` or `--rpm` states it.
 //!
 //! A device is always judged by all its I/Os. `--device` selects devices; `--op`, `--size`,
 //! `--comm`, `--pid`, `--cgroup` and `--flag` select the I/Os whose latency is reported with the
@@ -175,8 +175,8 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let options = Options { healthy_origin, ..why.stated.options(&recording) };
     let idle = live && is_idle(&recording);
     let left_out = bounds::said(&mut recording);
-    // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was not.
-    // What was watched live is the present, and there is no other.
+    // Of a capture all can be judged, in parts: whoever asked for all of it is told that it was
+    // not. What was watched live is the present, and there is no other.
     let sampled = !live && recording.is_sampled();
     let incomplete = failed > 0 || left_out || sampled || recording.is_incomplete();
     let working = ProgressMessage::on("judging");

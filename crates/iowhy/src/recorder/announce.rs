@@ -182,9 +182,9 @@ fn entry(incident: &Value) -> Vec<u8> {
     entry.into_bytes()
 }
 
-/// What the runner does, a process of its own that was started before the recorder gave up the right
-/// to start any: for each line of stdin it runs the program, no shell between, with the line on its
-/// stdin.
+/// What the runner does, a process of its own that was started before the recorder gave up the
+/// right to start any: for each line of stdin it runs the program, no shell between, with the line
+/// on its stdin.
 ///
 /// # Errors
 /// If stdin breaks.

@@ -1,8 +1,9 @@
 //! What is too much to be kept I/O by I/O: decided each second by what the last one held.
 //!
-//! Up to a rate, every I/O is told one by one. Above it those of the busiest devices are not: their slow ones are,
-//! against what the device did in the last seconds, and a sample of the others, which the kernel chooses. Whatever
-//! is not told is counted in the kernel's histograms, so that these hold every I/O at any rate.
+//! Up to a rate, every I/O is told one by one. Above it those of the busiest devices are not: their
+//! slow ones are, against what the device did in the last seconds, and a sample of the others,
+//! which the kernel chooses. Whatever is not told is counted in the kernel's histograms, so that
+//! these hold every I/O at any rate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +19,8 @@ type Kind = (String, Op);
 const LEARNED_S: usize = 10;
 /// I/Os above this quantile of them are told each: one in a hundred.
 const SLOW: f64 = 0.99;
-/// Share of the rate that devices which are not thinned may take, and the samples of all others together.
+/// Share of the rate that devices which are not thinned may take, and the samples of all others
+/// together.
 const WHOLE: f64 = 0.5;
 const SAMPLES: f64 = 1.0 / 6.0;
 /// Thinning ends below this share of the rate, lest it begin and end every second.

@@ -1,5 +1,5 @@
-//! The seconds as the store takes them: a stream of blocks for each segment, which states its clock and
-//! all that is known when it begins.
+//! The seconds as the store takes them: a stream of blocks for each segment, which states its clock
+//! and all that is known when it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,8 @@ use iowhy_model::{
 use super::clock::Clocks;
 use super::intake::Second;
 
-/// A second in which nothing was done is told so often, so that it is known that somebody looked, s.
+/// A second in which nothing was done is told so often, so that it is known that somebody looked,
+/// s.
 const HEARTBEAT: u32 = 60;
 /// Facts that change all the time; those around an incident stand in its capture.
 const RESTLESS: [&str; 6] =
@@ -182,7 +183,8 @@ impl Cells {
         (!blocks.is_empty()).then_some(blocks)
     }
 
-    /// Ends the stream; its last block, which states that nobody watches any more, or another stream follows.
+    /// Ends the stream; its last block, which states that nobody watches any more, or another
+    /// stream follows.
     pub fn end(&mut self, now: Clocks) -> Vec<u8> {
         self.state("ended", FactValue::Flag(true), now);
         let _ = self.writer.finish();

@@ -10,8 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// A second, ns.
 pub const SECOND_NS: i64 = 1_000_000_000;
-/// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews in a
-/// second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
+/// A step of the wall clock or a suspend is one from this length on, ns: ten times what NTP slews
+/// in a second (500 ppm, adjtimex(2)), and far above what reading three clocks takes.
 const STEP_NS: i64 = 100_000_000;
 
 /// Where the recorder takes its clocks from.
@@ -21,8 +21,8 @@ pub struct ClockSource {
 }
 
 impl ClockSource {
-    /// Those of this machine; for tests, with the wall clock shifted by as many seconds as the first word
-    /// of this file says at that moment, and asleep for as many as the second says.
+    /// Those of this machine; for tests, with the wall clock shifted by as many seconds as the
+    /// first word of this file says at that moment, and asleep for as many as the second says.
     ///
     /// # Errors
     /// If there is no such file.
@@ -85,7 +85,8 @@ impl Clocks {
         (moved.abs() >= STEP_NS).then_some(Change::Stepped(moved))
     }
 
-    /// Seconds since an earlier moment in which the machine was not asleep, whatever became of the wall clock.
+    /// Seconds since an earlier moment in which the machine was not asleep, whatever became of the
+    /// wall clock.
     pub fn ran_s(self, since: Clocks) -> i64 {
         (self.monotonic - since.monotonic).max(0) / 1_000_000_000
     }

@@ -1,5 +1,5 @@
-//! From when to when it went on. An alarm says that something is wrong now; how long its device was slow before, and
-//! how long it is afterwards, its I/Os of each second say.
+//! From when to when it went on. An alarm says that something is wrong now; how long its device was
+//! slow before, and how long it is afterwards, its I/Os of each second say.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,13 +10,16 @@ use super::intake::Second;
 
 /// So much is known of each device, ns (a choice: ten minutes, 14 KB each).
 const KNOWN_NS: i64 = 600 * SECOND_NS;
-/// Slow seconds so far apart are of one stretch, ns: what an incident's capture waits for the next alarm.
+/// Slow seconds so far apart are of one stretch, ns: what an incident's capture waits for the next
+/// alarm.
 pub const GAP_NS: i64 = 10 * SECOND_NS;
-/// An alarm about the same that comes so long after the last one belongs to the same incident, ns (a choice).
+/// An alarm about the same that comes so long after the last one belongs to the same incident, ns
+/// (a choice).
 pub const SAME_NS: i64 = 300 * SECOND_NS;
 /// A mean latency that is so many times the usual one is not usual (a choice).
 const CONTRAST: f64 = 1.5;
-/// The usual latency of a device is that of its fastest tenth of seconds, of so many at least (choices).
+/// The usual latency of a device is that of its fastest tenth of seconds, of so many at least
+/// (choices).
 const FASTEST: usize = 10;
 const SECONDS: usize = 30;
 
@@ -109,11 +112,12 @@ impl Activity {
         known.filter(move |one| one.disk == sequence)
     }
 
-    /// What tells the seconds of a device in which it was slow, given a stretch in which it was. `None` if its latencies
-    /// are the same before.
+    /// What tells the seconds of a device in which it was slow, given a stretch in which it was.
+    /// `None` if its latencies are the same before.
     pub fn slow_level(&self, disk: &NamedDisk, (from_ns, to_ns): (i64, i64)) -> Option<SlowLevel> {
         let within = self.seconds(disk).filter(|one| from_ns < one.at_ns && one.at_ns <= to_ns);
-        // A second counts by the time waited in it, so that many quick I/Os beside do not hide the slow ones.
+        // A second counts by the time waited in it, so that many quick I/Os beside do not hide the
+        // slow ones.
         let (waited, weighted) = within.fold((0.0, 0.0), |(sum, weighted), one| {
             (sum + one.waited_ns, weighted + one.waited_ns * one.mean_ns())
         });
@@ -162,7 +166,8 @@ impl Activity {
         })
     }
 
-    /// Time that a device's I/Os waited beyond what is usual in the second that ended now, ns, if it was slow.
+    /// Time that a device's I/Os waited beyond what is usual in the second that ended now, ns, if
+    /// it was slow.
     pub fn slow_now(&self, disk: &NamedDisk, level: SlowLevel, now_ns: i64) -> Option<f64> {
         let last = self.seconds(disk).last().filter(|one| one.at_ns == now_ns)?;
         (last.mean_ns() > level.above_ns).then(|| level.excess_ns(last))

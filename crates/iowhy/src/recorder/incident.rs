@@ -31,7 +31,8 @@ pub struct Incident {
     pub alarms: Vec<Alarm>,
     more: u64,
     excess_ns: f64,
-    /// When its first I/Os were slow and when the last ones, as far as is known, CLOCK_MONOTONIC in ns.
+    /// When its first I/Os were slow and when the last ones, as far as is known, CLOCK_MONOTONIC in
+    /// ns.
     began_ns: i64,
     last_ns: i64,
     /// When its capture ends.
@@ -62,7 +63,8 @@ pub struct Incident {
 }
 
 impl Incident {
-    /// Begins with an alarm; `facts` are the first blocks of its capture, which may have `most` bytes.
+    /// Begins with an alarm; `facts` are the first blocks of its capture, which may have `most`
+    /// bytes.
     pub fn begin(id: String, alarm: Alarm, at: Clocks, facts: Arc<[u8]>, most: usize) -> Incident {
         Incident {
             id,
@@ -138,7 +140,8 @@ impl Incident {
         first.filter(|first| first.accuses && first.confidence >= STANDS)
     }
 
-    /// The disk that the judge accuses. Only of that which was noticed it is known which of its name it is.
+    /// The disk that the judge accuses. Only of that which was noticed it is known which of its
+    /// name it is.
     fn disk(&self) -> Option<NamedDisk> {
         let name = self.accused()?.device.clone();
         let is_first = self.first().is_some_and(|first| first.device == name);
@@ -201,7 +204,8 @@ impl Incident {
         }
     }
 
-    /// Puts first what is said of the device that was noticed: another one may be worse, and has an incident of its own.
+    /// Puts first what is said of the device that was noticed: another one may be worse, and has an
+    /// incident of its own.
     fn about_its_device(&self, mut judged: CaseVerdict) -> CaseVerdict {
         let Some(noticed) = self.first().map(|first| &first.device) else { return judged };
         let is_first = judged.first.as_ref().is_none_or(|first| first.device == *noticed);
@@ -374,8 +378,8 @@ impl Incident {
     }
 }
 
-/// The facts with the distance of the clocks as it is now: it was stated when the recorder began. When that was is
-/// told by the clock of now, too.
+/// The facts with the distance of the clocks as it is now: it was stated when the recorder began.
+/// When that was is told by the clock of now, too.
 pub fn with_clock(facts: &[(u64, Fact)], offset_ns: i64) -> Vec<(u64, Fact)> {
     let mut facts = facts.to_vec();
     let duration = |fact: &Fact| fact.value.duration().map_or(0, Nanos::ns);

@@ -1,5 +1,5 @@
-//! What the collectors pour: single I/Os and averages go into the ring, histograms and averages into
-//! the second that is being counted.
+//! What the collectors pour: single I/Os and averages go into the ring, histograms and averages
+//! into the second that is being counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

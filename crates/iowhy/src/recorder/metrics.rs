@@ -18,11 +18,13 @@ pub use otlp::{Span, export};
 pub use server::{Terms, serve};
 pub use wire::{DeadlineStream, tls};
 
-/// Devices with figures of their own; further ones share the name `other` and are counted, so that the number of
-/// series is bounded: 5 operations and 4 stages of each. A device that is gone makes room.
+/// Devices with figures of their own; further ones share the name `other` and are counted, so that
+/// the number of series is bounded: 5 operations and 4 stages of each. A device that is gone makes
+/// room.
 const DEVICES: usize = 256;
 const OTHER: &str = "other";
-/// So long after a verdict fell it is told as 0, ns: whatever asks each minute sees it, and an alert resolves.
+/// So long after a verdict fell it is told as 0, ns: whatever asks each minute sees it, and an
+/// alert resolves.
 const FALLEN_NS: i64 = 600_000_000_000;
 
 /// More devices than these are not counted as sharing it.

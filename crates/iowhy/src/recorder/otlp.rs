@@ -1,7 +1,9 @@
-//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot be asked by one.
+//! Figures pushed to an OpenTelemetry collector (OTLP over HTTP or HTTPS, protobuf), for who cannot
+//! be asked by one.
 //!
-//! The recorder itself may open no socket. What connects is a process of its own, started before the recorder gave
-//! up its rights: it gets each export on stdin, by its length, and has no rights but to look up a host and to connect to that port.
+//! The recorder itself may open no socket. What connects is a process of its own, started before
+//! the recorder gave up its rights: it gets each export on stdin, by its length, and has no rights
+//! but to look up a host and to connect to that port.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -137,7 +139,8 @@ pub struct Sender {
     host: String,
 }
 
-/// Starts the process that connects; it inherits what the recorder may do now and gives it up at once.
+/// Starts the process that connects; it inherits what the recorder may do now and gives it up at
+/// once.
 ///
 /// # Errors
 /// If it cannot be started.
@@ -183,8 +186,8 @@ pub fn start(sender: Sender, every: Duration, shared: &SharedMetrics) -> std::io
     Ok(())
 }
 
-/// What the sender does until the recorder ends: it pushes each export, and says once when that fails and once when
-/// it works again.
+/// What the sender does until the recorder ends: it pushes each export, and says once when that
+/// fails and once when it works again.
 ///
 /// # Errors
 /// If its address is none, or stdin breaks.

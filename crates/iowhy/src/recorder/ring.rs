@@ -103,8 +103,8 @@ impl Write for Ring {
     }
 }
 
-/// A block for the beginning of a file that starts with this one: says who speaks and states `facts`
-/// (by the listing's number), and that what was lost before is not lost here.
+/// A block for the beginning of a file that starts with this one: says who speaks and states
+/// `facts` (by the listing's number), and that what was lost before is not lost here.
 pub fn beginning(first: &RingBlock, facts: &[(u64, iowhy_model::Fact)]) -> Vec<u8> {
     let Some(header) = Header::from_bytes(&first.bytes) else { return Vec::new() };
     let mut block = Block::default();

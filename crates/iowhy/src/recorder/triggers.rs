@@ -8,10 +8,11 @@ use iowhy_store::LearnedHistograms;
 
 use super::intake::Second;
 
-/// Below this an I/O is felt by nobody, whatever the device does else, ns: the bound of a fast device (`FELT_FAST` of the
-/// model's impact).
+/// Below this an I/O is felt by nobody, whatever the device does else, ns: the bound of a fast
+/// device (`FELT_FAST` of the model's impact).
 const FELT_NS: u64 = 5_000_000;
-/// While nothing is learned: a request of a second is severe for any device (`LONG` of the model's impact).
+/// While nothing is learned: a request of a second is severe for any device (`LONG` of the model's
+/// impact).
 const UNLEARNED_NS: u64 = 1_000_000_000;
 /// Time waited beyond the usual in one second from which on it is an incident, ns: a tenth of it.
 const WAITED_NS: f64 = 1e8;
@@ -135,9 +136,11 @@ pub struct Triggers {
     /// The share of time in which tasks wait for I/O from which on it is an incident, 0 to 1.
     psi: f64,
     pressed: bool,
-    /// Since when each device has requests in flight and completes none, ns, and whether it was said.
+    /// Since when each device has requests in flight and completes none, ns, and whether it was
+    /// said.
     silent: HashMap<String, (i64, bool)>,
-    /// Time waited for kinds of I/O of which too little is known for a bound, since it was taken last, s.
+    /// Time waited for kinds of I/O of which too little is known for a bound, since it was taken
+    /// last, s.
     pub unlearned_s: f64,
 }
 
@@ -246,7 +249,8 @@ impl Triggers {
     }
 }
 
-/// Whether a second's I/Os took far longer than the bound that was learned, or a second where there is none.
+/// Whether a second's I/Os took far longer than the bound that was learned, or a second where there
+/// is none.
 fn latency(
     device: &str,
     op: Op,

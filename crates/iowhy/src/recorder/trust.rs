@@ -14,7 +14,8 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::metrics::DeadlineStream;
 use crate::messages::HintedError;
 
-/// Where distributions keep all that a machine trusts: Debian and its children, Fedora and its, SUSE, Alpine.
+/// Where distributions keep all that a machine trusts: Debian and its children, Fedora and its,
+/// SUSE, Alpine.
 const BUNDLES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -22,7 +23,8 @@ const BUNDLES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// TLS 1.2 and 1.3 with servers whose certificate a file's certificates vouch for, else those of this machine.
+/// TLS 1.2 and 1.3 with servers whose certificate a file's certificates vouch for, else those of
+/// this machine.
 ///
 /// # Errors
 /// If there is no such file, or it holds no certificate.
@@ -49,7 +51,8 @@ pub fn trusting(file: Option<&Path>) -> anyhow::Result<Arc<ClientConfig>> {
     Ok(Arc::new(config))
 }
 
-/// A connection under TLS with a host of this name or address; the handshake is made with the first byte written.
+/// A connection under TLS with a host of this name or address; the handshake is made with the first
+/// byte written.
 ///
 /// # Errors
 /// If the name is none.

@@ -13,7 +13,8 @@ use crate::scope;
 
 /// Judgements that wait.
 const WAITING: usize = 4;
-/// I/Os that are judged one by one: 3 MB, and one and a half times what a replay looks at (docs/METHOD.md, 1 Replay).
+/// I/Os that are judged one by one: 3 MB, and one and a half times what a replay looks at
+/// (docs/METHOD.md, 1 Replay).
 const EVENTS: usize = 1 << 15;
 
 /// Other devices that an incident names.

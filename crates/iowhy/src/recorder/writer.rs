@@ -16,8 +16,8 @@ use super::clock::Clocks;
 /// Things that wait to be written, and their bytes: half a minute of a busy machine.
 const WAITING: usize = 256;
 const WAITING_BYTES: u64 = 24 << 20;
-/// Bytes of seconds and verdicts that the disk refused and that wait until it takes them: minutes of a busy
-/// machine, an hour of a quiet one.
+/// Bytes of seconds and verdicts that the disk refused and that wait until it takes them: minutes
+/// of a busy machine, an hour of a quiet one.
 const REFUSED_BYTES: u64 = 8 << 20;
 /// What was refused is tried again so often.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -52,8 +52,8 @@ impl Write {
         }
     }
 
-    /// Whether it waits for a disk that refuses it. Single I/Os are too many for that, and what was learned is
-    /// told again.
+    /// Whether it waits for a disk that refuses it. Single I/Os are too many for that, and what was
+    /// learned is told again.
     fn may_wait(&self) -> bool {
         !matches!(self, Write::Incident(..) | Write::Learned(_))
     }

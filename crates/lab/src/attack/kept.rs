@@ -1,4 +1,5 @@
-//! What a recorder's store holds, asked from outside: of one that is attacked, and of one in a guest.
+//! What a recorder's store holds, asked from outside: of one that is attacked, and of one in a
+//! guest.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,6 @@
-//! What records and probes, ended and stopped at random moments, on a loop device of its own: what was
-//! written can be read, what was traced and what was lost is what was done, and nothing stays behind.
+//! What records and probes, ended and stopped at random moments, on a loop device of its own: what
+//! was written can be read, what was traced and what was lost is what was done, and nothing stays
+//! behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,8 @@ impl Field<'_> {
             load.wait()?;
             row.inputs += 1;
             let said = std::fs::read_to_string(self.at("said"))?;
-            // A capture that was ended well has its end; of a killed one at most the head may be missing.
+            // A capture that was ended well has its end; of a killed one at most the head may be
+            // missing.
             let read = self.run("stat {in}", "trace", false)?;
             let known = ["status Some(0)", "status Some(1)", "status Some(2)"];
             let readable = match signal {

@@ -1,7 +1,8 @@
-//! Names that users choose, in the kernel's log: each message that a reader knows, written where a name stands.
+//! Names that users choose, in the kernel's log: each message that a reader knows, written where a
+//! name stands.
 //!
-//! A message in a name is nobody's complaint: none of the facts that state one may come of it. As a control the message
-//! itself, in the same form of the log, is stated.
+//! A message in a name is nobody's complaint: none of the facts that state one may come of it. As a
+//! control the message itself, in the same form of the log, is stated.
 
 use std::io;
 use std::path::PathBuf;
@@ -123,7 +124,8 @@ const FORMS: &[(&str, &str)] = &[
     ("messages alone", "{}"),
 ];
 
-/// A message whose device is none that was measured opens the log, so that a reader takes it whatever follows.
+/// A message whose device is none that was measured opens the log, so that a reader takes it
+/// whatever follows.
 const OPENS: &str = "ata9: SATA max UDMA/133 abar m2048@0xf7e36000 port 0xf7e36100 irq 27";
 
 /// A message with a name in it; names of tasks have 15 bytes at most.
@@ -162,8 +164,8 @@ fn faults(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Writes every known message into every name, in every form of the log or, in short, in one form each; read here, for the files of
-/// all commands are read so.
+/// Writes every known message into every name, in every form of the log or, in short, in one form
+/// each; read here, for the files of all commands are read so.
 pub fn names(in_short: bool) -> AttackRow {
     let mut row = AttackRow::of(NAMES);
     let examples = iowhy_read::log_examples();
@@ -229,8 +231,9 @@ impl Field<'_> {
         Ok(row)
     }
 
-    /// As root, where memory is limited by groups of version 1 or 2: a group with a message as its name runs out of memory, and
-    /// the kernel writes that name to its log. Nothing where that cannot be.
+    /// As root, where memory is limited by groups of version 1 or 2: a group with a message as its
+    /// name runs out of memory, and the kernel writes that name to its log. Nothing where that
+    /// cannot be.
     pub fn named_live(&self) -> io::Result<Option<AttackRow>> {
         let tops =
             [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];

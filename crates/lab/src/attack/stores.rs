@@ -1,5 +1,5 @@
-//! A recorder's store in which others put things: links, pipes, foreign files, damaged blocks, verdicts that
-//! are none.
+//! A recorder's store in which others put things: links, pipes, foreign files, damaged blocks,
+//! verdicts that are none.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,7 @@
 //! Every number of every sample made none in turn: a record may be lost by that, but not unsaid.
 //!
-//! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of it.
+//! Digits of a name (`sda1`, `pread64`) are not a number: another name may make another record of
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ const ODD: [&str; 6] = ["nan", "inf", "*****", "-1", "-", "N/A"];
 /// Bytes of a sample at most.
 const MOST: usize = 1 << 16;
 
-/// Replaces up to so many numbers of each sample, spread over it, by each of [`ODD`], as far as there is
-/// time, beginning with a sample; read here, for the files of all commands are read so.
+/// Replaces up to so many numbers of each sample, spread over it, by each of [`ODD`], as far as
+/// there is time, beginning with a sample; read here, for the files of all commands are read so.
 pub fn unsaid(texts: &[(String, Vec<u8>)], from: usize, most: usize, time: Duration) -> AttackRow {
     let end = Instant::now() + time;
     let mut row = AttackRow { attack: UNSAID, inputs: 0, runs: 0, failures: Vec::new() };

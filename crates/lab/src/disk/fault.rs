@@ -8,8 +8,8 @@ mod parse;
 
 use super::{Cause, Freeze, Random, Request, Service};
 
-/// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise. Document
-/// 000 shows reads that lost up to 28 revolutions and still came.
+/// Revolutions a drive tries before it gives a sector up, if the fault does not say otherwise.
+/// Document 000 shows reads that lost up to 28 revolutions and still came.
 const REVOLUTIONS_TRIED: u32 = 100;
 /// Time a drive with error recovery control spends on a sector it cannot read ("Error recovery
 /// control" sets 7 s on drives made for arrays), ns.

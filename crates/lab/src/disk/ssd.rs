@@ -27,8 +27,8 @@ pub struct Flash {
     pub read: u64,
     /// Programming a page, ns (0.8 to 2.3 ms: likewise).
     pub program: u64,
-    /// By how many percent of that a page may be quicker or slower: of the pages that share their cells
-    /// the first are programmed soonest (FEMU: 0.8 and 2.3 ms, 48 percent around the mean).
+    /// By how many percent of that a page may be quicker or slower: of the pages that share their
+    /// cells the first are programmed soonest (FEMU: 0.8 and 2.3 ms, 48 percent around the mean).
     pub uneven: u64,
     /// Bytes of quick cells; 0 if there are none.
     pub quick: u64,

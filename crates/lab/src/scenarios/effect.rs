@@ -1,7 +1,8 @@
 //! What befalls a request beside what the disk models do: faults of links, caches, sectors and
 //! power states, which the models of [`crate::disk`] do not know.
 //!
-//! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it has.
+//! Each is a small machine with a state of its own. A [`DiskWithEffects`] is a disk and what it
+//! has.
 
 mod heat;
 mod surface;

@@ -196,7 +196,8 @@ impl<'a> Flow<'a> {
             Place::Onwards => self.next + u64::from(bytes) > room,
             Place::Anywhere => true,
             Place::Runs(length) => self.run.is_multiple_of(length.max(1)),
-            // RAID writes back just what it read (drivers/md/raid5.c, read-modify-write of a stripe).
+            // RAID writes back just what it read (drivers/md/raid5.c, read-modify-write of a
+            // stripe).
             Place::ReadThenWrite if self.run.is_multiple_of(2) => {
                 return (Op::Write, self.next, self.read);
             }

@@ -133,8 +133,8 @@ pub(super) fn visitors(chance: &mut Chance, rate: f64) -> Stream {
     stream(Op::Read, &[kib], Place::Anywhere, Pace::Poisson(rate), "nginx")
 }
 
-/// Random requests per second that a healthy turning disk serves one by one: half a revolution and a
-/// mean seek each.
+/// Random requests per second that a healthy turning disk serves one by one: half a revolution and
+/// a mean seek each.
 pub(super) fn platter_rate(setup: &Setup) -> f64 {
     let number = |key: &str| {
         let text = setup.model.split(key).nth(1).unwrap_or_default();

@@ -13,15 +13,16 @@ pub(super) fn brier(answers: &[(f64, bool)]) -> f64 {
     answers.iter().map(square).sum::<f64>() / answers.len().max(1) as f64
 }
 
-/// How far confidences are from the share that was right, over bins of equal mass, weighted by mass.
+/// How far confidences are from the share that was right, over bins of equal mass, weighted by
+/// mass.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Reliability {
     /// Where more was said than was right.
     pub over: f64,
     /// Where less was said.
     pub under: f64,
-    /// What both together would be, on average, of a judge whose confidences are all true: with so few answers no
-    /// share is exact.
+    /// What both together would be, on average, of a judge whose confidences are all true: with so
+    /// few answers no share is exact.
     pub by_chance: f64,
     /// What that judge exceeds once in twenty.
     pub seldom: f64,
@@ -52,9 +53,9 @@ impl Reliability {
     }
 }
 
-/// Confidence above and below what was right, of sorted answers. Answers of one confidence cannot be told apart: each counts
-/// as right as often as all of them, or the order in which the corpus lists them would decide which bin the wrong ones
-/// fall into.
+/// Confidence above and below what was right, of sorted answers. Answers of one confidence cannot
+/// be told apart: each counts as right as often as all of them, or the order in which the corpus
+/// lists them would decide which bin the wrong ones fall into.
 fn gaps(sorted: &[(f64, bool)]) -> (f64, f64) {
     let n = sorted.len();
     let alike = sorted.chunk_by(|a, b| a.0 == b.0);
@@ -95,7 +96,8 @@ mod tests {
         assert!((brier(&answers) - 0.09).abs() < 1e-12);
         let known = Reliability::of(&answers);
         assert!(known.error() < 1e-12);
-        // Each bin of ten is off by sqrt(0.9 x 0.1 / 10) = 0.095 on average, of which a normal's mean is 0.8.
+        // Each bin of ten is off by sqrt(0.9 x 0.1 / 10) = 0.095 on average, of which a normal's
+        // mean is 0.8.
         assert!((known.by_chance - 0.076).abs() < 0.01, "{known:?}");
         // All alike, the wrong ones first: they are one bin of 150.
         let alike: Vec<(f64, bool)> = (0..150).map(|k| (0.9, k >= 15)).collect();

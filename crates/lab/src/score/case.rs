@@ -40,7 +40,8 @@ pub struct CaseVerdict {
     pub first: &'static str,
     /// Its confidence.
     pub confidence: f64,
-    /// What the laboratory alone makes of it, before it is bounded by what its input can carry in the field.
+    /// What the laboratory alone makes of it, before it is bounded by what its input can carry in
+    /// the field.
     pub unbounded: f64,
     /// How that was reached: step, reason and weight of each entry of its ledger.
     pub ledger: String,
@@ -181,8 +182,8 @@ impl Case {
         })
     }
 
-    /// What the judge thinks of the scenario at every level, not calibrated further than said, and whether
-    /// it is right.
+    /// What the judge thinks of the scenario at every level, not calibrated further than said, and
+    /// whether it is right.
     ///
     /// # Errors
     /// If the recipe is written wrong, or a rendering is not read.
@@ -282,7 +283,8 @@ impl Answers<'_> {
                 && self.is_unfelt())
     }
 
-    /// Whether nobody feels it: a device that sleeps is well then (docs/METHOD.md, 11 Confidence, impact).
+    /// Whether nobody feels it: a device that sleeps is well then (docs/METHOD.md, 11 Confidence,
+    /// impact).
     fn is_unfelt(&self) -> bool {
         let done = self.truth.device.and_then(|place| self.scenario.disks.get(place));
         let waits = done.map_or(&[][..], |disk| &disk.done).iter();

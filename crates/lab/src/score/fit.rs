@@ -26,7 +26,8 @@ const BESIDE: f64 = 2.0;
 
 /// Confidences that differ by less are one.
 const EQUAL: f64 = 1e-6;
-/// What a confidence is printed to. A curve that rises by less would part answers that nobody can tell apart.
+/// What a confidence is printed to. A curve that rises by less would part answers that nobody can
+/// tell apart.
 const PRINTED: f64 = 0.01;
 
 /// Points of a curve: weighed confidence, share that was right.
@@ -68,9 +69,9 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
     out
 }
 
-/// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is about
-/// what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent there: it
-/// is as certain in a scenario that owes another verdict.
+/// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is
+/// about what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent
+/// there: it is as certain in a scenario that owes another verdict.
 fn counts(opinion: &Opinion, of: FitTarget) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
@@ -88,7 +89,8 @@ fn rising(answers: &mut [(f64, bool)], expected: impl Fn(f64) -> f64) -> Curve {
     let parts = (answers.len() / POINT).max(1);
     let mut rest = 0;
     for part in 0..parts {
-        // Answers of one confidence stay together: apart, they lie in the order of the corpus, the wrong before the right.
+        // Answers of one confidence stay together: apart, they lie in the order of the corpus, the
+        // wrong before the right.
         let mut end = (part + 1) * answers.len() / parts;
         while end > 0 && end < answers.len() && answers[end].0 - answers[end - 1].0 < EQUAL {
             end += 1;

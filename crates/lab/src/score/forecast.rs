@@ -4,9 +4,9 @@
 //! counted apart.
 //!
 //! A finding that names the fault forecasts the mean latency after the advised fix. Here the fix
-//! is applied to the scenario, both are shown through the real writers and readers, and the forecast
-//! is right if it is within a fifth of what the cured scenario shows. Where it says a wide range and no
-//! number, only the range is compared with what came.
+//! is applied to the scenario, both are shown through the real writers and readers, and the
+//! forecast is right if it is within a fifth of what the cured scenario shows. Where it says a wide
+//! range and no number, only the range is compared with what came.
 
 use std::fmt::Write;
 
@@ -93,8 +93,8 @@ impl Forecast {
     }
 }
 
-/// Forecasts of the fault that is the case, over so many scenarios of each recipe that has a cure; of
-/// one fault only, if it is named.
+/// Forecasts of the fault that is the case, over so many scenarios of each recipe that has a cure;
+/// of one fault only, if it is named.
 ///
 /// # Errors
 /// If a recipe is written wrong, or a rendering is not read.

@@ -5,8 +5,8 @@
 
 use iowhy_model::Level;
 
-/// Whether an answer is right besides the verdict itself. Where a stall is the coarser name, so is one
-/// freeze of it; and averages show a silence, not how often requests met one.
+/// Whether an answer is right besides the verdict itself. Where a stall is the coarser name, so is
+/// one freeze of it; and averages show a silence, not how often requests met one.
 pub(super) fn accepts(verdict: &str, level: Level, said: &str) -> bool {
     let known = accepted(verdict, level);
     let coarse = known.contains(&"device.stall") || verdict == "device.stall" && level == Level::A;
@@ -15,9 +15,8 @@ pub(super) fn accepts(verdict: &str, level: Level, said: &str) -> bool {
 
 pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
     match (verdict, level) {
-        // Below the reach of the verdict: a mean of milliseconds hides some revolutions more, and a stall
-        // of one request among a thousand.
-        // A freeze within an interval is hidden in its mean.
+        // Below the reach of the verdict: a mean of milliseconds hides some revolutions more, and a
+        // stall of one request among a thousand. A freeze within an interval is hidden in its mean.
         ("device.hang", Level::A) => &["healthy", "insufficient"],
         ("device.hang", Level::B) => &["healthy", "insufficient", "device.slow"],
         ("device.retry" | "device.stall", Level::A) => &["device.slow", "healthy", "insufficient"],
@@ -38,8 +37,8 @@ pub(super) fn accepted(verdict: &str, level: Level) -> &'static [&'static str] {
     }
 }
 
-/// The same for verdicts that are suspected from poor input and confirmed by rich: the letters of the
-/// taxonomy stand beside each.
+/// The same for verdicts that are suspected from poor input and confirmed by rich: the letters of
+/// the taxonomy stand beside each.
 fn later(verdict: &str, level: Level) -> &'static [&'static str] {
     let averages = level <= Level::B;
     match verdict {
@@ -84,8 +83,8 @@ fn later(verdict: &str, level: Level) -> &'static [&'static str] {
         "load.rw-mix" if averages => &["load.saturated", "healthy", "insufficient"],
         // A!: a histogram has no plateau.
         "cap.burst" if level == Level::B => &["cap.volume", "insufficient"],
-        // D!: the block layer itself is not the cause. And io.max holds a request before the first of the
-        // trace's points: until the limit is read somebody above waits.
+        // D!: the block layer itself is not the cause. And io.max holds a request before the first
+        // of the trace's points: until the limit is read somebody above waits.
         "cap.cgroup" | "layer.above" if level < Level::D => &["healthy", "insufficient"],
         "cap.cgroup" if level == Level::D => &["layer.above"],
         // D!: who does not see the queue sees nothing; who does sees a queue.

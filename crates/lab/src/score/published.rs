@@ -1,8 +1,9 @@
 //! Published captures with known causes, judged beside the simulated ones.
 //!
-//! What was published and what is owed stand as data in `published/cases.txt`, the listings beside it:
-//! figures of the sources, in the layout of the tool they came from. [`pasted`] takes the collections
-//! as they were written instead, each fenced block as a file of its own, as people paste it.
+//! What was published and what is owed stand as data in `published/cases.txt`, the listings beside
+//! it: figures of the sources, in the layout of the tool they came from. [`pasted`] takes the
+//! collections as they were written instead, each fenced block as a file of its own, as people
+//! paste it.
 
 use std::fmt::Write;
 use std::fs;
@@ -245,8 +246,8 @@ pub fn published() -> io::Result<Vec<PublishedCase>> {
     Ok(cases)
 }
 
-/// The captures of a collection in Markdown as people pasted them: each fenced block is a listing. A
-/// case whose heading states no verdict takes what its number in the tree owes.
+/// The captures of a collection in Markdown as people pasted them: each fenced block is a listing.
+/// A case whose heading states no verdict takes what its number in the tree owes.
 ///
 /// # Errors
 /// If the collection cannot be read.
@@ -358,7 +359,8 @@ pub fn published_table(title: &str, cases: &[PublishedCase]) -> String {
     out
 }
 
-/// Whether a device is the one that a list names: `nvme1n1` is a namespace of the controller `nvme1`.
+/// Whether a device is the one that a list names: `nvme1n1` is a namespace of the controller
+/// `nvme1`.
 fn is_of(named: &str, device: &str) -> bool {
     let rest = device.strip_prefix(named);
     rest.is_some_and(|rest| rest.is_empty() || named.starts_with("nvme") && rest.starts_with('n'))
@@ -371,8 +373,9 @@ pub const GIVEN: [(&str, &[char]); 3] = [
     ("with what logs, drives or settings state", &['E']),
 ];
 
-/// How often what is said aloud is right, by the richest level of an input: the Laplace estimate over all
-/// captures, and over all but the one it is compared with, which says how much single captures move it.
+/// How often what is said aloud is right, by the richest level of an input: the Laplace estimate
+/// over all captures, and over all but the one it is compared with, which says how much single
+/// captures move it.
 fn left_out(cases: &[PublishedCase]) -> String {
     let mut out = String::from(
         "## How often what is said is right, leaving each capture out in turn\n\n\
@@ -408,7 +411,8 @@ fn left_out(cases: &[PublishedCase]) -> String {
     out
 }
 
-/// What is said of pasted cases that are not read, for a collector may note figures in no tool's layout.
+/// What is said of pasted cases that are not read, for a collector may note figures in no tool's
+/// layout.
 fn notes(pasted: &[PublishedCase], kept: &[PublishedCase]) -> String {
     let unread: Vec<&PublishedCase> =
         pasted.iter().filter(|case| case.told().grade == Grade::Unread).collect();

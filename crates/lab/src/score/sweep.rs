@@ -16,8 +16,8 @@ const ENOUGH: f64 = 0.95;
 /// Scenarios below which a share says nothing.
 const FEWEST: usize = 5;
 
-/// For each verdict and number of requests the share of scenarios in which it came first, at the poorest
-/// level of single requests that owes it without excuse; and the number from which on that
+/// For each verdict and number of requests the share of scenarios in which it came first, at the
+/// poorest level of single requests that owes it without excuse; and the number from which on that
 /// share stays at 0.95 or above.
 ///
 /// # Errors

@@ -42,8 +42,9 @@ pub(super) fn totals(score: &Score) -> String {
     out
 }
 
-/// How far confidences are from what was right, before they are bounded by what their input can carry in the field and
-/// after it, beside what so many answers would show of a judge whose confidences are all true.
+/// How far confidences are from what was right, before they are bounded by what their input can
+/// carry in the field and after it, beside what so many answers would show of a judge whose
+/// confidences are all true.
 pub(super) fn reliability(score: &Score) -> String {
     let mut out = format!(
         "{:<6} {:>10} {:>10} {:>10} {:>10} {:>11} {:>12} {:>10} {:>10}\n",
@@ -80,8 +81,8 @@ pub(super) fn reliability(score: &Score) -> String {
     out
 }
 
-/// What that comes to where most disks are well: accusations per 1000 hours watched of healthy disks, and how often an
-/// accusation is right where one capture in so many is of a sick disk.
+/// What that comes to where most disks are well: accusations per 1000 hours watched of healthy
+/// disks, and how often an accusation is right where one capture in so many is of a sick disk.
 pub(super) fn in_the_field(score: &Score) -> String {
     let mut out = format!(
         "{:<6} {:>8} {:>8} {:>10} {:>12} {:>8} {:>13} {:>13} {:>13}\n",
@@ -122,8 +123,8 @@ pub(super) fn in_the_field(score: &Score) -> String {
     out
 }
 
-/// The mean of which so few or fewer are counted once in twenty (Wilson and Hilferty's approximation of the
-/// chi-squared quantile, within 1 % here).
+/// The mean of which so few or fewer are counted once in twenty (Wilson and Hilferty's
+/// approximation of the chi-squared quantile, within 1 % here).
 fn poisson_bound(count: usize) -> f64 {
     let k = count as f64 + 1.0;
     k * (1.0 - 1.0 / (9.0 * k) + 1.645 / (3.0 * k.sqrt())).powi(3)

@@ -1,5 +1,5 @@
-//! Written scenarios, judged: each happens in virtual time with several seeds, and the first finding is compared with
-//! what is owed.
+//! Written scenarios, judged: each happens in virtual time with several seeds, and the first
+//! finding is compared with what is owed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

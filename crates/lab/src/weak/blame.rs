@@ -1,6 +1,6 @@
-//! Whom does it blame? Healthy, the load or the device, over scenarios that the judge was not tuned on:
-//! another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches, cloud
-//! jitter. To say nothing counts as a miss.
+//! Whom does it blame? Healthy, the load or the device, over scenarios that the judge was not tuned
+//! on: another simulator, other ranges, mixed loads, writeback, scrubs in the background, caches,
+//! cloud jitter. To say nothing counts as a miss.
 
 use std::fmt::Write;
 
@@ -20,7 +20,8 @@ use crate::score::of_all;
 pub enum World {
     /// Faults that nobody overlooks.
     Plain,
-    /// Faults as their users feel them ([`felt`]): of a part of the requests or of the time, and of any size.
+    /// Faults as their users feel them ([`felt`]): of a part of the requests or of the time, and of
+    /// any size.
     Felt,
 }
 
@@ -48,8 +49,8 @@ pub const SHOWN: [Shown; 4] = [Shown::Log, Shown::Told, Shown::Averages, Shown::
 
 /// Requests after which a scenario ends in any case.
 const MOST: usize = 24_000;
-/// How many times its own time a request waits at least where the load is to blame, and at most where
-/// nobody is.
+/// How many times its own time a request waits at least where the load is to blame, and at most
+/// where nobody is.
 const WAITS: f64 = 5.0;
 const HARDLY: f64 = 2.5;
 /// Freezes that make a device freeze now and then.

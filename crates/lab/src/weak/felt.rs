@@ -1,6 +1,6 @@
-//! Faults as their users feel them: of a part of the requests, of a part of the time, of some places
-//! of the disk, of any size from a twofold on. What is felt is time: in each of them the fault takes at
-//! least as long as all the rest.
+//! Faults as their users feel them: of a part of the requests, of a part of the time, of some
+//! places of the disk, of any size from a twofold on. What is felt is time: in each of them the
+//! fault takes at least as long as all the rest.
 
 use iowhy_model::Medium;
 
@@ -84,8 +84,8 @@ fn both(chance: &mut Chance, made: ClassService, share: f64) -> Vec<Asker> {
 /// Requests after which a scenario ends in any case, and the fewest that are one.
 const MOST: usize = 24_000;
 const FEWEST: usize = 100;
-/// A fault is felt that takes this share of all the time waited; who is well waits so many times its own
-/// time at most, and under a load that is to blame at least.
+/// A fault is felt that takes this share of all the time waited; who is well waits so many times
+/// its own time at most, and under a load that is to blame at least.
 const FELT: f64 = 0.5;
 const HARDLY: f64 = 2.0;
 const WAITS: f64 = 4.0;
@@ -116,7 +116,8 @@ pub fn attempt(side: Side, chance: &mut Chance) -> Option<Scenario> {
         Side::Device => {
             let (name, fault) = fault(chance, made);
             wrong = fault;
-            // Who waits for an answer asks less of a slow device: the load is not the queue's cause.
+            // Who waits for an answer asks less of a slow device: the load is not the queue's
+            // cause.
             let think = made.mean() * chance.scale(0.2, 5.0);
             for asker in &mut askers {
                 asker.pace = Pace::Closed(chance.whole(1, 2), think);

@@ -81,8 +81,8 @@ pub fn iostat(ios: &[Io], disk: &str) -> String {
     out
 }
 
-/// `biolatency -D`: one histogram in powers of two of microseconds; with the command above it, or until
-/// somebody interrupted it.
+/// `biolatency -D`: one histogram in powers of two of microseconds; with the command above it, or
+/// until somebody interrupted it.
 pub fn biolatency(ios: &[Io], disk: &str, command: bool) -> String {
     let mut counts: Vec<usize> = Vec::new();
     for io in ios {

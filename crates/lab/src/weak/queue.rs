@@ -1,5 +1,6 @@
-//! Requests that wait for their revolution: a small queueing simulator, written apart from the disks of
-//! [`crate::disk`], so that the judge also meets scenarios whose author had other habits. Times in ms.
+//! Requests that wait for their revolution: a small queueing simulator, written apart from the
+//! disks of [`crate::disk`], so that the judge also meets scenarios whose author had other habits.
+//! Times in ms.
 
 use crate::scenarios::Chance;
 
@@ -73,7 +74,8 @@ pub struct Device<'a> {
 const SECTORS: u64 = 3_200_000_000;
 
 impl Device<'_> {
-    /// The first `count` requests of these askers, or as many as come within `seconds`, by completion.
+    /// The first `count` requests of these askers, or as many as come within `seconds`, by
+    /// completion.
     pub fn run(
         &self,
         askers: &[Asker],

@@ -87,10 +87,12 @@ const THINNED: &str = "on busy devices, only slow I/Os and a sample of the other
 
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
-/// Histograms are poured at most this often unless told: each pouring waits for a grace period of the kernel.
+/// Histograms are poured at most this often unless told: each pouring waits for a grace period of
+/// the kernel.
 const HISTOGRAM_PAUSE: Nanos = Nanos(100_000_000);
-/// The programs are told the time so often, and counts of requests are read, but not more often than histograms: that is a
-/// call of the kernel for each device and operation, which adds up what all processors have.
+/// The programs are told the time so often, and counts of requests are read, but not more often
+/// than histograms: that is a call of the kernel for each device and operation, which adds up what
+/// all processors have.
 const TALLY_PAUSE: Nanos = Nanos(100_000_000);
 /// How often new devices are looked for.
 const DEVICE_PAUSE: Nanos = Nanos(1_000_000_000);
@@ -136,14 +138,15 @@ pub struct TraceOptions {
     pub ring_bytes: u32,
     /// Histograms are poured at most this often.
     pub histogram_pause: Nanos,
-    /// Kernel memory that histograms may take, bytes. Where there are too many devices and processors for that, those that
-    /// did most I/O so far have histograms, one at least; of the others only events tell.
+    /// Kernel memory that histograms may take, bytes. Where there are too many devices and
+    /// processors for that, those that did most I/O so far have histograms, one at least; of the
+    /// others only events tell.
     pub histogram_bytes: usize,
 }
 
 impl TraceOptions {
-    /// All devices and operations; a ring of 8 MiB, which holds 100,000 events; histograms of 1 GiB, which is that of 100
-    /// devices on 190 processors.
+    /// All devices and operations; a ring of 8 MiB, which holds 100,000 events; histograms of 1
+    /// GiB, which is that of 100 devices on 190 processors.
     pub fn new(mode: TraceMode) -> Self {
         TraceOptions {
             mode,
@@ -297,8 +300,8 @@ impl BlockTrace {
         }
     }
 
-    /// What each stack sent since the last time, the longest time in all first, and how many I/Os had
-    /// no stack; if stacks were asked for.
+    /// What each stack sent since the last time, the longest time in all first, and how many I/Os
+    /// had no stack; if stacks were asked for.
     pub fn take_stacks(&mut self) -> (Vec<StackCount>, u64) {
         self.stacks.as_mut().map(Stacks::take).unwrap_or_default()
     }
@@ -314,14 +317,15 @@ impl BlockTrace {
         self.cost
     }
 
-    /// Time in the programs since they were loaded, as far as the kernel counted it (`kernel.bpf_stats_enabled`).
+    /// Time in the programs since they were loaded, as far as the kernel counted it
+    /// (`kernel.bpf_stats_enabled`).
     pub fn time_spent(&self) -> Duration {
         let spent = self.running.as_ref().map_or(0, |running| running.programs.time_spent().0);
         Duration::from_nanos(spent)
     }
 
-    /// From now on tells of a device's operation only what is slow and a sample of the rest, or all again. Histograms
-    /// are of all requests in any case.
+    /// From now on tells of a device's operation only what is slow and a sample of the rest, or all
+    /// again. Histograms are of all requests in any case.
     ///
     /// # Errors
     /// If the kernel refuses.

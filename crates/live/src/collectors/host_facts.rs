@@ -39,8 +39,8 @@ const LARGEST: u64 = 1 << 20;
 const GROUPS: usize = 4096;
 /// What each limit counts by: read of groups that have one.
 const COUNTS: [&str; 2] = ["blkio.throttle.io_serviced", "blkio.throttle.io_service_bytes"];
-/// Where control groups lie unless the mounts say otherwise, and their limits: of version 2, and of the
-/// controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+/// Where control groups lie unless the mounts say otherwise, and their limits: of version 2, and of
+/// the controller `blkio` of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 const GROUPS_AT: &str = "/sys/fs/cgroup";
 const LIMITS: [&str; 6] = [
     "io.max",
@@ -144,7 +144,8 @@ impl HostFacts {
         }
     }
 
-    /// Pours how things are: facts into the open listing, which ends by that, and files of text into their own.
+    /// Pours how things are: facts into the open listing, which ends by that, and files of text
+    /// into their own.
     fn state(&mut self, sink: &mut dyn Sink) {
         for sensor in &self.sensors {
             let Some((celsius, path)) = sensor.warning() else { continue };
@@ -231,7 +232,8 @@ fn limits(root: &Path, top: &Path) -> String {
     text
 }
 
-/// Adds a file's lines behind its path. A character in a group's name that would end the line is replaced.
+/// Adds a file's lines behind its path. A character in a group's name that would end the line is
+/// replaced.
 fn state_file(root: &Path, folder: &Path, file: &str, text: &mut String) {
     let path = folder.join(file);
     let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
@@ -246,8 +248,8 @@ fn state_file(root: &Path, folder: &Path, file: &str, text: &mut String) {
 pub struct KernelLog(File);
 
 impl KernelLog {
-    /// Opens `/dev/kmsg`; `None` if it may not be read. Where the log is restricted, opening it takes
-    /// CAP_SYSLOG, reading it does not.
+    /// Opens `/dev/kmsg`; `None` if it may not be read. Where the log is restricted, opening it
+    /// takes CAP_SYSLOG, reading it does not.
     pub fn open() -> Option<KernelLog> {
         open_log(Path::new("/dev/kmsg")).map(KernelLog)
     }
@@ -265,8 +267,9 @@ fn open_log(path: &Path) -> Option<File> {
     rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
-/// Records of /dev/kmsg with their fields, which say whose they are. Each read gives one record; the end is EAGAIN, and a
-/// record that was overwritten meanwhile EPIPE (Documentation/ABI/testing/dev-kmsg).
+/// Records of /dev/kmsg with their fields, which say whose they are. Each read gives one record;
+/// the end is EAGAIN, and a record that was overwritten meanwhile EPIPE
+/// (Documentation/ABI/testing/dev-kmsg).
 fn log_lines(log: &mut File) -> String {
     let (mut text, mut record) = (String::new(), vec![0; RECORD]);
     for _ in 0..RECORDS {

@@ -1,8 +1,9 @@
 //! Which system calls each role may make: a list of what is allowed. Anything else is refused.
 //!
-//! Refused is EPERM, because libraries try calls and do without (std falls back from `copy_file_range`, crossterm
-//! from starting `tput`), and what is refused does no harm. `clone3` is ENOSYS: its flags lie in memory, where no
-//! filter sees them, and C libraries use `clone` then, whose flags are seen. What no library tries ends the process.
+//! Refused is EPERM, because libraries try calls and do without (std falls back from
+//! `copy_file_range`, crossterm from starting `tput`), and what is refused does no harm. `clone3`
+//! is ENOSYS: its flags lie in memory, where no filter sees them, and C libraries use `clone` then,
+//! whose flags are seen. What no library tries ends the process.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub enum Role {
     Pusher,
 }
 
-/// An argument, and the values that it may have. Only the lower half is compared: the kernel takes these as `int`.
+/// An argument, and the values that it may have. Only the lower half is compared: the kernel takes
+/// these as `int`.
 type Values = (u8, &'static [u32]);
 
 /// When a call is allowed.
@@ -113,8 +115,8 @@ const RINGS: &[Call] = calls![
     SYS_mlock SYS_munlock SYS_sync_file_range
 ];
 
-/// What no library of ours tries, in no role: it looks into other processes, changes the machine, or is how a
-/// filter is got round.
+/// What no library of ours tries, in no role: it looks into other processes, changes the machine,
+/// or is how a filter is got round.
 const ATTACKS: &[Call] = calls![
     SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_pidfd_getfd SYS_kcmp
     SYS_mount SYS_umount2 SYS_move_mount SYS_open_tree SYS_fsopen SYS_fsmount SYS_fsconfig SYS_fspick
@@ -128,8 +130,9 @@ const ATTACKS_ON_TERMINALS: &[u32] = &[libc::TIOCSTI as u32, TIOCLINUX];
 /// `TIOCLINUX` of include/uapi/asm-generic/ioctls.h.
 const TIOCLINUX: u32 = 0x541c;
 
-/// Size, settings and foreground group of a terminal, and what std and mio ask of files; the settings also in the
-/// form that rustix uses (include/uapi/asm-generic/ioctls.h, TCGETS2 to TCSETSF2).
+/// Size, settings and foreground group of a terminal, and what std and mio ask of files; the
+/// settings also in the form that rustix uses (include/uapi/asm-generic/ioctls.h, TCGETS2 to
+/// TCSETSF2).
 const IOCTLS: &[u32] = &[
     libc::TCGETS as u32,
     libc::TCSETS as u32,
@@ -151,8 +154,9 @@ const IOCTLS_OF_SOCKETS: &[u32] =
     &[libc::TCGETS as u32, libc::FIONREAD as u32, libc::FIONBIO as u32, libc::FIOCLEX as u32];
 const IOCTLS_OF_TRACERS: &[u32] = &[0x2400, 0x2401];
 
-/// Commands of bpf(2) on tables that are open, and to let go of a program (include/uapi/linux/bpf.h): look up, update, delete,
-/// next key, information, look up and delete, the same in batches, detach.
+/// Commands of bpf(2) on tables that are open, and to let go of a program
+/// (include/uapi/linux/bpf.h): look up, update, delete, next key, information, look up and delete,
+/// the same in batches, detach.
 const BPF: &[u32] = &[1, 2, 3, 4, 15, 21, 24, 25, 34];
 
 /// Commands of fcntl(2): flags, copies, sizes of pipes. Not who gets signals.
@@ -191,11 +195,13 @@ const UNIX: u32 = libc::AF_UNIX as u32;
 const FAMILIES: &[u32] =
     &[UNIX, libc::AF_INET as u32, libc::AF_INET6 as u32, libc::AF_NETLINK as u32];
 const TYPE: u32 = 0xf;
-/// Time limits of a socket (SO_RCVTIMEO and SO_SNDTIMEO, also in the form of 64 bits) and no delay: level and options.
+/// Time limits of a socket (SO_RCVTIMEO and SO_SNDTIMEO, also in the form of 64 bits) and no delay:
+/// level and options.
 const LIMITS: &[u32] = &[20, 21, 66, 67];
 
-/// Calls whose arguments are looked at, in every role: code is not made writable and run, threads are the only
-/// processes, signals go to this process, pairs of sockets have a stream between them and reach nobody else.
+/// Calls whose arguments are looked at, in every role: code is not made writable and run, threads
+/// are the only processes, signals go to this process, pairs of sockets have a stream between them
+/// and reach nobody else.
 const LOOKED_AT: &[(i64, When)] = &[
     (libc::SYS_mmap, When::Bits(2, libc::PROT_EXEC as u32, 0)),
     (libc::SYS_mprotect, When::Bits(2, libc::PROT_EXEC as u32, 0)),

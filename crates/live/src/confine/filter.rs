@@ -1,6 +1,7 @@
-//! The filter of system calls as the kernel takes it: classic BPF (Documentation/userspace-api/seccomp_filter.rst),
-//! assembled here so that one filter has all answers and finds a number by halves. The kernel runs a filter once for
-//! every number when it is set, and then for each call whose arguments decide.
+//! The filter of system calls as the kernel takes it: classic BPF
+//! (Documentation/userspace-api/seccomp_filter.rst), assembled here so that one filter has all
+//! answers and finds a number by halves. The kernel runs a filter once for every number when it is
+//! set, and then for each call whose arguments decide.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +56,8 @@ fn step(code: u16, k: u32) -> sock_filter {
     sock_filter { code, jt: 0, jf: 0, k }
 }
 
-/// The filter that answers so to these numbers and refuses all others; `None` on an architecture whose number is not known
-/// here.
+/// The filter that answers so to these numbers and refuses all others; `None` on an architecture
+/// whose number is not known here.
 pub(super) fn assembled(calls: &BTreeMap<u32, Cases>) -> Option<BpfProgram> {
     let mut program = vec![
         step(LOAD, OF_ARCHITECTURE),
@@ -166,7 +167,8 @@ mod tests {
             Case { tests: vec![test, upper], answer: ALLOWED },
             Case { tests: vec![Test { value: 9, ..test }], answer: ENDED },
         ];
-        // Every third and every fifth of a thousand, so that there are ranges of each kind and long jumps.
+        // Every third and every fifth of a thousand, so that there are ranges of each kind and long
+        // jumps.
         let answer = |number: u32| match (number.is_multiple_of(3), number.is_multiple_of(5)) {
             (true, true) => Some(cases.clone()),
             (true, false) => Some(plain(ALLOWED)),

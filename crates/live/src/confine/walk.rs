@@ -1,8 +1,9 @@
-//! The attacker inside each role: a process with the role's filters tries every system call by its number, and those
-//! whose arguments are looked at with many arguments. What the kernel answers is the table of SECURITY.md.
+//! The attacker inside each role: a process with the role's filters tries every system call by its
+//! number, and those whose arguments are looked at with many arguments. What the kernel answers is
+//! the table of SECURITY.md.
 //!
-//! Nothing is done by it: a filter set before the role's refuses each call that is tried by an error of its own, so
-//! that error says "the role allows it".
+//! Nothing is done by it: a filter set before the role's refuses each call that is tried by an
+//! error of its own, so that error says "the role allows it".
 
 #![allow(unsafe_code)]
 
@@ -48,8 +49,8 @@ enum Answer {
     Ended,
 }
 
-/// `uretprobe` and `uprobe` of x86-64, which the kernel answers before it asks any filter: they do something only where
-/// the kernel itself put them (kernel/seccomp.c, seccomp_uprobe_exception).
+/// `uretprobe` and `uprobe` of x86-64, which the kernel answers before it asks any filter: they do
+/// something only where the kernel itself put them (kernel/seccomp.c, seccomp_uprobe_exception).
 const OF_THE_KERNEL: &[i64] = if cfg!(target_arch = "x86_64") { &[335, 336] } else { &[] };
 
 fn attempts() -> Vec<Attempt> {

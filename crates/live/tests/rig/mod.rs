@@ -38,7 +38,8 @@ impl Loop {
         Loop::made(mib, tmpfs_mib, Some(turn))
     }
 
-    /// A device of that many MiB for a test that waits most of its time: others may load the machine beside it.
+    /// A device of that many MiB for a test that waits most of its time: others may load the
+    /// machine beside it.
     pub fn beside_others(mib: u64) -> Loop {
         Loop::made(mib, None, None)
     }
@@ -165,8 +166,9 @@ impl Drop for Running {
     }
 }
 
-/// Attaches a file to a number that no other test takes, of this process or another: the lowest free one,
-/// which `losetup -f` gives, is given to the next test program as soon as this one detaches it.
+/// Attaches a file to a number that no other test takes, of this process or another: the lowest
+/// free one, which `losetup -f` gives, is given to the next test program as soon as this one
+/// detaches it.
 fn attached(file: &std::path::Path, direct: &str) -> (String, Option<UnixDatagram>) {
     let first = std::process::id() + COUNTER.fetch_add(1, Ordering::Relaxed);
     for place in 0..NUMBERS {
@@ -207,8 +209,8 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
-/// Copies a program, in a process of its own: a descriptor that writes to it, inherited for a moment by a child that
-/// another thread starts, would keep it from being run (ETXTBSY).
+/// Copies a program, in a process of its own: a descriptor that writes to it, inherited for a
+/// moment by a child that another thread starts, would keep it from being run (ETXTBSY).
 pub fn copy_program(from: &str, to: &std::path::Path) {
     run("cp", &[from, &to.display().to_string()]);
 }

@@ -12,7 +12,8 @@ fn recording(stated: &[(&str, FactKey, &str)]) -> Recording {
     recording
 }
 
-/// LVM on an md array of two disks, with a file system, beside a disk with partitions and a loop device.
+/// LVM on an md array of two disks, with a file system, beside a disk with partitions and a loop
+/// device.
 fn host() -> NameTable {
     NameTable::of(&recording(&[
         ("sda", key::DEVICE_NUMBER, "8:0"),

@@ -1,5 +1,6 @@
-//! The list of keys. A new key is one line here: its constant, its name, the kind of its value, what
-//! it states. The kind gives the type of its values in [`typed`], where it is stated. Both tables are sorted by name; a test says which line is not.
+//! The list of keys. A new key is one line here: its constant, its name, the kind of its value,
+//! what it states. The kind gives the type of its values in [`typed`], where it is stated. Both
+//! tables are sorted by name; a test says which line is not.
 
 use super::values::type_of;
 use super::{FactKey, KeyEntry, KeyFamily, Kind};

@@ -14,8 +14,8 @@ pub struct Message {
     pub text: String,
     /// The sector it names.
     pub sector: Option<u64>,
-    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`. Of fibre channel also the adapter
-    /// that the driver names, 8 of `qla2xxx [0000:41:00.0]-500b:8: `.
+    /// The host adapter of the SCSI address it begins with: 4 of `sd 4:0:0:1: [sde]`. Of fibre
+    /// channel also the adapter that the driver names, 8 of `qla2xxx [0000:41:00.0]-500b:8: `.
     pub adapter: Option<u32>,
     /// The logical unit of that address: 1.
     pub unit: Option<u32>,
@@ -30,8 +30,8 @@ pub enum MessageKind {
     Command,
     /// A controller or host adapter complained or was reset.
     Controller,
-    /// The drive refused a request: it is locked, or a comparison failed. The kernel calls it a medium error
-    /// (drivers/nvme/host/core.c, nvme_error_status).
+    /// The drive refused a request: it is locked, or a comparison failed. The kernel calls it a
+    /// medium error (drivers/nvme/host/core.c, nvme_error_status).
     Denied,
     /// The drive's firmware changed.
     Firmware,
@@ -213,8 +213,9 @@ impl Message {
         self.text.contains("link is slow to respond")
     }
 
-    /// Whether it tells what is done about a command that got no answer, and that the device still gives none: the link is reset,
-    /// answers late, and who asks the device what it is waits in vain (drivers/ata/libata-core.c, ata_dev_read_id).
+    /// Whether it tells what is done about a command that got no answer, and that the device still
+    /// gives none: the link is reset, answers late, and who asks the device what it is waits in
+    /// vain (drivers/ata/libata-core.c, ata_dev_read_id).
     pub fn is_of_recovery(&self) -> bool {
         self.is_slow_link()
             || LINK_RESET.iter().any(|words| self.text.contains(words))
@@ -256,7 +257,8 @@ impl Message {
         self.text.contains("(sct 0x0 / sc 0x80)") || self.is_beyond_its_end_to_the_kernel()
     }
 
-    /// Whether the kernel itself refuses it, before the drive was asked: `sdb1: rw=0, want=4996184, limit=4996183`.
+    /// Whether the kernel itself refuses it, before the drive was asked: `sdb1: rw=0, want=4996184,
+    /// limit=4996183`.
     pub fn is_beyond_its_end_to_the_kernel(&self) -> bool {
         self.text.split_once(": rw=").is_some_and(|(_, rest)| rest.contains(" limit="))
     }
@@ -390,7 +392,8 @@ fn address(text: &str) -> Option<[u32; 4]> {
     numbers?.try_into().ok()
 }
 
-/// The host adapter behind the place and the number of a message (drivers/scsi/qla2xxx/qla_dbg.c, ql_dbg_prefix).
+/// The host adapter behind the place and the number of a message (drivers/scsi/qla2xxx/qla_dbg.c,
+/// ql_dbg_prefix).
 fn of_qla(text: &str) -> Option<u32> {
     let (_, rest) = text.strip_prefix("qla2xxx [")?.split_once("]-")?;
     let mut parts = rest.split(':');

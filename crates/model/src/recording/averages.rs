@@ -49,8 +49,8 @@ impl JoinedRows {
         joined
     }
 
-    /// Joins neighbours until half of the rows are left; whether any could be joined. Where there are
-    /// more devices than that, the limit rises.
+    /// Joins neighbours until half of the rows are left; whether any could be joined. Where there
+    /// are more devices than that, the limit rises.
     pub(super) fn thin(&mut self, rows: &mut Vec<Interval>) -> bool {
         self.counts.resize(rows.len(), 1);
         let before = rows.len();

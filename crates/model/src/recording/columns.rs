@@ -11,8 +11,8 @@ use crate::{
 const COLUMNS: i64 = 1 << 14;
 /// Columns are 2^20 ns wide at first, a millisecond: nobody's paper shows more of a long capture.
 const SHIFT: u32 = 20;
-/// Series over time at most (two columns each at least: 62 MB), and as many histograms of other stages. I/Os
-/// of further ones count for rates and averages only.
+/// Series over time at most (two columns each at least: 62 MB), and as many histograms of other
+/// stages. I/Os of further ones count for rates and averages only.
 const SERIES: usize = 1 << 14;
 
 /// What was counted.

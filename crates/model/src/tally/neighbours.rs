@@ -24,7 +24,8 @@ pub(super) fn join(all: &mut [Distribution], one: &Distribution, shift: u32) -> 
 pub(super) fn add_up(all: &mut Vec<Distribution>, most: usize) -> u32 {
     let lengths = all.iter().filter_map(|one| one.length).filter(|length| length.ns() > 0);
     let shortest = lengths.min().map_or(1, Nanos::ns);
-    // How many are left is counted before any is moved: each step of the search passes over keys only.
+    // How many are left is counted before any is moved: each step of the search passes over keys
+    // only.
     let left = |shift: u32| all.iter().map(|one| key(one, shift)).collect::<HashSet<Key>>().len();
     let (mut low, mut high) = (shortest.ilog2() + 1, 63);
     if left(high) > most {

@@ -19,7 +19,8 @@ use crate::target::{EDGE_BYTES, Target, sensors};
 const CHUNK: usize = 1 << 20;
 /// Share of a device that may be written without a cap of the user's own (peers note, "Safety").
 const CAP_SHARE: u64 = 100;
-/// How often it is looked again whether somebody still holds a device open, and the pause before each look.
+/// How often it is looked again whether somebody still holds a device open, and the pause before
+/// each look.
 const LOOKS: usize = 4;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -209,8 +210,8 @@ fn objections(path: &Path, node: &Node) -> Vec<String> {
     found
 }
 
-/// Who holds any of these open, and not for a moment only: `losetup`, `udevd` and `blkid` look into each
-/// device that appears.
+/// Who holds any of these open, and not for a moment only: `losetup`, `udevd` and `blkid` look into
+/// each device that appears.
 fn lasting_holders(family: &BTreeSet<String>) -> Vec<String> {
     let mut holders = topology::open_in(family);
     for _ in 0..LOOKS {

@@ -229,9 +229,9 @@ impl Rounds {
             // until its completion was seen, and lives until then (see `drop`).
             unsafe { submissions.push(&entry.user_data(u64::from(slot))) }
                 .map_err(|_| io::Error::other("the submission queue is full"))?;
-            // Each by itself: of more than two at once the kernel holds the first back until the last
-            // is there (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), of two the first waits for the
-            // second, and the device idles meanwhile (docs/results/probe.md).
+            // Each by itself: of more than two at once the kernel holds the first back until the
+            // last is there (`IO_PLUG_THRESHOLD` in `io_uring/io_uring.c`), of two the first waits
+            // for the second, and the device idles meanwhile (docs/results/probe.md).
             submissions.sync();
             accept(submitter.submit())?;
             submissions.sync();

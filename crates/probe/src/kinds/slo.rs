@@ -50,8 +50,8 @@ const TRY: Duration = Duration::from_secs(2);
 const DEPTH: u32 = 256;
 /// Halvings: the rate is then known to 2 % of the ceiling.
 const HALVINGS: u32 = 6;
-/// What a rate that was not confirmed is lowered to, each time by one such step more than before, and
-/// how often: to a fifth at last.
+/// What a rate that was not confirmed is lowered to, each time by one such step more than before,
+/// and how often: to a fifth at last.
 const LOWER: f64 = 0.9;
 const CONFIRMATIONS: i32 = 6;
 /// How much longer a confirmation is than a try.

@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn numbers_become_the_names_the_kernel_gives() {
-        // Source document one_of_seventeen calls 65:128 sdy; the rest from the kernel's devices list.
+        // Source document one_of_seventeen calls 65:128 sdy; the rest from the kernel's devices
+        // list.
         for (major, minor, name) in [
             (65, 128, "sdy"),
             (65, 48, "sdt"),

@@ -45,8 +45,8 @@ const MIB: f64 = KIB * KIB;
 const GIB: f64 = MIB * KIB;
 const NS_PER_MS: f64 = 1e6;
 
-/// How far bytes over requests may be from the printed size: nothing but rounding lies between them,
-/// and a tenth is more than that of any row worth judging.
+/// How far bytes over requests may be from the printed size: nothing but rounding lies between
+/// them, and a tenth is more than that of any row worth judging.
 const SIZE_TOLERANCE: f64 = 0.10;
 /// Half of the last digit of a figure that is printed to a hundredth.
 const HALF_DIGIT: f64 = 0.005;
@@ -195,13 +195,15 @@ impl Part {
     }
 }
 
-/// Intervals in seconds that leave a step in rates printed to hundredths, and rates needed before that says anything:
-/// by chance all of so many are multiples of the step less than once in 8,000 times.
+/// Intervals in seconds that leave a step in rates printed to hundredths, and rates needed before
+/// that says anything: by chance all of so many are multiples of the step less than once in 8,000
+/// times.
 const STEPPED: [(f64, usize); 4] = [(1.0, 2), (2.0, 3), (5.0, 3), (10.0, 4)];
 /// Rates needed against a banner, behind which a report that counts since boot is usual.
 const AGAINST_A_BANNER: usize = 4;
 
-/// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are not.
+/// Whether all rates of a report are whole requests over 1, 2, 5 or 10 s. Averages since boot are
+/// not.
 pub(crate) fn are_whole(rates: &[f64]) -> bool {
     let over = |(seconds, needed): (f64, usize)| {
         let whole = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs() < 1e-6;
@@ -210,7 +212,8 @@ pub(crate) fn are_whole(rates: &[f64]) -> bool {
     STEPPED.into_iter().any(over)
 }
 
-/// Whether they are although the report is the first: `-y` was given, though nobody copied the command.
+/// Whether they are although the report is the first: `-y` was given, though nobody copied the
+/// command.
 pub(crate) fn are_whole_first(rates: &[f64]) -> bool {
     rates.len() >= AGAINST_A_BANNER && are_whole(rates)
 }

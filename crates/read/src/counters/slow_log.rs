@@ -19,7 +19,8 @@ impl SlowLog {
         self.first = self.first.or(now);
     }
 
-    /// Gives out an operation that took so long: whose, what it was called, and when its line was written.
+    /// Gives out an operation that took so long: whose, what it was called, and when its line was
+    /// written.
     pub(crate) fn take(
         &mut self,
         (whose, op, what): (&str, Op, &str),

@@ -27,7 +27,8 @@ use crate::{Reader, Sniff, Step};
 /// A report.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
-    /// What it is about where no line names that; empty: a drive, named by its model and serial number.
+    /// What it is about where no line names that; empty: a drive, named by its model and serial
+    /// number.
     pub nameless: &'static str,
     /// The command above it, which names what it is about.
     pub command: Option<Command>,
@@ -103,8 +104,8 @@ pub struct Line {
     opens: Opens,
     /// What else has to be so, that a pattern cannot say.
     when: Option<fn(&Found) -> bool>,
-    /// What the index looks for: the shape of a line that has no word of its own, by its name in `index.rs`, or a word
-    /// that is rarer than the longest one.
+    /// What the index looks for: the shape of a line that has no word of its own, by its name in
+    /// `index.rs`, or a word that is rarer than the longest one.
     shape: &'static str,
     call: FromLine,
     like: &'static [&'static str],
@@ -128,8 +129,8 @@ enum Role {
 /// What a line begins inside a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opens {
-    /// Nothing: it is one line more. A command of this kind announces no report either, it only names what one below is
-    /// about.
+    /// Nothing: it is one line more. A command of this kind announces no report either, it only
+    /// names what one below is about.
     Nothing,
     /// The record of another subject.
     Record,

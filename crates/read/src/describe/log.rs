@@ -123,14 +123,16 @@ impl Sentence {
     }
 }
 
-/// What follows from a line. A fact is about the device that the line names, else about the machine.
+/// What follows from a line. A fact is about the device that the line names, else about the
+/// machine.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// An operation ended when the line was written and took `took`. Flushes also state
     /// `flush.slow` and `flush.slowest`. The line's own word for the operation, if it has one,
     /// goes before these.
     Event(Op, &'static str),
-    /// The same, of an operation that goes on: of the lines of one `what` and `file` the last counts.
+    /// The same, of an operation that goes on: of the lines of one `what` and `file` the last
+    /// counts.
     Growing,
     /// The same, with the time worked out from the hole `rest`.
     EventOf(Op, &'static str, fn(&str) -> Option<Nanos>),

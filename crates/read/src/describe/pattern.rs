@@ -26,8 +26,8 @@ use crate::{bytes, decimal, integer};
 pub(crate) enum Kind {
     /// A whole number.
     Count,
-    /// A whole number at the beginning of a word, perhaps in hexadecimal or with a comma between thousands: `0x1f`,
-    /// `1,234`, `97%`.
+    /// A whole number at the beginning of a word, perhaps in hexadecimal or with a comma between
+    /// thousands: `0x1f`, `1,234`, `97%`.
     Figure,
     /// A number, with point or comma.
     Number,
@@ -246,7 +246,8 @@ pub(crate) struct Pattern {
     choices: Vec<Finder<'static>>,
 }
 
-/// Steps that are made to fit one line, and bytes that are one step: more than any line of a tool needs.
+/// Steps that are made to fit one line, and bytes that are one step: more than any line of a tool
+/// needs.
 const STEPS: u32 = 20_000;
 const BYTES_OF_A_STEP: usize = 64;
 /// Bytes of a value that is one word, with some to spare.
@@ -316,8 +317,8 @@ impl Pattern {
         self.names.iter().map(|(name, kind)| (name.as_str(), *kind))
     }
 
-    /// Texts without a blank one of which stands in each line that fits: that one, or those of a choice if they are
-    /// rarer.
+    /// Texts without a blank one of which stands in each line that fits: that one, or those of a
+    /// choice if they are rarer.
     pub(crate) fn needles(&self) -> Vec<&str> {
         let choices = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Choice(known) => Some(known.iter().map(|text| rarest_word(text)).collect()),

@@ -325,7 +325,8 @@ impl ReadyTable {
     }
 }
 
-/// Values from which on a line that is no row was meant for one: a sentence holds one or two numbers.
+/// Values from which on a line that is no row was meant for one: a sentence holds one or two
+/// numbers.
 const MEANT: usize = 3;
 
 /// Reads a table by its description.

@@ -1,4 +1,5 @@
-//! Complaints that a log makes of devices: the first of each kind and device are kept, all are counted.
+//! Complaints that a log makes of devices: the first of each kind and device are kept, all are
+//! counted.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +86,8 @@ impl Complaints {
         self.known.take(kind, name, message, &place, sink);
     }
 
-    /// States how many there were of each kind, of how many lines, and the time of the last line as printed.
+    /// States how many there were of each kind, of how many lines, and the time of the last line as
+    /// printed.
     pub(crate) fn close(&mut self, lines: u64, end: String, sink: &mut dyn Sink) {
         let place = sink.source().place();
         self.known.close(&place, sink);

@@ -1,4 +1,5 @@
-//! What a drive says of itself, by one set of names: facts are kept until the drive's name is known.
+//! What a drive says of itself, by one set of names: facts are kept until the drive's name is
+//! known.
 //!
 //! JSON, text, syslog lines and mails of the same tools state the same facts through here.
 
@@ -243,8 +244,8 @@ impl Drive {
         self.facts.iter().any(|known| known.fact.0 == key)
     }
 
-    /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id, and
-    /// says so: who knows the machine may know which it is.
+    /// Gives all facts to the device. A drive without a name is called as below /dev/disk/by-id,
+    /// and says so: who knows the machine may know which it is.
     pub(crate) fn pour(&mut self, sink: &mut dyn Sink) {
         let drive = std::mem::take(self);
         let Some(first) = drive.facts.first() else { return };
@@ -271,8 +272,8 @@ impl Drive {
     }
 }
 
-/// The drive that a command or a heading is about: the last word that is a path in /dev, and for one
-/// behind a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
+/// The drive that a command or a heading is about: the last word that is a path in /dev, and for
+/// one behind a controller (`-d megaraid,7`, `[megaraid_disk_07]`) the controller's number for it.
 pub(crate) fn drive_named(line: &str) -> Option<String> {
     if !line.contains("/dev/") {
         return None;

@@ -1,5 +1,5 @@
-//! What the tools of RAID controllers print of volumes, drives, caches and batteries, line by line. Their JSON
-//! has the same labels.
+//! What the tools of RAID controllers print of volumes, drives, caches and batteries, line by line.
+//! Their JSON has the same labels.
 
 use iowhy_model::typed::{ArrayAction, BitsPerSecond, Celsius, Key, Share, WritePolicy};
 use iowhy_model::{Fact, FactKey, FactValue, Medium, Sink, key, typed};
@@ -213,7 +213,8 @@ impl Take {
 /// The header of storcli's table of volumes, and of drives.
 pub(crate) const VOLUMES: &[&str] = &["DG/VD", "TYPE", "State"];
 pub(crate) const DRIVES: &[&str] = &["EID:Slt", "DID", "State"];
-/// That of the phys of an enclosure, and the counter of each column (SPL, link error counters of a phy).
+/// That of the phys of an enclosure, and the counter of each column (SPL, link error counters of a
+/// phy).
 pub(crate) const PHYS: &[&str] =
     &["EID", "PNO", "InDwdCnt", "RnDiErCnt", "LsDwSyCnt", "PRstPrbCnt"];
 const PHY_COUNTERS: [&str; 4] = [
@@ -362,7 +363,8 @@ impl Controller {
             || self.label(text, sink)
     }
 
-    /// Another part of a document begins: what is said is about no drive or volume until it names one.
+    /// Another part of a document begins: what is said is about no drive or volume until it names
+    /// one.
     pub(crate) fn begins_part(&mut self) {
         (self.about, self.table) = (None, Table::None);
     }

@@ -55,8 +55,8 @@ const NOISE: &[&str] = &[
     "CHECK POWER",
 ];
 
-/// Whether a sentence that follows is smartd's own: nothing stands before it, as in its mails, or what a log puts there with
-/// smartd as the program, `Nov 25 22:24:55 nod3 smartd[2244]: `.
+/// Whether a sentence that follows is smartd's own: nothing stands before it, as in its mails, or
+/// what a log puts there with smartd as the program, `Nov 25 22:24:55 nod3 smartd[2244]: `.
 fn is_by_smartd(before: &str) -> bool {
     let before = before.trim_start_matches([' ', '\t', '*', '-', '>', '|', '"', '\'']).trim_end();
     let (head, program) = before.rsplit_once(char::is_whitespace).unwrap_or(("", before));
@@ -151,8 +151,8 @@ fn state(sentence: &str, said: &mut SmartdMessage) -> bool {
         .strip_prefix("SMART Prefailure Attribute: ")
         .or_else(|| sentence.strip_prefix("SMART Usage Attribute: "))
     {
-        // `5 Reallocated_Sector_Ct changed from 100 [Raw 0] to 99 [Raw 8]`: without its raw value an
-        // attribute is normalised, and says nothing by itself.
+        // `5 Reallocated_Sector_Ct changed from 100 [Raw 0] to 99 [Raw 8]`: without its raw value
+        // an attribute is normalised, and says nothing by itself.
         let raws = rest
             .match_indices("[Raw ")
             .filter_map(|(at, mark)| leading(rest.get(at + mark.len()..)?));

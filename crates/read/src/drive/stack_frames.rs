@@ -3,8 +3,8 @@
 /// Functions below which a task waits for free memory (mm/vmscan.c, mm/page_io.c, mm/memory.c).
 const FREES_MEMORY: [&str; 3] = ["try_to_free_pages+0x", "swap_writepage+0x", "do_swap_page+0x"];
 
-/// Functions in which a task waits for the answer of a server, and whose (net/sunrpc/sched.c, fs/nfs/inode.c,
-/// fs/smb/client/transport.c, fs/ceph/mds_client.c, net/ceph/osd_client.c).
+/// Functions in which a task waits for the answer of a server, and whose (net/sunrpc/sched.c,
+/// fs/nfs/inode.c, fs/smb/client/transport.c, fs/ceph/mds_client.c, net/ceph/osd_client.c).
 const AWAIT: [(&str, &str); 7] = [
     ("rpc_wait_bit_killable+0x", "NFS"),
     ("nfs_wait_bit_killable+0x", "NFS"),
@@ -15,8 +15,9 @@ const AWAIT: [(&str, &str); 7] = [
     ("ceph_osdc_wait_request+0x", "Ceph"),
 ];
 
-/// Whether a line is a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `? shrink_node+0xf3/0x4e0`,
-/// which may be left from an earlier call. Its address may stand in front, its module behind.
+/// Whether a line is a function of which the kernel is certain: `shrink_node+0xf3/0x4e0`, not `?
+/// shrink_node+0xf3/0x4e0`, which may be left from an earlier call. Its address may stand in front,
+/// its module behind.
 pub(crate) fn is_certain(line: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| !word.starts_with('['));
     let (frame, more) = (words.next().unwrap_or_default(), words.next());
@@ -38,9 +39,10 @@ pub(crate) fn awaited_server(line: &str) -> Option<&'static str> {
     AWAIT.iter().find(|(function, _)| line.contains(function)).map(|(_, server)| *server)
 }
 
-/// Functions below which a task waits for the I/O of others, or for its own, and which say what for: discards (block/blk-lib.c),
-/// a commit of the journal (fs/jbd2/journal.c), pages on their way to a disk (mm/page-writeback.c, mm/filemap.c), and the
-/// limit of dirty pages (mm/page-writeback.c).
+/// Functions below which a task waits for the I/O of others, or for its own, and which say what
+/// for: discards (block/blk-lib.c), a commit of the journal (fs/jbd2/journal.c), pages on their way
+/// to a disk (mm/page-writeback.c, mm/filemap.c), and the limit of dirty pages
+/// (mm/page-writeback.c).
 ///
 /// Each with its name in today's kernels.
 const WAITS_IN: [(&str, &str); 8] = [
@@ -61,8 +63,9 @@ pub(crate) fn waits_in(line: &str) -> Option<&'static str> {
     WAITS_IN.iter().find(|(known, _)| *known == name).map(|(_, today)| *today)
 }
 
-/// Functions that `ps` shows a task in (get_wchan of the kernel: the first outside of the scheduler), and what for: the
-/// answer of a disk, and a free place in its queue (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c).
+/// Functions that `ps` shows a task in (get_wchan of the kernel: the first outside of the
+/// scheduler), and what for: the answer of a disk, and a free place in its queue
+/// (block/blk-mq-tag.c, block/blk-rq-qos.c, before blk-mq block/blk-core.c).
 const STANDS_IN: [(&str, &str); 18] = [
     ("io_schedule", "io_schedule"),
     ("bit_wait_io", "io_schedule"),
@@ -96,9 +99,10 @@ pub(crate) fn server_awaited_in(function: &str) -> Option<&'static str> {
     known.find(|(known, _)| known.trim_end_matches("+0x") == function).map(|(_, server)| *server)
 }
 
-/// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim          state:D stack:    0 pid: 3552
-/// ...`, before Linux 5.14 `fstrim          D ffff8800b5ad3a48     0  3552   2091 0x00000004` (kernel/sched/core.c,
-/// sched_show_task). Of the older form only behind a time, since its words may stand anywhere.
+/// Whether a line begins the stack of a task that cannot be interrupted: `task:fstrim
+/// state:D stack:    0 pid: 3552 ...`, before Linux 5.14 `fstrim          D ffff8800b5ad3a48     0
+/// 3552   2091 0x00000004` (kernel/sched/core.c, sched_show_task). Of the older form only behind a
+/// time, since its words may stand anywhere.
 pub(crate) fn begins(line: &str, is_timed: bool) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("task:") {

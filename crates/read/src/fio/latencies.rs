@@ -18,7 +18,8 @@ pub(crate) struct Latencies {
     percentiles_of: Option<(LatencyKind, u64)>,
 }
 
-/// Where fio's table of latencies ends, ns: its last bucket is that of 17.11 s (stat.h, FIO_IO_U_PLAT_GROUP_NR).
+/// Where fio's table of latencies ends, ns: its last bucket is that of 17.11 s (stat.h,
+/// FIO_IO_U_PLAT_GROUP_NR).
 const TABLE_ENDS_NS: u64 = 17_000_000_000;
 
 impl Latencies {
@@ -103,8 +104,8 @@ impl Latencies {
         }
     }
 
-    /// The highest percentile and the mean, ns, if that is beyond it and the percentile is where fio's
-    /// table ends: latencies over 17 s are counted as 17 s.
+    /// The highest percentile and the mean, ns, if that is beyond it and the percentile is where
+    /// fio's table ends: latencies over 17 s are counted as 17 s.
     fn clipped(&self) -> Option<(u64, f64)> {
         let (of, step) = self.percentiles_of?;
         let end = self.percentiles.iter().map(|(_, value)| *value).max()?;
@@ -205,9 +206,10 @@ pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Opt
         };
         interval.rates.push((op, rates));
     }
-    // in_queue includes the time of flushes, which fio counts nowhere else: beside writes the queue is
-    // that of the reads and writes alone. Where it is shorter than their waits, the kernel is older than
-    // 5.0 and looked at the queue now and then only (part_round_stats, block/blk-core.c).
+    // in_queue includes the time of flushes, which fio counts nowhere else: beside writes the queue
+    // is that of the reads and writes alone. Where it is shorter than their waits, the kernel is
+    // older than 5.0 and looked at the queue now and then only (part_round_stats,
+    // block/blk-core.c).
     let waited = disk.ticks_ms.map(|ticks| ticks.iter().sum::<u64>());
     let writes = ios.get(1).is_some_and(|count| *count > 0);
     let queue =
@@ -217,11 +219,13 @@ pub(crate) fn disk_interval(disk: &Disk, length: Nanos, device: DeviceId) -> Opt
     Some(interval)
 }
 
-/// Engines of fio that have one request of a job in flight, whatever depth is asked for (fio's HOWTO).
+/// Engines of fio that have one request of a job in flight, whatever depth is asked for (fio's
+/// HOWTO).
 const SYNCHRONOUS: [&str; 9] =
     ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "ftruncate", "falloc"];
 
-/// Requests that a job of an engine at a depth has in flight at most, times so many jobs of its kind.
+/// Requests that a job of an engine at a depth has in flight at most, times so many jobs of its
+/// kind.
 pub(crate) fn at_once(engine: Option<&str>, depth: Option<&str>, jobs: Option<u64>) -> Option<u64> {
     if engine.is_some_and(|engine| SYNCHRONOUS.contains(&engine)) {
         return jobs;

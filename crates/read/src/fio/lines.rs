@@ -148,7 +148,8 @@ pub(crate) fn group(line: &str) -> Option<(&str, Option<u64>)> {
     Some((name, jobs))
 }
 
-/// Standard deviation over mean, and samples, of `iops        : min= 2932, max= 3060, avg=2996.44, stdev=14.40, samples=119`.
+/// Standard deviation over mean, and samples, of `iops        : min= 2932, max= 3060, avg=2996.44,
+/// stdev=14.40, samples=119`.
 pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
     let (name, rest) = line.split_once(':')?;
     let of = |wanted: &str| {
@@ -251,8 +252,8 @@ pub(crate) fn shares(line: &str, old: bool) -> Option<Vec<(u64, u64, f64)>> {
     (!rows.is_empty()).then_some(rows)
 }
 
-/// `issued rwts: total=71368,70887,0,0 short=...` or `issued    : total=r=9433/w=5950/d=0, ...`: reads, writes, trims, and
-/// flushes, which old releases do not count.
+/// `issued rwts: total=71368,70887,0,0 short=...` or `issued    : total=r=9433/w=5950/d=0, ...`:
+/// reads, writes, trims, and flushes, which old releases do not count.
 pub(crate) fn issued(line: &str) -> Option<[u64; 4]> {
     let text = line.trim().strip_prefix("issued")?;
     let (_, totals) = text.split_once("total=")?;
@@ -266,7 +267,8 @@ pub(crate) fn issued(line: &str) -> Option<[u64; 4]> {
     Some([reads, writes, trims, numbers.next().flatten().unwrap_or(0)])
 }
 
-/// The depth that more than half of the requests met, and whether all did. Flushes count too: 200 % is one after each.
+/// The depth that more than half of the requests met, and whether all did. Flushes count too: 200 %
+/// is one after each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DepthMet {
     pub(crate) depth: u64,

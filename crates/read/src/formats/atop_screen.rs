@@ -9,8 +9,8 @@
 //! `atop -d 10`, `atop -r FILE`, `pcp atop`, a copied screen.
 //!
 //! ## Versions
-//! atop 1.27 to 2.11; the width of the terminal decides which values are shown. Cells are found by their
-//! names.
+//! atop 1.27 to 2.11; the width of the terminal decides which values are shown. Cells are found by
+//! their names.
 //!
 //! ## Caveats
 //! `avio` is busy time divided by requests, not a latency. Counts cover the whole interval and are

@@ -9,7 +9,8 @@
 //! `badblocks -sv /dev/sdb`, `e2fsck -c`.
 //!
 //! ## Versions
-//! e2fsprogs 1.42 to 1.47; before 1.42 there are no three counts in the brackets: the number of blocks is read.
+//! e2fsprogs 1.42 to 1.47; before 1.42 there are no three counts in the brackets: the number of
+//! blocks is read.
 //!
 //! ## Caveats
 //! A block is 1 KiB by default, so one sector of 4 KiB counts as four. A write test on a drive with
@@ -73,7 +74,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Blocks that could not be read or written or came back different: the last count is that of the drive.
+/// Blocks that could not be read or written or came back different: the last count is that of the
+/// drive.
 fn failed(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let counts = ["a", "b", "c"].iter().filter_map(|name| found.count(name));
     report.update(typed::SCAN_FAILED, counts.fold(0, u64::saturating_add))

@@ -427,8 +427,8 @@ impl Columns {
         self.clock == Clock::Seconds && self.disk && !self.short && !self.pattern && !self.file
     }
 
-    /// A line without its file, and that file. Two blanks stand before it, and as many before a short
-    /// latency: the first of them behind which a row is whole.
+    /// A line without its file, and that file. Two blanks stand before it, and as many before a
+    /// short latency: the first of them behind which a row is whole.
     fn file<'a>(&self, line: &'a str) -> (&'a str, Option<&'a str>) {
         if !self.file {
             return (line, None);
@@ -511,8 +511,8 @@ impl Columns {
     }
 }
 
-/// Whether the last column holds more digits than any latency has, with BYTES before it or without: the tool
-/// read a structure of the kernel at the wrong place.
+/// Whether the last column holds more digits than any latency has, with BYTES before it or without:
+/// the tool read a structure of the kernel at the wrong place.
 fn is_impossible(line: &str) -> bool {
     const MOST_DIGITS: usize = 15;
     let last = line.split_ascii_whitespace().next_back().unwrap_or_default();

@@ -79,7 +79,8 @@ static LABELS: Labels = Labels {
 const BLOCK: f64 = 8192.0;
 /// Words of a row: the name and six phases with a rate and a share of the processor each.
 const WORDS: usize = 13;
-/// Blocks that are written, and blocks that are read: their place among the phases, and how their rate is kept.
+/// Blocks that are written, and blocks that are read: their place among the phases, and how their
+/// rate is kept.
 const PHASES: [(Op, usize, &str); 2] = [(Op::Write, 1, "written"), (Op::Read, 4, "read")];
 
 /// A rate in bytes per second: `184m`, `647k`, `188807` (KiB).
@@ -120,7 +121,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     if PHASES.iter().all(is_whole) { Some(()) } else { report.fails("a rate is not a number") }
 }
 
-/// Rates below which no latency stands, as before version 1.96: blocks of one program, one after the other.
+/// Rates below which no latency stands, as before version 1.96: blocks of one program, one after
+/// the other.
 fn rates_alone(report: &mut Report, sink: &mut dyn Sink) {
     for (op, _, kept) in PHASES {
         let Some(per_s) = report.take(kept) else { continue };

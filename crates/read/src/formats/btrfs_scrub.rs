@@ -1,10 +1,11 @@
 //! btrfs scrub: whether one is running, its progress, and the errors found.
 //!
 //! ## Reads
-//! `btrfs scrub status` in both forms: `Status: running`, `Duration`, `Time left`, `Bytes scrubbed: 26.86GiB (4.86%)`,
-//! `Rate: 86.02MiB/s`, `Error summary: csum=5`, and before 5.2 `scrub started at ..., running for 00:05:00`, `total bytes
-//! scrubbed: 100.00GiB with 5 errors`, `error details: csum=5`. The facts are those of an array: `array.action` (`scrub` or
-//! `idle`), `array.percent`, `array.left_s`, `array.speed` and `member.errors.checksum`, `.read`, `.uncorrectable`.
+//! `btrfs scrub status` in both forms: `Status: running`, `Duration`, `Time left`, `Bytes scrubbed:
+//! 26.86GiB (4.86%)`, `Rate: 86.02MiB/s`, `Error summary: csum=5`, and before 5.2 `scrub started at
+//! ..., running for 00:05:00`, `total bytes scrubbed: 100.00GiB with 5 errors`, `error details:
+//! csum=5`. The facts are those of an array: `array.action` (`scrub` or `idle`), `array.percent`,
+//! `array.left_s`, `array.speed` and `member.errors.checksum`, `.read`, `.uncorrectable`.
 //!
 //! ## How to capture
 //! `btrfs scrub status /mnt`, `btrfs scrub status -d /mnt` (a part for each device).

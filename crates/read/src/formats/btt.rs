@@ -1,8 +1,8 @@
 //! btt: time of requests in each stage of a blktrace, as minimum, mean and maximum.
 //!
 //! ## Reads
-//! The table below `==================== All Devices ====================`: rows `Q2G`, `I2D`, `D2C`,
-//! `Q2C` with `MIN AVG MAX N` in seconds. Each becomes one bucket with its exact sum.
+//! The table below `==================== All Devices ====================`: rows `Q2G`, `I2D`,
+//! `D2C`, `Q2C` with `MIN AVG MAX N` in seconds. Each becomes one bucket with its exact sum.
 //!
 //! ## How to capture
 //! `btt -i trace.bin` after `blkparse -d trace.bin`.

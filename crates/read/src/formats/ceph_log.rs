@@ -12,7 +12,8 @@
 //! (`osd.2  observed slow operation indications in BlueStore`).
 //!
 //! ## How to capture
-//! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl logs`.
+//! `/var/log/ceph/ceph-osd.N.log`, `/var/log/ceph/ceph.log`, `journalctl -u ceph-osd@N`, `kubectl
+//! logs`.
 //!
 //! ## Versions
 //! Luminous to Squid. Up to Mimic the time is `lat = 5.8` or `latency = 5.8`, without `s`;
@@ -143,8 +144,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have slow requests`
-/// behind the state of the cluster.
+/// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have
+/// slow requests` behind the state of the cluster.
 fn blocked(line: &str) -> Option<Entry<'_>> {
     let (before, rest) = line.split_once(" blocked > ")?;
     let (seconds, rest) = rest.split_once(" sec")?;

@@ -9,8 +9,8 @@
 //! `ceph osd perf -f json-pretty`; support archives of Ceph and rook.
 //!
 //! ## Versions
-//! Since Nautilus the list is inside `osdstats` and latencies are in nanoseconds, too; before, in milliseconds only.
-//! Where both are present, nanoseconds are used.
+//! Since Nautilus the list is inside `osdstats` and latencies are in nanoseconds, too; before, in
+//! milliseconds only. Where both are present, nanoseconds are used.
 //!
 //! ## Caveats
 //! A value is a mean over the last few seconds that the OSD reported; 0 means idle or below a

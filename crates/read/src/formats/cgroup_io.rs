@@ -11,7 +11,8 @@
 //! contains the group, if a path was printed.
 //!
 //! ## How to capture
-//! `cat /sys/fs/cgroup/system.slice/db.service/io.max`, `grep -r . /sys/fs/cgroup --include=io.max`.
+//! `cat /sys/fs/cgroup/system.slice/db.service/io.max`, `grep -r . /sys/fs/cgroup
+//! --include=io.max`.
 //!
 //! ## Versions
 //! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read unchanged.
@@ -67,7 +68,8 @@ const FILES: [(&str, &str); 5] = [
     ("rpct", "cost.qos"),
     ("rseqiops", "cost.model"),
 ];
-/// Limits of version 1 by those of version 2 (Documentation/admin-guide/cgroup-v1/blkio-controller).
+/// Limits of version 1 by those of version 2
+/// (Documentation/admin-guide/cgroup-v1/blkio-controller).
 const THROTTLES: [(&str, &str); 4] = [
     ("blkio.throttle.read_bps_device", "rbps"),
     ("blkio.throttle.write_bps_device", "wbps"),
@@ -90,8 +92,8 @@ fn sniff(lines: &[&str]) -> Sniff {
     }
 }
 
-/// Path, if one was printed, device numbers and the rest of `PATH:8:16 REST` or `8:16 REST`. Names of groups may hold blanks,
-/// colons and numbers: the last numbers that stand so are the device's.
+/// Path, if one was printed, device numbers and the rest of `PATH:8:16 REST` or `8:16 REST`. Names
+/// of groups may hold blanks, colons and numbers: the last numbers that stand so are the device's.
 fn placed(text: &str) -> Option<(Option<&str>, &str, &str)> {
     let is_numbers = |word: &str| {
         let numbers = word.split_once(':');

@@ -1,9 +1,10 @@
 //! CockroachDB's log: slow writes and syncs of its storage engine.
 //!
 //! ## Reads
-//! `disk slowness detected: syncdata on file 029902.log has been ongoing for 21.4s` of the engine (Pebble), `disk
-//! slowness detected: unable to sync log files within 10s` and `disk stall detected: unable to write to STORE within
-//! 10s`. Syncs become flushes, writes writes, the rest (create, rename, remove) operations of the application.
+//! `disk slowness detected: syncdata on file 029902.log has been ongoing for 21.4s` of the engine
+//! (Pebble), `disk slowness detected: unable to sync log files within 10s` and `disk stall
+//! detected: unable to write to STORE within 10s`. Syncs become flushes, writes writes, the rest
+//! (create, rename, remove) operations of the application.
 //!
 //! ## How to capture
 //! `cockroach.log`, `cockroach-pebble.log`, the server's stderr.

@@ -54,7 +54,8 @@ static LABELS: Labels = Labels {
         announces("^#{*}<---", |_, _, _| Some(()))
             .like(&["#          <---------reads---------------><---------writes-------------->"]),
         begins("^#{names:text} QLen Wait SvcTim Util$", |found, report, _| {
-            // Each group of columns begins with `KBytes`, reads first; behind `RWSize` stands what both share.
+            // Each group of columns begins with `KBytes`, reads first; behind `RWSize` stands what
+            // both share.
             let (mut groups, mut op) = (["read", "write"].into_iter(), "");
             let names = found.line().strip_prefix('#')?.split_whitespace().map(|name| {
                 op = match name {
@@ -88,7 +89,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// The name of a column here: its disk, if the heading says that, the operation, and what is counted.
+/// The name of a column here: its disk, if the heading says that, the operation, and what is
+/// counted.
 fn column(disk: &str, op: &str, what: &str) -> String {
     format!("{disk}\t{op} {what}")
 }

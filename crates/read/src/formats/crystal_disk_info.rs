@@ -1,9 +1,10 @@
 //! CrystalDiskInfo: drive health (SMART) on Windows.
 //!
 //! ## Reads
-//! Each drive's record: model, firmware, health status, temperature, hours, rotation rate, speed of the SATA link, and the
-//! attributes below `-- S.M.A.R.T. --`. The facts are those of `smartctl`: `smart.raw.197`, `smart.passed`,
-//! `smart.nvme.media_errors` and so on. Rows of the attribute table are read without the rest, too.
+//! Each drive's record: model, firmware, health status, temperature, hours, rotation rate, speed of
+//! the SATA link, and the attributes below `-- S.M.A.R.T. --`. The facts are those of `smartctl`:
+//! `smart.raw.197`, `smart.passed`, `smart.nvme.media_errors` and so on. Rows of the attribute
+//! table are read without the rest, too.
 //!
 //! ## How to capture
 //! `CrystalDiskInfo`: Edit, Copy; or `DiskInfo64.exe /CopyExit`, which writes DiskInfo.txt.

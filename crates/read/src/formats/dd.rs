@@ -287,7 +287,8 @@ impl Reader for Dd {
 }
 
 impl Dd {
-    /// What `time` says of a copy that printed its records and no result; the size of a record stands in the command.
+    /// What `time` says of a copy that printed its records and no result; the size of a record
+    /// stands in the command.
     fn by_the_shell(&self, line: &str) -> Option<CopyResult> {
         let seconds = timed(line).filter(|seconds| *seconds > 0.0)?;
         let (command, records) = (self.command.as_ref()?, self.records?);

@@ -9,13 +9,15 @@
 //! `CrystalDiskMark`: File, Save (text); KDiskMark, the same for Linux (it starts fio).
 //!
 //! ## Versions
-//! CrystalDiskMark 3 to 8, KDiskMark 2 and 3. Version 6 and older name the operation in the row and print no latency
-//! (`Random Read 4KiB (Q= 32,T= 1) :    39.550 MB/s [  9655.8 IOPS]`); a sequential row has no requests per second there.
+//! CrystalDiskMark 3 to 8, KDiskMark 2 and 3. Version 6 and older name the operation in the row and
+//! print no latency (`Random Read 4KiB (Q= 32,T= 1) :    39.550 MB/s [  9655.8 IOPS]`); a
+//! sequential row has no requests per second there.
 //!
 //! ## Caveats
-//! MB are 10^6 bytes, KiB are 1024. A row is the best of several runs, five by default, so no sample of the drive's
-//! usual behaviour. KDiskMark goes through the file system: with `Use O_DIRECT` off, or on a file system that ignores
-//! it (FUSE), it measures the page cache. Times that do not fit depth and rate are of another run than the rate.
+//! MB are 10^6 bytes, KiB are 1024. A row is the best of several runs, five by default, so no
+//! sample of the drive's usual behaviour. KDiskMark goes through the file system: with `Use
+//! O_DIRECT` off, or on a file system that ignores it (FUSE), it measures the page cache. Times
+//! that do not fit depth and rate are of another run than the rate.
 //!
 //! ## Not in this output
 //! Single latencies, what else used the drive, which drive it was (a letter or a folder).

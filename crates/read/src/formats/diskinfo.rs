@@ -7,16 +7,17 @@
 //! depend on size and location, not on the health of a disk.
 //!
 //! ## How to capture
-//! `diskinfo -v -t /dev/ada0`, `diskinfo -wS /dev/nvd0` (TrueNAS users run it on a drive for the log of a pool).
+//! `diskinfo -v -t /dev/ada0`, `diskinfo -wS /dev/nvd0` (TrueNAS users run it on a drive for the
+//! log of a pool).
 //!
 //! ## Versions
 //! As FreeBSD 10 and later print it; `-S` and `-i` are newer. `-i` (`Asynchronous random reads`)
 //! keeps a full queue, and its rows have no time per I/O: ignored.
 //!
 //! ## Caveats
-//! `-S` writes and flushes each time: the time is that of both (`DIOCGFLUSH`). A drive with capacitors answers in tens of
-//! microseconds, one without in milliseconds, and both may be well. A quarter stroke is longer than the mean seek of a
-//! file system. Mbytes are 1024 x 1024 bytes.
+//! `-S` writes and flushes each time: the time is that of both (`DIOCGFLUSH`). A drive with
+//! capacitors answers in tens of microseconds, one without in milliseconds, and both may be well. A
+//! quarter stroke is longer than the mean seek of a file system. Mbytes are 1024 x 1024 bytes.
 //!
 //! ## Not in this output
 //! Single latencies, what else used the disk.

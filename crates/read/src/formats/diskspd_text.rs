@@ -1,9 +1,9 @@
 //! diskspd's text result: rates and mean latencies per file and operation, and the percentiles.
 //!
 //! ## Reads
-//! What `diskspd` prints: of `Input parameters` the requests in flight and the caching, the tables `Read IO`
-//! and `Write IO` with a row per thread and file, and the table of percentiles, which becomes one histogram
-//! per operation.
+//! What `diskspd` prints: of `Input parameters` the requests in flight and the caching, the tables
+//! `Read IO` and `Write IO` with a row per thread and file, and the table of percentiles, which
+//! becomes one histogram per operation.
 //!
 //! ## How to capture
 //! `diskspd -b8K -d60 -o4 -t2 -r -w25 -L FILE`.
@@ -166,8 +166,8 @@ impl Reader for DiskspdText {
 }
 
 impl DiskspdText {
-    /// `total:       33961390080 |      8291355 |     539.73 |  138171.48 |    0.929`: bytes, I/Os, MiB/s, I/O per s. Where
-    /// the test time was cut off it is their quotient.
+    /// `total:       33961390080 |      8291355 |     539.73 |  138171.48 |    0.929`: bytes, I/Os,
+    /// MiB/s, I/O per s. Where the test time was cut off it is their quotient.
     fn total(&mut self, text: &str) -> Step {
         let cells: Vec<&str> =
             text.trim_start_matches("total:").split('|').map(str::trim).collect();

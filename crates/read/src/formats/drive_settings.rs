@@ -1,8 +1,8 @@
 //! Settings of a drive: `hdparm -W`, `hdparm -I`, `sdparm --get WCE`.
 //!
 //! ## Reads
-//! Whether the drive's own write cache is on (`drive.write_cache`: `on` or `off`), and of `hdparm -I`
-//! `smart.model`, `smart.firmware` and `smart.rpm` (0: no platter).
+//! Whether the drive's own write cache is on (`drive.write_cache`: `on` or `off`), and of `hdparm
+//! -I` `smart.model`, `smart.firmware` and `smart.rpm` (0: no platter).
 //!
 //! ## How to capture
 //! `hdparm -W /dev/sda`, `hdparm -I /dev/sda`, `sdparm --get WCE /dev/sda`.

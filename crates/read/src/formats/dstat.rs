@@ -99,8 +99,8 @@ fn plain(line: &str) -> Cow<'_, str> {
     Cow::Owned(line.chars().map(ascii).collect())
 }
 
-/// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups. Where bars stand between
-/// them, a name may have no room for dashes.
+/// `----system---- --dsk/sda-----dsk/sda1-- ...`: words of dashes and names of groups. Where bars
+/// stand between them, a name may have no room for dashes.
 fn is_titles(line: &str) -> bool {
     let known = ["dsk/", "io/", "total-cpu-usage", "total-usage"];
     // Times and busy shares alone: `----system---- sda--sdb--`.
@@ -210,7 +210,8 @@ fn ours(mut found: Vec<(Group, usize)>) -> Vec<(Group, usize)> {
     if ours { found } else { Vec::new() }
 }
 
-/// The names above a part of a heading, each with its columns: several where each has the same columns.
+/// The names above a part of a heading, each with its columns: several where each has the same
+/// columns.
 fn apart<'t, 'w>(above: &'t str, words: &'w [&'w str]) -> Vec<(&'t str, &'w [&'w str])> {
     let name = |text: &'t str| text.trim_matches(|c: char| c == '-' || c.is_whitespace());
     let mut names: Vec<&str> = above.split_whitespace().map(name).collect();
@@ -262,7 +263,8 @@ struct Dstat {
     titles: String,
     /// The file of `--output`.
     is_csv: bool,
-    /// The heading goes on behind the edge of the terminal: the first part of its lower line, once seen.
+    /// The heading goes on behind the edge of the terminal: the first part of its lower line, once
+    /// seen.
     broken: Option<String>,
     groups: Vec<(Group, usize)>,
     rows: u64,
@@ -355,7 +357,8 @@ impl Dstat {
         self.take(&parts, sink)
     }
 
-    /// The groups of a row in which blanks alone part some of them: as many words as each has columns.
+    /// The groups of a row in which blanks alone part some of them: as many words as each has
+    /// columns.
     fn by_width<'l>(&self, line: &'l str) -> Option<Vec<Vec<&'l str>>> {
         let mut groups = self.groups.iter();
         let mut found = Vec::new();
@@ -502,7 +505,8 @@ impl Dstat {
     }
 }
 
-/// `14-10 18:44:24`, day and month, `Nov-23 18:44:24` of dool: the time of day is enough, and `WallTime` reads that.
+/// `14-10 18:44:24`, day and month, `Nov-23 18:44:24` of dool: the time of day is enough, and
+/// `WallTime` reads that.
 fn dated(part: &str) -> String {
     let words: Vec<&str> = part.split_whitespace().collect();
     match words[..] {

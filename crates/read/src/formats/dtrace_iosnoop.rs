@@ -1,9 +1,11 @@
-//! iosnoop of the DTraceToolkit: one line per completed block I/O on Solaris, illumos, macOS, FreeBSD.
+//! iosnoop of the DTraceToolkit: one line per completed block I/O on Solaris, illumos, macOS,
+//! FreeBSD.
 //!
 //! ## Reads
-//! The rows below `UID PID D BLOCK SIZE COMM PATHNAME`, with the columns that its options add: `STIME` and
-//! `TIME` (-s, -t), `DELTA` (-D, -o), `DTIME`, `DEVICE`, `INS`, `MAJ`, `MIN`. With times each line becomes an
-//! event; with `DELTA` alone the latencies of each operation become one histogram.
+//! The rows below `UID PID D BLOCK SIZE COMM PATHNAME`, with the columns that its options add:
+//! `STIME` and `TIME` (-s, -t), `DELTA` (-D, -o), `DTIME`, `DEVICE`, `INS`, `MAJ`, `MIN`. With
+//! times each line becomes an event; with `DELTA` alone the latencies of each operation become one
+//! histogram.
 //!
 //! ## How to capture
 //! `iosnoop -Dots` of the DTraceToolkit, `/usr/bin/iosnoop` of macOS.

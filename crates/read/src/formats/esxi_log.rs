@@ -1,4 +1,5 @@
-//! The kernel's log of VMware ESX and ESXi: paths that are gone, commands that failed or were aborted.
+//! The kernel's log of VMware ESX and ESXi: paths that are gone, commands that failed or were
+//! aborted.
 //!
 //! ## Reads
 //! Lines of `vmkernel.log` and `vobd.log` in all their forms. A message of a known kind becomes a
@@ -7,11 +8,12 @@
 //! `remote` (a server of NFS or iSCSI), `timeout`, `controller` (commands aborted, a bus or device
 //! reset, a corresponding host status), `medium` (sense key 3). `kernel.log.lines` counts the
 //! lines. Of
-//! `performance has deteriorated. I/O latency increased from average value of 1343 microseconds to 28022 microseconds`
-//! the longest of each device is kept.
+//! `performance has deteriorated. I/O latency increased from average value of 1343 microseconds to
+//! 28022 microseconds` the longest of each device is kept.
 //!
 //! ## How to capture
-//! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`); `/var/log/vmkernel` of ESX.
+//! `/var/log/vmkernel.log`, `/var/log/vobd.log`, a support bundle (`vm-support`);
+//! `/var/log/vmkernel` of ESX.
 //!
 //! ## Versions
 //! ESX 3 and 4, ESXi 5 to 8.
@@ -82,8 +84,9 @@ const KINDS: &Kinds = &[
     (MessageKind::Controller, &["Bus reset"]),
 ];
 
-/// Who speaks of storage: modules of the kernel, drivers of adapters, and the daemon that collects observations (`171974us: `).
-/// Others name virtual machines, networks and programs, whose names are chosen by people.
+/// Who speaks of storage: modules of the kernel, drivers of adapters, and the daemon that collects
+/// observations (`171974us: `). Others name virtual machines, networks and programs, whose names
+/// are chosen by people.
 const STORAGE: [&str; 51] = [
     "ATS",
     "DLX",
@@ -138,7 +141,8 @@ const STORAGE: [&str; 51] = [
     "vmw_",
 ];
 
-/// What a message of the storage stack says, without what stands in quotes and brackets: names of volumes and devices.
+/// What a message of the storage stack says, without what stands in quotes and brackets: names of
+/// volumes and devices.
 fn said_of_storage(message: &str) -> Option<String> {
     let plain = message
         .strip_prefix("WARNING: ")
@@ -170,7 +174,8 @@ fn said_of_storage(message: &str) -> Option<String> {
     Some(said)
 }
 
-/// Whether a device is named by its number, which no drive chooses in words: `naa.5000c500a1b2c3d4" failed`.
+/// Whether a device is named by its number, which no drive chooses in words: `naa.5000c500a1b2c3d4"
+/// failed`.
 fn is_numbered(text: &str) -> bool {
     let number = text.split_once('"').and_then(|(name, _)| name.strip_prefix("naa."));
     number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'#'))
@@ -181,9 +186,10 @@ fn kind(message: &str) -> Option<MessageKind> {
     kind_of(KINDS, &said_of_storage(message)?)
 }
 
-/// The volume of NFS, where it is named, of a message that its server does not answer or got slower: `NFS: 6339: Status:No
-/// connection. Retrying synchronous write I/O 1 of 25 times`, `NFS volume ds7 performance has deteriorated. I/O latency increased
-/// from average value of 2010 microseconds to 171022 microseconds.`
+/// The volume of NFS, where it is named, of a message that its server does not answer or got
+/// slower: `NFS: 6339: Status:No connection. Retrying synchronous write I/O 1 of 25 times`, `NFS
+/// volume ds7 performance has deteriorated. I/O latency increased from average value of 2010
+/// microseconds to 171022 microseconds.`
 fn of_nfs(message: &str) -> Option<&str> {
     let plain = message.strip_prefix("WARNING: ").unwrap_or(message);
     let (number, said) = plain.strip_prefix("NFS: ")?.split_once(": ")?;
@@ -208,7 +214,8 @@ fn split(line: &str) -> Option<(&str, &str)> {
         if let Some((who, message)) = rest.split_once(')')
             && is_processor(who)
         {
-            // Who publishes a message may cover its time: `[YYYY-MM-DDTHH:MM:SS] cpu51:2098041)WARNING: ...`.
+            // Who publishes a message may cover its time: `[YYYY-MM-DDTHH:MM:SS]
+            // cpu51:2098041)WARNING: ...`.
             let covered = || deteriorated_us(message).map(|_| "");
             return Some((stamp(before).or_else(covered)?, message.trim_start()));
         }
@@ -260,8 +267,8 @@ fn is_processor(word: &str) -> bool {
     numbers.is_some_and(|(cpu, world)| integer(cpu).is_some() && integer(world).is_some())
 }
 
-/// Whom a message is about: a device by its identifier (`naa.`, `t10.`, `eui.`, `mpx.`), else an adapter, else the driver that
-/// speaks.
+/// Whom a message is about: a device by its identifier (`naa.`, `t10.`, `eui.`, `mpx.`), else an
+/// adapter, else the driver that speaks.
 fn device(message: &str) -> &str {
     let end = |text: &str| {
         text.find(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | '\'' | ')'))
@@ -287,8 +294,9 @@ fn device(message: &str) -> &str {
     if named && !driver.contains(' ') { driver } else { "" }
 }
 
-/// The mean latency, us, of a message that the host finds it too long: `performance has deteriorated. I/O latency increased
-/// from average value of 1343 microseconds to 28022 microseconds.`
+/// The mean latency, us, of a message that the host finds it too long: `performance has
+/// deteriorated. I/O latency increased from average value of 1343 microseconds to 28022
+/// microseconds.`
 fn deteriorated_us(message: &str) -> Option<u64> {
     let said = said_of_storage(message)?;
     let (_, rest) = said.split_once("performance has deteriorated. ")?;

@@ -1,9 +1,10 @@
 //! esxtop of VMware ESXi: commands, bytes and latencies of adapters, devices and volumes.
 //!
 //! ## Reads
-//! The rows below a heading with `CMDS/s` and `DAVG/cmd` of the disk screens (`d` adapters, `u` devices): commands per second,
-//! MB, the time on the device (`DAVG`), in the kernel's queue (`KAVG`) and both (`GAVG`, which a guest sees), by direction
-//! where they are shown; commands active and queued (`ACTV`, `QUED`).
+//! The rows below a heading with `CMDS/s` and `DAVG/cmd` of the disk screens (`d` adapters, `u`
+//! devices): commands per second, MB, the time on the device (`DAVG`), in the kernel's queue
+//! (`KAVG`) and both (`GAVG`, which a guest sees), by direction where they are shown; commands
+//! active and queued (`ACTV`, `QUED`).
 //!
 //! ## How to capture
 //! `esxtop`, `resxtop`: copied screens. The CSV of `-b` is not read.

@@ -1,10 +1,11 @@
 //! etcd's log: slow fdatasync of its write-ahead log, slow applies, late heartbeats.
 //!
 //! ## Reads
-//! `slow fdatasync` with `took`, `apply request took too long`, `wal: sync duration of 1.2s, expected
-//! less than 1s`, `took too long (1.2s) to execute`, `apply entries took too long [1.2s for 3 entries]`, `failed to send out heartbeat on time`, in the
-//! JSON lines of etcd 3.4 and later and in the older text. Each slow sync becomes a flush, each slow
-//! apply an operation of the application.
+//! `slow fdatasync` with `took`, `apply request took too long`, `wal: sync duration of 1.2s,
+//! expected less than 1s`, `took too long (1.2s) to execute`, `apply entries took too long [1.2s
+//! for 3 entries]`, `failed to send out heartbeat on time`, in the JSON lines of etcd 3.4 and later
+//! and in the older text. Each slow sync becomes a flush, each slow apply an operation of the
+//! application.
 //!
 //! ## How to capture
 //! `journalctl -u etcd`, `kubectl logs -n kube-system etcd-NODE`.

@@ -3,10 +3,10 @@
 //! ## Reads
 //! A command line with options, the heading of a job, and for each job or group its rates, its
 //! `slat`, `clat` and `lat` lines, percentiles, shares per latency range, and the disk totals at
-//! the end; with `fsync` or `fdatasync` the times of these flushes. Rates become an interval of the application,
-//! latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes, `sync`, disk totals an interval of the
-//! block layer, and options the facts
-//! `fio.iodepth`, `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
+//! the end; with `fsync` or `fdatasync` the times of these flushes. Rates become an interval of the
+//! application, latencies become histograms labelled `slat`, `clat`, `lat` and, for flushes,
+//! `sync`, disk totals an interval of the block layer, and options the facts `fio.iodepth`,
+//! `fio.numjobs`, `fio.blocksize`, `fio.readwrite` and so on.
 //!
 //! ## How to capture
 //! `fio JOBFILE` or `fio --name=...` without `--output-format`; `fio --client=HOST JOBFILE`, where
@@ -373,8 +373,8 @@ impl Fio {
     /// States how many requests the group has in flight at most, if heading and group say it.
     fn state_at_once(&mut self, device: DeviceId, sink: &mut dyn Sink) {
         let jobs = self.jobs.take();
-        // Without a heading nobody names the engine: the depth asked for counts if requests met it. An engine that
-        // waits for each I/O meets a depth of one, whatever was asked for.
+        // Without a heading nobody names the engine: the depth asked for counts if requests met it.
+        // An engine that waits for each I/O meets a depth of one, whatever was asked for.
         let (met, asked) = (self.met.take(), self.asked.take());
         let alone = met.is_some_and(|met| met.by_all && met.depth == 1);
         let met = asked

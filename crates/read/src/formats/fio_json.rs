@@ -214,7 +214,8 @@ impl FioJson {
         ] {
             if let Some(part) = job.get(key)
                 && {
-                    // Where there should be a number of I/Os, of bytes or ns, fio prints none below zero.
+                    // Where there should be a number of I/Os, of bytes or ns, fio prints none below
+                    // zero.
                     sink.lost(BELOW_ZERO, below_zero(part));
                     true
                 }

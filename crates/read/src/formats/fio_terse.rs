@@ -105,8 +105,8 @@ fn split(line: &str) -> Option<(Layout, Vec<&str>)> {
     (sound && fields.len() >= layout.before_disks()).then_some((layout, fields))
 }
 
-/// Whether a line has as many fields as any version, and the version of fio, but no number where some
-/// must stand.
+/// Whether a line has as many fields as any version, and the version of fio, but no number where
+/// some must stand.
 fn is_harmed(line: &str) -> bool {
     let fields = || line.trim().split(';');
     let named = fields().nth(1).is_some_and(|version| version.starts_with("fio-"));

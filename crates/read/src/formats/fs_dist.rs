@@ -1,9 +1,9 @@
 //! bcc's ext4dist, xfsdist, zfsdist, btrfsdist and nfsdist: latency histograms of file operations.
 //!
 //! ## Reads
-//! The banner `Tracing ext4 operation latency... Hit Ctrl-C to end.`, the lines `operation = 'read'`
-//! and the tables `usecs : count distribution` below. Each table becomes a histogram of the file
-//! system, not of a disk.
+//! The banner `Tracing ext4 operation latency... Hit Ctrl-C to end.`, the lines `operation =
+//! 'read'` and the tables `usecs : count distribution` below. Each table becomes a histogram of the
+//! file system, not of a disk.
 //!
 //! ## How to capture
 //! `ext4dist 10 1`, `xfsdist -m`, `fsdist -t btrfs` of bcc and libbpf-tools.

@@ -42,7 +42,8 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// Operations that nfsslower alone lists: asking a server for attributes, and committing what it holds.
+/// Operations that nfsslower alone lists: asking a server for attributes, and committing what it
+/// holds.
 const OF_NFS: [&str; 2] = ["G", "C"];
 /// Step of LAT(ms), which has two decimals.
 const LATENCY_STEP: Nanos = Nanos(10_000);

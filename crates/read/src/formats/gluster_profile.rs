@@ -12,9 +12,9 @@
 //! GlusterFS 3.4 to 11; times in us, since 8 in ns.
 //!
 //! ## Caveats
-//! The times are those of the brick's process: its file system, page cache and disk, its own locks and threads, no network.
-//! A mean of writes is mostly of the page cache. `%-latency` is a share of the brick's calls, no utilisation. The longest
-//! call may be one in millions.
+//! The times are those of the brick's process: its file system, page cache and disk, its own locks
+//! and threads, no network. A mean of writes is mostly of the page cache. `%-latency` is a share of
+//! the brick's calls, no utilisation. The longest call may be one in millions.
 //!
 //! ## Not in this output
 //! The disk below a brick, single latencies, what clients wait for.
@@ -123,7 +123,8 @@ fn pour(report: &mut Report, sink: &mut dyn Sink) {
             interval.rates.extend(known.map(|rates| (op, rates)));
         }
     } else {
-        // How long it was is not known, or no data were moved: the mean over all calls is all that can be said.
+        // How long it was is not known, or no data were moved: the mean over all calls is all that
+        // can be said.
         let sums = |sum: (f64, f64), (_, n, ns): &(Op, f64, f64)| (sum.0 + n, sum.1 + n * ns);
         let data = calls.iter().fold((0.0, 0.0), sums);
         let (count, time) = if calls.is_empty() { others.unwrap_or_default() } else { data };

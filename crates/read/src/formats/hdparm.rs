@@ -2,8 +2,8 @@
 //!
 //! ## Reads
 //! `Timing buffered disk reads: 384 MB in  3.01 seconds = 127.42 MB/sec` and `Timing O_DIRECT disk
-//! reads` as reads of the disk that the line `/dev/sda:` above names; `Timing cached reads` as the fact
-//! `memory.throughput`.
+//! reads` as reads of the disk that the line `/dev/sda:` above names; `Timing cached reads` as the
+//! fact `memory.throughput`.
 //!
 //! ## How to capture
 //! `hdparm -tT /dev/sda`, `hdparm -t --direct /dev/sda`.

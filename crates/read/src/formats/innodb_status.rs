@@ -1,10 +1,11 @@
-//! InnoDB's own report: what its threads wait for at this moment, and how often it reads, writes and flushes.
+//! InnoDB's own report: what its threads wait for at this moment, and how often it reads, writes
+//! and flushes.
 //!
 //! ## Reads
-//! Of `FILE I/O`, `LOG` and `BUFFER POOL AND MEMORY` the requests that are pending (`Pending normal aio reads`, `Pending
-//! flushes (fsync) log`, `1 pending log flushes`, `Pending writes: LRU 0, flush list 6`) and the rates
-//! (`0.00 reads/s, 0 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s`). Of several reports in one listing the highest
-//! number counts.
+//! Of `FILE I/O`, `LOG` and `BUFFER POOL AND MEMORY` the requests that are pending (`Pending normal
+//! aio reads`, `Pending flushes (fsync) log`, `1 pending log flushes`, `Pending writes: LRU 0,
+//! flush list 6`) and the rates (`0.00 reads/s, 0 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s`).
+//! Of several reports in one listing the highest number counts.
 //!
 //! ## How to capture
 //! `SHOW ENGINE INNODB STATUS\G`, the standard monitor in the server's error log.
@@ -53,7 +54,8 @@ static LABELS: Labels = Labels {
             "Pending normal aio reads: [0, 2, 0, 1] , aio writes: [0, 4, 0, 0] ,",
             "Pending normal aio reads: 2, aio writes: 5,",
         ]),
-        // What one report counts at two places adds up: the log's flushes and those of the buffer pool.
+        // What one report counts at two places adds up: the log's flushes and those of the buffer
+        // pool.
         begins(
             "^Pending flushes (fsync) log:{log:text}; buffer pool:{pool:text}",
             |found, report, _| {

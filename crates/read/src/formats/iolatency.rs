@@ -7,8 +7,8 @@
 //! time.
 //!
 //! ## How to capture
-//! `iolatency` of brendangregg/perf-tools and `iolatency_micro` of LucaCanali/Linux_tracing_scripts,
-//! on kernels from 3.2 on that have ftrace but no BPF.
+//! `iolatency` of brendangregg/perf-tools and `iolatency_micro` of
+//! LucaCanali/Linux_tracing_scripts, on kernels from 3.2 on that have ftrace but no BPF.
 //!
 //! ## Versions
 //! iolatency prints `>=(ms) .. <(ms)` and counts; iolatency_micro prints `>=(mus) .. <(mus)`,
@@ -43,7 +43,8 @@ pub const FORMAT: Format = Format {
     body: Body::Labels(&LABELS),
 };
 
-/// The interval; ns of a unit of the table, and whether it counts per second; that the command stands above.
+/// The interval; ns of a unit of the table, and whether it counts per second; that the command
+/// stands above.
 const SECONDS: &str = "seconds";
 const UNIT: &str = "unit";
 const RATES: &str = "rates";

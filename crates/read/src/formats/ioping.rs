@@ -148,8 +148,8 @@ fn duration(text: &str) -> Option<u64> {
         .map(|ns| ns as u64)
 }
 
-/// `$ ioping -c8 -D -i 0.01 /dev/nvme2n1`: the seconds between requests that a command asks for; 1 s without `-i`, none
-/// of a test of the seek rate (`-R`).
+/// `$ ioping -c8 -D -i 0.01 /dev/nvme2n1`: the seconds between requests that a command asks for; 1
+/// s without `-i`, none of a test of the seek rate (`-R`).
 fn interval_asked(line: &str) -> Option<f64> {
     let letters = invocation(line, "ioping")?.letters;
     let (_, arguments) = line.split_once("ioping ")?;
@@ -235,8 +235,9 @@ fn total(line: &str) -> Option<(u64, f64)> {
     Some((counted(count)?, 1e9 / iops))
 }
 
-/// `19 5283987 3596 14728272 56035 278105 4014969 880899 20 950159434`: requests, their time, their rate, bytes per
-/// second, minimum, mean, maximum, deviation, and all requests and their time with those that are not counted.
+/// `19 5283987 3596 14728272 56035 278105 4014969 880899 20 950159434`: requests, their time, their
+/// rate, bytes per second, minimum, mean, maximum, deviation, and all requests and their time with
+/// those that are not counted.
 fn raw(line: &str) -> Option<Histogram> {
     let numbers: Option<Vec<u64>> = line.split_whitespace().map(integer).collect();
     let [count, time, per_s, _, min, mean, max, _, all, whole] = numbers?[..] else { return None };

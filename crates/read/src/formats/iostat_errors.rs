@@ -1,8 +1,9 @@
 //! Errors that illumos and Solaris count of each disk: `iostat -e`, `iostat -E`.
 //!
 //! ## Reads
-//! The table `s/w h/w trn tot device` of `iostat -en`, and the blocks of `iostat -En`: soft, hard and transport errors, media
-//! errors, failures predicted, vendor, model and serial number. Facts are `member.errors.KIND` of the disk.
+//! The table `s/w h/w trn tot device` of `iostat -en`, and the blocks of `iostat -En`: soft, hard
+//! and transport errors, media errors, failures predicted, vendor, model and serial number. Facts
+//! are `member.errors.KIND` of the disk.
 //!
 //! ## How to capture
 //! `iostat -e`, `iostat -en`, `iostat -E`, `iostat -En`.

@@ -345,7 +345,8 @@ fn amend(before: &Source, now: &Source, sink: &mut dyn Sink) {
     now.notes.iter().skip(before.notes.len()).for_each(|note| sink.note(note.clone()));
 }
 
-/// A file that goes on from others began when they ended: as much later as had been watched by then.
+/// A file that goes on from others began when they ended: as much later as had been watched by
+/// then.
 fn begin_later(section: &mut Section) {
     let before = section.source.watched.map_or(0, |watched| watched.0);
     for fact in section.facts.iter_mut().filter(|fact| fact.key == key::CLOCK_BEGAN) {

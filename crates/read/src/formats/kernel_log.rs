@@ -27,8 +27,8 @@
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
 //!
 //! ## Versions
-//! Messages of Linux 2.4 (those of IDE) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`, `blk_update_request` and today's bare `I/O error`
-//! mean the same.
+//! Messages of Linux 2.4 (those of IDE) to 6.x, and those of FreeBSD's CAM and ahci; `end_request`,
+//! `blk_update_request` and today's bare `I/O error` mean the same.
 //!
 //! ## Caveats
 //! A fault in the log outranks any shape of latency. `hostbyte=0x0b` with a medium error is a side
@@ -144,8 +144,9 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels that end that line
-/// behind the name, as one of a published capture did (drivers/scsi/constants.c, scsi_print_sense).
+/// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels
+/// that end that line behind the name, as one of a published capture did (drivers/scsi/constants.c,
+/// scsi_print_sense).
 const GO_ON: [&str; 7] = [
     "Additional sense: ",
     "Result: hostbyte=",
@@ -155,7 +156,8 @@ const GO_ON: [&str; 7] = [
     "CDB: ",
     "cdb[0]=",
 ];
-/// How the SCSI layer begins to tell of a command that failed, since 2.6.25 (drivers/scsi/scsi_lib.c, scsi_io_completion).
+/// How the SCSI layer begins to tell of a command that failed, since 2.6.25
+/// (drivers/scsi/scsi_lib.c, scsi_io_completion).
 const FAILED: [&str; 3] = ["Unhandled sense code", "Unhandled error code", "Result: hostbyte="];
 /// Arrays, ports and complaints remembered.
 const REMEMBERED: usize = 65_536;
@@ -169,8 +171,9 @@ const WAKES: [&str; 2] = ["wake up from deepsleep", "wake up successful"];
 /// What is said of a link that answers late, which a disk that wakes up makes it do.
 const SLOW_LINK: &str = "link is slow to respond";
 
-/// A message of so many bytes may go on in a record of its own, wherever it was cut (kernel/printk/printk.c, LOG_LINE_MAX and
-/// PRINTKRB_RECORD_MAX: a kilobyte with what stands before it). No driver's message about a disk is so long.
+/// A message of so many bytes may go on in a record of its own, wherever it was cut
+/// (kernel/printk/printk.c, LOG_LINE_MAX and PRINTKRB_RECORD_MAX: a kilobyte with what stands
+/// before it). No driver's message about a disk is so long.
 const LONG: usize = 800;
 
 /// How the SCSI layer says that it takes a command back that got no answer.
@@ -202,8 +205,8 @@ pub(super) fn examples() -> impl Iterator<Item = String> {
     forms::examples()
 }
 
-/// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host off the
-/// journal leaves `kernel: `.
+/// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host
+/// off the journal leaves `kernel: `.
 fn as_printed(line: &str) -> Cow<'_, str> {
     let line = line.strip_prefix("kernel: ").unwrap_or(line);
     match line.contains("0×") {
@@ -212,7 +215,8 @@ fn as_printed(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`, each where its driver puts it.
+/// The device a message names: `[sdb]`, `dev sdb`, `nvme0: ...`, `ata3.00: ...`, each where its
+/// driver puts it.
 fn device(message: &str) -> Option<&str> {
     if let Some(named) = peripheral(message)
         .or_else(|| of_illumos(message))
@@ -236,7 +240,8 @@ fn device(message: &str) -> Option<&str> {
     if let Some((name, _)) = forms::of_bad_sector(message) {
         return Some(name);
     }
-    // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device dm-0): ...`
+    // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device
+    // dm-0): ...`
     let marks: &[&str] = match message.contains("dev") {
         true => &["error, dev ", "error on dev ", "error on device ", " (device "],
         false => &[],
@@ -311,8 +316,8 @@ fn mapped(message: &str) -> Option<&str> {
     integer(major).and(integer(minor)).map(|_| number)
 }
 
-/// The server or peer that a message waits for: `nfs: server nas not responding`, `connection8:0: ping timeout`,
-/// `drbd r0 peer: PingAck did not arrive in time.`
+/// The server or peer that a message waits for: `nfs: server nas not responding`, `connection8:0:
+/// ping timeout`, `drbd r0 peer: PingAck did not arrive in time.`
 fn server(message: &str) -> Option<&str> {
     let word = |text: &'_ str| text.find([' ', ',']).unwrap_or(text.len());
     if let Some(rest) = message.strip_prefix("nfs: server ") {
@@ -352,8 +357,9 @@ fn server(message: &str) -> Option<&str> {
     name.split_once(": ").map(|(name, _)| name)
 }
 
-/// The drive of which an adapter of 3ware says that a sector could not be read, and was written anew from the others or not
-/// (drivers/scsi/3w-9xxx.h, twa_aen_table): `scsi0: AEN: WARNING (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
+/// The drive of which an adapter of 3ware says that a sector could not be read, and was written
+/// anew from the others or not (drivers/scsi/3w-9xxx.h, twa_aen_table): `scsi0: AEN: WARNING
+/// (0x04:0x0023): Sector repair completed:port=1, LBA=0x4383A7F`.
 fn unread_behind_3ware(message: &str) -> Option<String> {
     let (_, rest) = message.strip_prefix("3w-")?.split_once(": ")?;
     let (adapter, said) = rest.split_once(": AEN: ")?;
@@ -364,8 +370,8 @@ fn unread_behind_3ware(message: &str) -> Option<String> {
     Some(format!("c{}/p{port}", adapter.strip_prefix("scsi")?))
 }
 
-/// What btrfs counts of a member: `BTRFS error (device sda1): bdev /dev/sdb1 errs: wr 270, rd 271, flush 0, corrupt 6, gen 0`
-/// (fs/btrfs/volumes.c, btrfs_dev_stat_print_on_error).
+/// What btrfs counts of a member: `BTRFS error (device sda1): bdev /dev/sdb1 errs: wr 270, rd 271,
+/// flush 0, corrupt 6, gen 0` (fs/btrfs/volumes.c, btrfs_dev_stat_print_on_error).
 fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
     const KINDS: [(&str, &str); 5] = [
         ("wr", "write"),
@@ -387,7 +393,8 @@ fn btrfs_counts(message: &str) -> Option<(&str, Vec<(&'static str, u64)>)> {
     counts.filter(|counts| is_path && counts.len() == KINDS.len()).map(|counts| (member, counts))
 }
 
-/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or the controller's place.
+/// `sd5` of `WARNING: /pci@0,0/pci15d9,f280@1f,2/disk@4,0 (sd5):`, as illumos calls the disk, or
+/// the controller's place.
 fn of_illumos(message: &str) -> Option<&str> {
     let rest = message.strip_prefix("WARNING: ").unwrap_or(message);
     let rest = Some(rest).filter(|rest| rest.starts_with("/pci@"))?;
@@ -397,7 +404,8 @@ fn of_illumos(message: &str) -> Option<&str> {
     disk.or_else(|| rest.split_once(':').map(|(path, _)| path).filter(|path| !path.contains(' ')))
 }
 
-/// `xhci-hcd.0.auto` of `xhci-hcd xhci-hcd.0.auto: HC died; cleaning up`: a host controller on no bus of PCI.
+/// `xhci-hcd.0.auto` of `xhci-hcd xhci-hcd.0.auto: HC died; cleaning up`: a host controller on no
+/// bus of PCI.
 fn host_of_usb(message: &str) -> Option<&str> {
     let mut words = message.split_whitespace();
     let driver = words.next().filter(|word| word.starts_with("xhci"))?;
@@ -428,9 +436,11 @@ struct KernelLog {
     end: String,
     /// The port of the last message that named one: its `res` line does not.
     port: String,
-    /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of their own.
+    /// The disk of the last message, if it was one of the SCSI layer, which says more in lines of
+    /// their own.
     told_of: String,
-    /// The port of which the last message said that it works again: the failed command is told of next.
+    /// The port of which the last message said that it works again: the failed command is told of
+    /// next.
     recovered: Option<String>,
     /// Ports and the disks behind them, as far as that was told.
     behind: HashSet<(String, String)>,
@@ -463,16 +473,20 @@ struct KernelLog {
     given_up: Option<Said>,
     /// The last line, if it was no complaint: it may go on in the next.
     unfinished: Option<(String, String)>,
-    /// Whether a drive on a port reported sense data with the last command that failed there. Where it did not, libata makes
-    /// sense data up from the registers, whatever went wrong (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request
-    /// with `Unaligned write command` for any error without a bit, with `LBA out of range` for a sector that was not found.
+    /// Whether a drive on a port reported sense data with the last command that failed there. Where
+    /// it did not, libata makes sense data up from the registers, whatever went wrong
+    /// (drivers/ata/libata-scsi.c, ata_to_sense_error): Illegal Request with `Unaligned write
+    /// command` for any error without a bit, with `LBA out of range` for a sector that was not
+    /// found.
     reports_sense: Option<bool>,
-    /// Drives of IDE of which a transfer by DMA did not end in time: what is done about it is no second one.
+    /// Drives of IDE of which a transfer by DMA did not end in time: what is done about it is no
+    /// second one.
     expired: BTreeSet<String>,
-    /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says so): that the link answers
-    /// late then is no complaint.
+    /// Ports whose disk the kernel itself lets sleep and wakes by a reset (Synology's kernel says
+    /// so): that the link answers late then is no complaint.
     woken: HashSet<String>,
-    /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of them twice.
+    /// Complaints seen that bear a time to the microsecond: a log that was pasted twice says all of
+    /// them twice.
     seen: HashSet<u64>,
     /// The kernel's own clock on the last line.
     clock: Option<String>,
@@ -608,7 +622,8 @@ impl KernelLog {
                         self.message(&stamp, line.trim_start(), place, sink);
                         return Step::Took;
                     }
-                    // The second line of what the block layer says of a request beyond the end of a device.
+                    // The second line of what the block layer says of a request beyond the end of a
+                    // device.
                     let stripped = line.trim_start();
                     if forms::of_bad_sector(stripped).is_some() {
                         let stamp = self.end.clone();
@@ -663,7 +678,8 @@ impl KernelLog {
         self.message(&record.stamp, &record.message, record.place, sink);
     }
 
-    /// The message that a line without a time ends, if the two together are a complaint: mail programs break lines.
+    /// The message that a line without a time ends, if the two together are a complaint: mail
+    /// programs break lines.
     fn continued(&mut self, line: &str) -> Option<(String, String)> {
         let (stamp, begin) = self.unfinished.take()?;
         // The kernel's own second lines are indented.
@@ -788,8 +804,9 @@ impl KernelLog {
             || !self.told_of.is_empty() && line.starts_with("Additional sense: ")
     }
 
-    /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for UDMA/133`), it hands the command
-    /// that failed back to the SCSI layer, which names the disk in the next line (drivers/ata/libata-eh.c, ata_eh_finish).
+    /// States which disk is behind a port. When libata has mended a port (`ata1.00: configured for
+    /// UDMA/133`), it hands the command that failed back to the SCSI layer, which names the disk in
+    /// the next line (drivers/ata/libata-eh.c, ata_eh_finish).
     fn tell_port(&mut self, named: Option<&str>, message: &str, place: &str, sink: &mut dyn Sink) {
         let recovered = self.recovered.take();
         let is_single = message.starts_with("ata")
@@ -825,8 +842,9 @@ impl KernelLog {
         }
     }
 
-    /// Whether the command that a read error answered was a write of whole blocks of 4 KiB, for which no drive reads.
-    /// Targets of software have one answer for every request that failed (tgt, usr/bs_rdwr.c).
+    /// Whether the command that a read error answered was a write of whole blocks of 4 KiB, for
+    /// which no drive reads. Targets of software have one answer for every request that failed
+    /// (tgt, usr/bs_rdwr.c).
     fn answers_a_write(&mut self, disk: &str, message: &str) -> bool {
         if forms::of_scsi(message).is_some_and(|said| said.trim_end() == READ_ERROR) {
             self.read_error = disk.to_string();
@@ -964,7 +982,8 @@ impl KernelLog {
             return;
         };
         let kind = known;
-        // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon repeats it.
+        // The kernel has said so itself, `connection4:0: detected conn error`, and the daemon
+        // repeats it.
         if message.starts_with("connection") {
             let number = named.and_then(|name| name.strip_prefix("connection"));
             let number = number.filter(|_| self.connections.len() < REMEMBERED);
@@ -1072,8 +1091,9 @@ impl KernelLog {
             || self.functions.are_of_storage(message)
     }
 
-    /// States the resets of devices on USB: of a disk, where they are one device's and the only disk of which requests failed
-    /// is no other bus's; of the plug, where they follow each other as commands that got no answer do; of nobody else.
+    /// States the resets of devices on USB: of a disk, where they are one device's and the only
+    /// disk of which requests failed is no other bus's; of the plug, where they follow each other
+    /// as commands that got no answer do; of nobody else.
     fn state_resets(&mut self, sink: &mut dyn Sink) {
         let mut failing = self.failing.iter();
         let only = failing.next().filter(|_| failing.next().is_none()).cloned();
@@ -1129,7 +1149,8 @@ fn is_whole_date(stamp: &str) -> bool {
     year.len() == 4 && integer(year).is_some() && stamp.contains(':')
 }
 
-/// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and how many (SBC-4).
+/// `CDB: Write(10) 2a 00 00 00 14 88 00 00 08 00`, `CDB: Write(16) 8a 00 ...`: the first sector and
+/// how many (SBC-4).
 fn written_blocks(message: &str) -> Option<(u64, u64)> {
     let (_, command) = message.split_once("CDB: Write(")?;
     let (size, bytes) = command.split_once(") ")?;

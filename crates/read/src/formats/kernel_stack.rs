@@ -6,7 +6,8 @@
 //! becomes a fact `kernel.log.remote` of it, once for each stack.
 //!
 //! ## How to capture
-//! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are read by `kernel-log`.
+//! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are
+//! read by `kernel-log`.
 //!
 //! ## Versions
 //! Linux 2.6.29 to 6.18; addresses are `<0>` since 4.15.
@@ -42,7 +43,8 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>] 0xffffffffffffffff`.
+/// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>]
+/// 0xffffffffffffffff`.
 fn is_frame(line: &str) -> bool {
     let Some((address, function)) =
         line.trim().strip_prefix("[<").and_then(|rest| rest.split_once(">] "))

@@ -1,8 +1,8 @@
 //! Speeds of the USB links of disks: `lsusb -t`.
 //!
 //! ## Reads
-//! Of each interface of class `Mass Storage`: `device.link_speed` and `device.transport` of the port
-//! `usb3-1` (bus 3, port 1). A root hub gives `device.max_link_speed` of its bus, `usb3`.
+//! Of each interface of class `Mass Storage`: `device.link_speed` and `device.transport` of the
+//! port `usb3-1` (bus 3, port 1). A root hub gives `device.max_link_speed` of its bus, `usb3`.
 //!
 //! ## How to capture
 //! `lsusb -t` or `lsusb -tv`, together with a test of the disk (`hdparm -t`, `dd`, `iostat`).
@@ -11,8 +11,8 @@
 //! usbutils 0.87 to 018.
 //!
 //! ## Caveats
-//! It does not name the disk: where one disk alone hangs on USB, it is that one. 480M is USB 2, whose
-//! payload is at most about 45 MB/s; USB 3 begins at 5000M.
+//! It does not name the disk: where one disk alone hangs on USB, it is that one. 480M is USB 2,
+//! whose payload is at most about 45 MB/s; USB 3 begins at 5000M.
 //!
 //! ## Not in this output
 //! Which disk it is, errors, latency.

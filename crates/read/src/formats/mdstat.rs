@@ -124,7 +124,8 @@ fn sniff(lines: &[&str]) -> Sniff {
     }
 }
 
-/// `State : clean, degraded, recovering`, with which a piece of `mdadm --detail` begins where the lines above were left out.
+/// `State : clean, degraded, recovering`, with which a piece of `mdadm --detail` begins where the
+/// lines above were left out.
 fn excerpt(line: &str) -> bool {
     let words = line.trim().strip_prefix("State : ");
     words.is_some_and(|words| words.split(',').all(|word| STATES.contains(&word.trim())))

@@ -1,9 +1,9 @@
 //! Memory and swap: `/proc/meminfo`, `free`, `swapon`, `/proc/swaps`.
 //!
 //! ## Reads
-//! `memory.available.percent` (of all memory), `swap.used.percent` (of all swap), and of /proc/meminfo
-//! also `memory.dirty` and `memory.writeback`, in bytes. A swap area states `swap.used`, in bytes, of
-//! its device.
+//! `memory.available.percent` (of all memory), `swap.used.percent` (of all swap), and of
+//! /proc/meminfo also `memory.dirty` and `memory.writeback`, in bytes. A swap area states
+//! `swap.used`, in bytes, of its device.
 //!
 //! ## How to capture
 //! `cat /proc/meminfo`, `free`, `free -h`, `swapon --show`, `cat /proc/swaps`.

@@ -3,8 +3,9 @@
 //! ## Reads
 //! Solaris and VxFS `/u02 on /dev/... read/write/... on DATE` (with `mount -v` the type too),
 //! Linux `/dev/sda1 on / type ext4 (rw,...)`, rows of `findmnt`, lines of `/proc/mounts` and of
-//! `/proc/self/mountinfo`, and the command `mount -o OPTIONS ... /point` as it was typed. Each file system on a block device or a server becomes the facts
-//! `mount.point`, `mount.type`, `mount.options` and, on Solaris, `mount.since`.
+//! `/proc/self/mountinfo`, and the command `mount -o OPTIONS ... /point` as it was typed. Each file
+//! system on a block device or a server becomes the facts `mount.point`, `mount.type`,
+//! `mount.options` and, on Solaris, `mount.since`.
 //!
 //! ## How to capture
 //! `mount`, `findmnt`'s source files, `mount | grep u02`, support archives.
@@ -109,7 +110,8 @@ fn parse(line: &str) -> Option<Mount> {
         .or_else(|| solaris(&words))
 }
 
-/// `mount -o remount,timeo=900 /mnt`, `sudo mount -t nfs -o soft server:/export /mnt`: behind a prompt or not.
+/// `mount -o remount,timeo=900 /mnt`, `sudo mount -t nfs -o soft server:/export /mnt`: behind a
+/// prompt or not.
 fn typed(words: &[&str]) -> Option<Mount> {
     let prompt = |word: &&&str| matches!(**word, "sudo" | "$" | "#") || word.ends_with(['$', '#']);
     let prompts = words.iter().take_while(prompt).count();

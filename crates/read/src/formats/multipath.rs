@@ -14,8 +14,8 @@
 //! multipath-tools 0.4.9 to 0.11; the older layout in brackets, `[active][ready]`, too.
 //!
 //! ## Caveats
-//! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path` makes
-//! requests wait for ever when all paths fail.
+//! A path in a group that is only `enabled` waits for its turn and is well. `queue_if_no_path`
+//! makes requests wait for ever when all paths fail.
 //!
 //! ## Not in this output
 //! Latencies of a path.
@@ -106,7 +106,8 @@ fn is_state(said: &str) -> bool {
     device_mapper && words.get(1).is_some_and(|word| checker.contains(word))
 }
 
-/// The volume and the path that the daemon reports gone: `mpathaq: sdak - tur checker reports path is down`.
+/// The volume and the path that the daemon reports gone: `mpathaq: sdak - tur checker reports path
+/// is down`.
 fn gone(said: &str) -> Option<(&str, &str)> {
     let gone = ["path is down", "mark as failed", "path offline", "state down"];
     // The volume may stand before the path.

@@ -1,9 +1,10 @@
 //! MySQL's and MariaDB's logs: a page cleaner that falls behind, slow commits.
 //!
 //! ## Reads
-//! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms to flush
-//! 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose statement is a commit.
-//! Both become facts: how many, and the slowest. A round that flushed and evicted nothing is `flush.idle`.
+//! Of the error log `page_cleaner: 1000ms intended loop took 15843ms` and `Page cleaner took 5632ms
+//! to flush 52 and evict 0 pages`. Of the slow query log each entry (`# Query_time: 2.345`) whose
+//! statement is a commit. Both become facts: how many, and the slowest. A round that flushed and
+//! evicted nothing is `flush.idle`.
 //!
 //! ## How to capture
 //! The server's error log, `journalctl -u mysqld`, the file of `slow_query_log`.

@@ -97,7 +97,8 @@ impl Reader for Nmon {
                 }
             }
             _ if column(section).is_some() => self.section(section, second, fields),
-            // `BBBP,393,/bin/mount,"/dev/sda1 on / type ext3"` quotes other tools, which begin no listing.
+            // `BBBP,393,/bin/mount,"/dev/sda1 on / type ext3"` quotes other tools, which begin no
+            // listing.
             _ if is_section(section) => Step::Took,
             _ => Step::Passed,
         }

@@ -12,7 +12,8 @@
 //! response of a Prometheus server in the same text.
 //!
 //! ## Versions
-//! node_exporter 0.16 to 1.9, and the names of 0.15 and before (`node_disk_reads_completed`, `node_disk_io_time_ms`).
+//! node_exporter 0.16 to 1.9, and the names of 0.15 and before (`node_disk_reads_completed`,
+//! `node_disk_io_time_ms`).
 //!
 //! ## Caveats
 //! A single page is since boot: a disk that became slow an hour ago is hidden by the days before.
@@ -46,7 +47,8 @@ pub const FORMAT: Format = Format {
 
 /// How the names of all metrics of disks begin.
 const FAMILY: &str = "node_disk_";
-/// When the machine was started, s since 1970: it stands above the disks, and what is since boot has a length by it.
+/// When the machine was started, s since 1970: it stands above the disks, and what is since boot
+/// has a length by it.
 const BOOT: &str = "node_boot_time";
 /// How the names of the others on its page begin.
 const OTHERS: [&str; 4] = ["node_", "go_", "process_", "promhttp_"];
@@ -76,8 +78,8 @@ enum Part {
     Flush,
 }
 
-/// The metrics, without what all begin with (collector/diskstats_common.go of node_exporter), and what
-/// a unit of them is in the field's own.
+/// The metrics, without what all begin with (collector/diskstats_common.go of node_exporter), and
+/// what a unit of them is in the field's own.
 const METRICS: &[(&str, Field, f64)] = &[
     ("reads_completed_total", Field::Ios(Part::Read), 1.0),
     ("reads_completed", Field::Ios(Part::Read), 1.0),

@@ -2,16 +2,16 @@
 //!
 //! ## Reads
 //! `nvme smart-log` (its lines alone too), `nvme error-log`, `nvme id-ctrl`, `nvme list` and `nvme
-//! get-feature`. The health log becomes the facts of `smart` (`smart.nvme.media_errors` ...). Beside
-//! these: `smart.nvme.sensor.N` (degrees of a single sensor), `smart.nvme.error-log.media` (entries
-//! of the error log that are of the medium), `smart.celsius.warning`, `smart.idle-exit-us` (the
-//! longest time in which a power state that is not operational is left, microseconds), `nvme.apst`
-//! (whether the drive changes its power state by itself: 0 or 1), `drive.write_cache`, `smart.model`
-//! and `smart.firmware`.
+//! get-feature`. The health log becomes the facts of `smart` (`smart.nvme.media_errors` ...).
+//! Beside these: `smart.nvme.sensor.N` (degrees of a single sensor), `smart.nvme.error-log.media`
+//! (entries of the error log that are of the medium), `smart.celsius.warning`, `smart.idle-exit-us`
+//! (the longest time in which a power state that is not operational is left, microseconds),
+//! `nvme.apst` (whether the drive changes its power state by itself: 0 or 1), `drive.write_cache`,
+//! `smart.model` and `smart.firmware`.
 //!
 //! ## How to capture
-//! `nvme smart-log /dev/nvme0`, `nvme error-log /dev/nvme0`, `nvme id-ctrl /dev/nvme0`, `nvme list`,
-//! `nvme get-feature -f 0x0c -H /dev/nvme0`.
+//! `nvme smart-log /dev/nvme0`, `nvme error-log /dev/nvme0`, `nvme id-ctrl /dev/nvme0`, `nvme
+//! list`, `nvme get-feature -f 0x0c -H /dev/nvme0`.
 //!
 //! ## Versions
 //! nvme-cli 1.0 to 2.11. Labels changed their case and their unit signs; temperatures are read in
@@ -90,8 +90,8 @@ static LABELS: Labels = Labels {
             report.fact(typed::SMART_NVME_SENSOR.member(found.count("n")?), Celsius(celsius))
         })
         .like(&["Temperature Sensor 2                : 90 C"]),
-        // Status words of commands that failed for the medium (NVM Express base specification, media and data integrity
-        // errors).
+        // Status words of commands that failed for the medium (NVM Express base specification,
+        // media and data integrity errors).
         says(
             "^status_field{*}{UNRECOVERED_READ|READ_ERROR|WRITE_FAULT|Unrecovered Read Error|Write Fault|End-to-end Guard|GUARD_CHECK}",
             |_, report, _| report.add("of the medium", 1.0),
@@ -173,7 +173,8 @@ fn feature(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
 }
 
-/// A row of `nvme list`: each is a drive. Its cells begin where the runs of dashes below the heading do.
+/// A row of `nvme list`: each is a drive. Its cells begin where the runs of dashes below the
+/// heading do.
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let [heading, dashes] = report.quoted() else { return None };
     let row = found.line();

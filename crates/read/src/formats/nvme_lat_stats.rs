@@ -18,8 +18,8 @@
 //! above the last group are not listed.
 //!
 //! ## Not in this output
-//! Since when it counts, how many were in flight, sizes. Whether whole lines are missing, but for a gap in the numbers of the
-//! buckets.
+//! Since when it counts, how many were in flight, sizes. Whether whole lines are missing, but for a
+//! gap in the numbers of the buckets.
 
 use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage, typed};
 
@@ -65,7 +65,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Buckets of equal steps. The last one ends where the group does: 32 steps of 32 us are more than its 1 ms.
+/// Buckets of equal steps. The last one ends where the group does: 32 steps of 32 us are more than
+/// its 1 ms.
 fn group(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     let (low, high) = (found.text("low")?, found.text("high")?);
     // `1-32ms`: the unit of the end is that of the beginning, unless it has one.

@@ -1,13 +1,16 @@
-//! What a cloud volume counts itself (`nvme amzn stats`): latencies in buckets, time above its limits.
+//! What a cloud volume counts itself (`nvme amzn stats`): latencies in buckets, time above its
+//! limits.
 //!
 //! ## Reads
-//! Operations, bytes and time of reads and writes, the two latency histograms, the queue, and `Performance
-//! Exceeded`, the time in which more was asked than the volume or the instance gives; these become the facts
-//! `volume.exceeded.iops`, `volume.exceeded.throughput`, `instance.exceeded.iops` and `.throughput`.
-//! The fact `counters.since` marks a print that is not of now.
+//! Operations, bytes and time of reads and writes, the two latency histograms, the queue, and
+//! `Performance Exceeded`, the time in which more was asked than the volume or the instance gives;
+//! these become the facts `volume.exceeded.iops`, `volume.exceeded.throughput`,
+//! `instance.exceeded.iops` and `.throughput`. The fact `counters.since` marks a print that is not
+//! of now.
 //!
 //! ## How to capture
-//! `nvme amzn stats /dev/nvme1n1`, `nvme amzn stats -i 5 /dev/nvme1n1`, `ebsnvme stats` of the provider.
+//! `nvme amzn stats /dev/nvme1n1`, `nvme amzn stats -i 5 /dev/nvme1n1`, `ebsnvme stats` of the
+//! provider.
 //!
 //! ## Versions
 //! nvme-cli 2.12 and later; volumes and instance stores of Nitro instances.

@@ -1,9 +1,9 @@
 //! pgbench: transactions per second of PostgreSQL, their latency, and that of the commit.
 //!
 //! ## Reads
-//! The summary (`latency average = 23.474 ms`, `tps = 425.99 ...`), the lines of `-P` (`progress: 5.0
-//! s, 421.2 tps, lat 23.620 ms stddev 8.4`), and of `-r` the statement `END;` or `COMMIT;`, whose
-//! time becomes the fact `commit.time`.
+//! The summary (`latency average = 23.474 ms`, `tps = 425.99 ...`), the lines of `-P` (`progress:
+//! 5.0 s, 421.2 tps, lat 23.620 ms stddev 8.4`), and of `-r` the statement `END;` or `COMMIT;`,
+//! whose time becomes the fact `commit.time`.
 //!
 //! ## How to capture
 //! `pgbench -c 10 -T 60 -P 5 -r`.

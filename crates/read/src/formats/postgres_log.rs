@@ -1,10 +1,11 @@
 //! PostgreSQL's log: checkpoints with write and sync times, and slow commits.
 //!
 //! ## Reads
-//! Lines `checkpoint complete: wrote 19 buffers (0.1%); ... write=49.081 s, sync=8.710 s, total=59.311 s;
-//! sync files=92, longest=2.248 s, average=0.095 s; ...`: the syncs of each checkpoint become so many
-//! flushes with their mean and maximum. `checkpoint starting: wal` and `time`, `checkpoints are
-//! occurring too frequently`, and commits that `log_min_duration_statement` caught become facts.
+//! Lines `checkpoint complete: wrote 19 buffers (0.1%); ... write=49.081 s, sync=8.710 s,
+//! total=59.311 s; sync files=92, longest=2.248 s, average=0.095 s; ...`: the syncs of each
+//! checkpoint become so many flushes with their mean and maximum. `checkpoint starting: wal` and
+//! `time`, `checkpoints are occurring too frequently`, and commits that
+//! `log_min_duration_statement` caught become facts.
 //!
 //! ## How to capture
 //! The server's log with `log_checkpoints = on` (the default since 15).

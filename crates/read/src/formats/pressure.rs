@@ -70,8 +70,8 @@ struct PressureLine<'a> {
     fields: Vec<(&'a str, &'a str)>,
 }
 
-/// The rows of a line: `some` and `full` may stand behind one another. Where a heading named the resource, fields may have
-/// been left out.
+/// The rows of a line: `some` and `full` may stand behind one another. Where a heading named the
+/// resource, fields may have been left out.
 fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
     // Every line of a document is asked.
     if !line.contains("avg10=") {
@@ -96,7 +96,8 @@ fn rows(line: &str, headed: bool) -> Option<Vec<PressureLine<'_>>> {
         "avg10" | "avg60" | "avg300" => decimal(value).is_some(),
         _ => false,
     };
-    // The kernel prints two digits behind the point, so that a value that was cut is told from one that is not.
+    // The kernel prints two digits behind the point, so that a value that was cut is told from one
+    // that is not.
     let whole = |(_, value): &(&str, &str)| {
         value.split_once('.').is_some_and(|(_, cents)| cents.len() == 2)
     };

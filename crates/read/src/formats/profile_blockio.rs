@@ -1,23 +1,26 @@
 //! Inspektor Gadget's profile_blockio: block I/O latency histograms.
 //!
 //! ## Reads
-//! The screen of `profile_blockio`: the line `latency`, the heading `µs : count distribution` (or `ms`) and rows
-//! `LO -> HI : N |***|`; and that of `kubectl gadget profile block-io` of earlier versions, which has the heading alone.
+//! The screen of `profile_blockio`: the line `latency`, the heading `µs : count distribution` (or
+//! `ms`) and rows `LO -> HI : N |***|`; and that of `kubectl gadget profile block-io` of earlier
+//! versions, which has the heading alone.
 //!
 //! ## How to capture
-//! `kubectl gadget run profile_blockio --node NODE`, `ig run profile_blockio`, `kubectl gadget profile block-io`.
+//! `kubectl gadget run profile_blockio --node NODE`, `ig run profile_blockio`, `kubectl gadget
+//! profile block-io`.
 //!
 //! ## Versions
-//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row holds what it says. Gadgets that are
-//! images (`run profile_blockio`) print rows `2 -> 4`; see below.
+//! `kubectl gadget profile block-io` (to 0.30) prints rows `2 -> 3`, and a row holds what it says.
+//! Gadgets that are images (`run profile_blockio`) print rows `2 -> 4`; see below.
 //!
 //! ## Caveats
-//! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) holds latencies from HI up to, not
-//! including, twice HI: the program counts by the highest bit of the latency (`log2l` in its program.bpf.c), and the
-//! printer puts each of these under the bound that its smallest value reaches (addValHistFunc in otel-metrics.go). Its
-//! first row holds everything below 2. The screen is printed again each second and counts since the gadget began: of
-//! tables that count on from each other the last is used. `profile_tcprtt` prints the same table of the network: where no
-//! command or heading above names block I/O, no disk is judged by it.
+//! A row `LO -> HI` of `run profile_blockio` (bounds that are powers of two) holds latencies from
+//! HI up to, not including, twice HI: the program counts by the highest bit of the latency (`log2l`
+//! in its program.bpf.c), and the printer puts each of these under the bound that its smallest
+//! value reaches (addValHistFunc in otel-metrics.go). Its first row holds everything below 2. The
+//! screen is printed again each second and counts since the gadget began: of tables that count on
+//! from each other the last is used. `profile_tcprtt` prints the same table of the network: where
+//! no command or heading above names block I/O, no disk is judged by it.
 //!
 //! ## Not in this output
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
@@ -167,7 +170,8 @@ impl Reader for ProfileBlockio {
 }
 
 impl ProfileBlockio {
-    /// The table that was read is over: it takes the place of the one before if it counts on from that.
+    /// The table that was read is over: it takes the place of the one before if it counts on from
+    /// that.
     fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         let Some(table) = self.table.take().filter(|table| !table.rows.is_empty()) else {
             return Ok(());

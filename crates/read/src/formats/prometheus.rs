@@ -1,16 +1,18 @@
 //! Prometheus: histograms of disk latency and of syncs, as a program's `/metrics` prints them.
 //!
 //! ## Reads
-//! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that say what was
-//! measured: `etcd_disk_wal_fsync_duration_seconds`, `ebpf_exporter_bio_latency_seconds`, and others
-//! whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a unit. Each set of
-//! labels becomes one histogram; `device` and `operation` are taken from the labels of these names.
+//! `NAME_bucket{...,le="0.004"} 730239`, with `NAME_sum` and `NAME_count`, of names that say what
+//! was measured: `etcd_disk_wal_fsync_duration_seconds`, `ebpf_exporter_bio_latency_seconds`, and
+//! others whose name speaks of a disk, volume, block I/O or sync and of latency or duration, with a
+//! unit. Each set of labels becomes one histogram; `device` and `operation` are taken from the
+//! labels of these names.
 //!
 //! ## How to capture
 //! `curl -s localhost:2379/metrics | grep fsync`, the page of an exporter, a recording of either.
 //!
 //! ## Versions
-//! Text formats 0.0.4 and OpenMetrics 1.0: counts as integers or with an exponent, with or without a time.
+//! Text formats 0.0.4 and OpenMetrics 1.0: counts as integers or with an exponent, with or without
+//! a time.
 //!
 //! ## Caveats
 //! Buckets are cumulative and count since the program started: a disk that is slow since an hour
@@ -145,7 +147,8 @@ impl Subject {
 struct Series {
     name: String,
     labels: Vec<(String, String)>,
-    /// Cumulative counts by upper end, ns (`u64::MAX` of the open one): lines may come in any order.
+    /// Cumulative counts by upper end, ns (`u64::MAX` of the open one): lines may come in any
+    /// order.
     rows: BTreeMap<u64, f64>,
     sum: Option<f64>,
 }

@@ -1,16 +1,18 @@
 //! rados bench: objects that a Ceph cluster wrote or read each second.
 //!
 //! ## Reads
-//! The rows `sec Cur ops started finished avg MB/s cur MB/s last lat(s) avg lat(s)`; of each run the last becomes averages as
-//! the program saw them: operations and their mean latency. Seconds in which operations were in flight and none finished are
-//! counted. The lines at the end (`Average Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with
-//! its mean and maximum.
+//! The rows `sec Cur ops started finished avg MB/s cur MB/s last lat(s) avg lat(s)`; of each run
+//! the last becomes averages as the program saw them: operations and their mean latency. Seconds in
+//! which operations were in flight and none finished are counted. The lines at the end (`Average
+//! Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its mean and
+//! maximum.
 //!
 //! ## How to capture
 //! `rados bench -p POOL 60 write`, `... seq`, `... rand`.
 //!
 //! ## Versions
-//! Ceph Firefly to Squid; up to Infernalis `last lat   avg lat` and `Average Latency:` without `(s)`.
+//! Ceph Firefly to Squid; up to Infernalis `last lat   avg lat` and `Average Latency:` without
+//! `(s)`.
 //!
 //! ## Caveats
 //! An operation is an object of 4 MB by default, on several disks of several machines: its latency
@@ -18,7 +20,8 @@
 //! `-` for the last latency.
 //!
 //! ## Not in this output
-//! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are missing.
+//! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are
+//! missing.
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
 

@@ -1,4 +1,5 @@
-//! RAID controllers by their own tools: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu.
+//! RAID controllers by their own tools: storcli, perccli, MegaCli, ssacli, cciss_vol_status,
+//! sas2ircu.
 //!
 //! ## Reads
 //! Volumes, drives, cache and battery, out of tables and of lines `label : value`. Facts of a
@@ -13,8 +14,8 @@
 //!
 //! ## How to capture
 //! `storcli /c0 show`, `storcli /c0/eall/sall show all`, `perccli`, `MegaCli -PDList -aALL`,
-//! `MegaCli -LDInfo -Lall -aALL`, `MegaCli -AdpBbuCmd -aALL`, `ssacli ctrl all show config detail` (also
-//! hpacucli, hpssacli), `cciss_vol_status -V`, `sas2ircu 0 DISPLAY`, `sas2ircu 0 STATUS`.
+//! `MegaCli -LDInfo -Lall -aALL`, `MegaCli -AdpBbuCmd -aALL`, `ssacli ctrl all show config detail`
+//! (also hpacucli, hpssacli), `cciss_vol_status -V`, `sas2ircu 0 DISPLAY`, `sas2ircu 0 STATUS`.
 //!
 //! ## Versions
 //! storcli 1 to 7, MegaCli 5 to 8.07, hpacucli 8 to ssacli 6, cciss_vol_status 1.06 to 1.12.

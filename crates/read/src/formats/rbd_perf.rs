@@ -1,8 +1,8 @@
 //! rbd perf: rates and latency of each Ceph image.
 //!
 //! ## Reads
-//! Each row of an image becomes an interval as the program saw it: reads and writes per second, bytes per second, mean latency of
-//! each. The medium is stated as `network`.
+//! Each row of an image becomes an interval as the program saw it: reads and writes per second,
+//! bytes per second, mean latency of each. The medium is stated as `network`.
 //!
 //! ## How to capture
 //! `rbd perf image iostat [POOL]`, `rbd perf image iotop` (its screen, copied).
@@ -11,11 +11,12 @@
 //! Ceph Nautilus to Tentacle.
 //!
 //! ## Caveats
-//! An image is served by many disks of many machines, and a write is done when all of its copies are. `0.00 ns` is printed where
-//! nothing was done.
+//! An image is served by many disks of many machines, and a write is done when all of its copies
+//! are. `0.00 ns` is printed where nothing was done.
 //!
 //! ## Not in this output
-//! How long a row's stretch was (5 s by default), which OSD was slow, single latencies. Whether rows are missing.
+//! How long a row's stretch was (5 s by default), which OSD was slow, single latencies. Whether
+//! rows are missing.
 
 use iowhy_model::{Interval, Layer, Level, Medium, Op, Sink, typed};
 
@@ -61,7 +62,8 @@ fn columns(line: &str) -> Option<Heading> {
     are_ours.then(|| Heading::from_words(&names))
 }
 
-/// `998/s`, `3.9 MiB/s`, `34.96 ms`: numbers in the columns' own units, and how many words they took.
+/// `998/s`, `3.9 MiB/s`, `34.96 ms`: numbers in the columns' own units, and how many words they
+/// took.
 fn value(words: &[&str]) -> Option<(f64, usize)> {
     let first = words.first()?;
     if let Some(number) = first.strip_suffix("/s").and_then(decimal) {

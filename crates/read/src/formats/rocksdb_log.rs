@@ -7,8 +7,8 @@
 //! Other lines of its log are ignored.
 //!
 //! ## How to capture
-//! The file `LOG` in the database's folder; the log of a program that embeds it (TiKV, Ceph's BlueStore, MyRocks, Kafka
-//! Streams).
+//! The file `LOG` in the database's folder; the log of a program that embeds it (TiKV, Ceph's
+//! BlueStore, MyRocks, Kafka Streams).
 //!
 //! ## Versions
 //! RocksDB 3 to 9 (`db/column_family.cc`, `db/internal_stats.cc`).

@@ -1,4 +1,5 @@
-//! sar's disk tables (`sar -d`, `sar -b`): requests, bytes, queue, await and busy share per interval.
+//! sar's disk tables (`sar -d`, `sar -b`): requests, bytes, queue, await and busy share per
+//! interval.
 //!
 //! ## Reads
 //! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
@@ -15,8 +16,8 @@
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
 //! await svctm %util` from 11.5.7, `dkB/s` and no `svctm` from 12.1.2. Before 6.0 `tps rd_sec/s
-//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`, `sadf -p` and `-x` as `sadf`; sadf's other outputs (`-g`,
-//! `-r`, `-dh` of more than the disks) are not.
+//! wr_sec/s` alone. `sadf -j` is read as `iostat-json`, `sadf -p` and `-x` as `sadf`; sadf's other
+//! outputs (`-g`, `-r`, `-dh` of more than the disks) are not.
 //!
 //! ## Caveats
 //! A row is the mean over the interval that ends at its time; the first header's time is where it
@@ -144,8 +145,8 @@ impl Header {
     }
 }
 
-/// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns behind the device; none if
-/// it is a table of something else.
+/// `# hostname;interval;timestamp;DEV;tps;rkB/s;...` of `sadf -d`: its columns behind the device;
+/// none if it is a table of something else.
 fn sadf_heading(line: &str) -> Option<Vec<String>> {
     let columns = line.trim_end().strip_prefix("# hostname;interval;timestamp;")?;
     let Some(columns) = columns.strip_prefix("DEV;") else { return Some(Vec::new()) };
@@ -167,7 +168,8 @@ struct Sadf {
 }
 
 impl Sadf {
-    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`, with `-h` one disk behind the other.
+    /// A row: `host;600;2026-11-21 00:10:01 UTC;sda;10.00;...`, with `-h` one disk behind the
+    /// other.
     fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let fields: Vec<&str> = line.trim_end().split(';').collect();
         let [_, seconds, time, disks @ ..] = &fields[..] else { return Step::Passed };
@@ -244,8 +246,8 @@ fn total_columns(rest: &[&str]) -> Option<Vec<String>> {
     are.then(|| rest.iter().map(ToString::to_string).collect())
 }
 
-/// Rows of all disks together that wait for the end of the listing, in which a table of each disk may follow. A day of
-/// seconds has a tenth of them.
+/// Rows of all disks together that wait for the end of the listing, in which a table of each disk
+/// may follow. A day of seconds has a tenth of them.
 const ROWS_KEPT: usize = 1 << 20;
 /// A block of `bread/s`, bytes (sar(1)).
 const BLOCK: f64 = 512.0;

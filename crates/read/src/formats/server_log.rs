@@ -17,8 +17,8 @@
 //! The servers' logs and `kubectl logs` of their pods; the event log of Windows.
 //!
 //! ## Versions
-//! Hadoop 2.6 to 3.3, HBase 1.0 to 2.5, Elasticsearch 7.9 to 8, OpenSearch 1 and 2, Cassandra 2.1 to 4, Tarantool 1.6 to 2,
-//! Oracle 10 to 19, Windows 7 and later.
+//! Hadoop 2.6 to 3.3, HBase 1.0 to 2.5, Elasticsearch 7.9 to 8, OpenSearch 1 and 2, Cassandra 2.1
+//! to 4, Tarantool 1.6 to 2, Oracle 10 to 19, Windows 7 and later.
 //!
 //! ## Caveats
 //! Only operations slower than a limit are logged, so the mean of logged operations is not a mean

@@ -2,13 +2,13 @@
 //!
 //! ## Reads
 //! One JSON document. Everything becomes facts of the drive: `smart.passed`, `smart.model`,
-//! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.at` (when, in seconds since 1970), `smart.celsius`
-//! and the drive's own warning for it, the raw values of ATA attributes
-//! by number (`smart.raw.5`, `smart.raw.197` ...), failed ones (`smart.failed.5`), errors logged
+//! `smart.firmware`, `smart.rpm`, `smart.hours`, `smart.at` (when, in seconds since 1970),
+//! `smart.celsius` and the drive's own warning for it, the raw values of ATA attributes by number
+//! (`smart.raw.5`, `smart.raw.197` ...), failed ones (`smart.failed.5`), errors logged
 //! (`smart.errors`, `smart.self-test-errors`), how many entries of the error log are unreadable
-//! sectors or corrupt transfers (`smart.error-log.unc`, `smart.error-log.icrc`), the counters of the
-//! SATA link (`smart.sataphy.N`), grown defects of SCSI drives, the link's speed and its limit, and
-//! the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
+//! sectors or corrupt transfers (`smart.error-log.unc`, `smart.error-log.icrc`), the counters of
+//! the SATA link (`smart.sataphy.N`), grown defects of SCSI drives, the link's speed and its limit,
+//! and the NVMe health log (`smart.nvme.media_errors`, `smart.nvme.percentage_used` ...).
 //!
 //! ## How to capture
 //! `smartctl -j -a /dev/sda` (also `-x`), `nvme smart-log -o json /dev/nvme0`.
@@ -22,8 +22,8 @@
 //! values above zero of 5, 187, 188, 197, 198 are reason to look closer (Backblaze, 67 814 drives,
 //! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
 //! Seagate drives are composites. Temperatures of nvme-cli are kelvin, and are given in Celsius.
-//! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive, which is
-//! then called `drive`. Failed self-tests that a later one refuted are not counted.
+//! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive, which
+//! is then called `drive`. Failed self-tests that a later one refuted are not counted.
 //!
 //! ## Not in this output
 //! How a value moved: two records of different days are needed. Drives behind a RAID controller,

@@ -6,17 +6,17 @@
 //! defects, error recovery limits, counters of the SATA and SAS link, the NVMe health log and its
 //! power states. The facts are those of `smart`, which reads the JSON: `smart.passed`,
 //! `smart.model`, `smart.raw.197`, `smart.errors`, `smart.nvme.percentage_used` and so on. Beside
-//! these `smart.error-log.unc` and `smart.error-log.icrc` count the entries of the error log that are
-//! unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link, and
-//! `smart.idle-exit-us` the longest time in which an NVMe drive wakes from a power state.
+//! these `smart.error-log.unc` and `smart.error-log.icrc` count the entries of the error log that
+//! are unreadable sectors or corrupt transfers, `smart.sataphy.N` is counter N of the SATA link,
+//! and `smart.idle-exit-us` the longest time in which an NVMe drive wakes from a power state.
 //!
 //! ## How to capture
 //! `smartctl -x /dev/sda`, also `-i`, `-H`, `-A`, `-l error`, `-l selftest`, `-l sataphy`,
 //! `-l scterc`; `-d megaraid,7` behind a controller. `smartctl -j -x` has more.
 //!
 //! ## Versions
-//! smartmontools 5.40 to 7.5. Before 6.0 there is no rotation rate, before 7.0 the NVMe sections are
-//! shorter.
+//! smartmontools 5.40 to 7.5. Before 6.0 there is no rotation rate, before 7.0 the NVMe sections
+//! are shorter.
 //!
 //! ## Caveats
 //! The text does not name its drive. A command line, a path or a heading with a path above it does;
@@ -103,7 +103,8 @@ static LABELS: Labels = Labels {
                 "5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0",
                 "5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0",
             ]),
-        // A row of a SAS drive's background scan: number, power-on time, block, sense key and codes, what became of it.
+        // A row of a SAS drive's background scan: number, power-on time, block, sense key and
+        // codes, what became of it.
         begins("^{:u} {:u}:{:u} {block:word} [{key:word},{:word}] {:text}", |found, report, _| {
             match u64::from_str_radix(found.text("key")?.split(',').next()?, 16).ok()? {
                 RECOVERED => report.add("rewritten", 1.0),
@@ -458,7 +459,8 @@ static LABELS: Labels = Labels {
     ..Labels::NEW
 };
 
-/// Sense keys of what a background scan met (SPC-4): a place that was read in the end, and one that was not.
+/// Sense keys of what a background scan met (SPC-4): a place that was read in the end, and one that
+/// was not.
 const RECOVERED: u64 = 1;
 const MEDIUM_ERROR: u64 = 3;
 
@@ -479,8 +481,8 @@ const NAMED: [(&str, u64); 11] = [
     ("Multi_Zone_Error_Rate", 200),
 ];
 
-/// Whether the value of a label stands where smartctl begins all values of a section: behind 18 letters of a SATA drive, 22 of
-/// a SAS drive.
+/// Whether the value of a label stands where smartctl begins all values of a section: behind 18
+/// letters of a SATA drive, 22 of a SAS drive.
 fn is_aligned(found: &Found) -> bool {
     let Some((label, value)) = found.line().split_once(':') else { return false };
     let blanks = value.bytes().take_while(|byte| *byte == b' ').count();
@@ -529,8 +531,8 @@ fn counter(place: usize, found: &Found, report: &mut Report) -> Option<()> {
     report.add(COUNTS.get(place)?, found.number("n")?)
 }
 
-/// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624` of scripts, and
-/// the `Name=value` of a monitoring plugin, of which a line holds several.
+/// Attributes by their names in other layouts: `Current_Pending_Sector  val=099 worst=098 raw=624`
+/// of scripts, and the `Name=value` of a monitoring plugin, of which a line holds several.
 fn plain_attributes(text: &str) -> Vec<(u64, u64)> {
     let id_of = |name: &str| {
         let name = name.trim_end_matches(':');
@@ -574,8 +576,8 @@ struct Attribute<'a> {
     raw: Option<u64>,
 }
 
-/// `  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0`, or in
-/// brief `  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0`.
+/// `  5 Reallocated_Sector_Ct   0x0033   100   100   010    Pre-fail  Always       -       0`, or
+/// in brief `  5 Reallocated_Sector_Ct   PO--CK   100   100   010    -    0`.
 fn attribute(line: &str) -> Option<Attribute<'_>> {
     integer(line.split_whitespace().next()?)?;
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -665,8 +667,8 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     }
 }
 
-/// `read:   3424573  0  0  3424573  0  29847.341  0`: corrected at once, late, by reading or writing again, in all, attempts,
-/// gigabytes, uncorrected.
+/// `read:   3424573  0  0  3424573  0  29847.341  0`: corrected at once, late, by reading or
+/// writing again, in all, attempts, gigabytes, uncorrected.
 fn counted(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
     (report.part == COUNTERS).then_some(())?;
     let (way, counts) = (found.text("way")?, found.text("counts")?);

@@ -8,8 +8,8 @@
 //! that gave no answer has `smart.silent`. The line below `Device info:` gives the model.
 //!
 //! ## How to capture
-//! `grep smartd /var/log/syslog`, `journalctl -u smartmontools`, the mail that smartd sends. In a log
-//! of the kernel such lines are read by `kernel-log`.
+//! `grep smartd /var/log/syslog`, `journalctl -u smartmontools`, the mail that smartd sends. In a
+//! log of the kernel such lines are read by `kernel-log`.
 //!
 //! ## Versions
 //! smartmontools 5.40 to 7.5.

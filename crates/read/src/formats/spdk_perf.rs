@@ -1,9 +1,10 @@
 //! Tests of SPDK: rates, mean latencies and histograms of devices that the kernel does not see.
 //!
 //! ## Reads
-//! The table `Device Information : IOPS MiB/s Average min max` (also with `runtime(s)`, `Fail/s`, `TO/s` of bdevperf), a
-//! row for each device and core, and the rows `6.428 - 6.511:  1.0000%  (  120)` of the latency histogram. Rows of
-//! one device on several cores are added up. A failed I/O becomes a note.
+//! The table `Device Information : IOPS MiB/s Average min max` (also with `runtime(s)`, `Fail/s`,
+//! `TO/s` of bdevperf), a row for each device and core, and the rows `6.428 - 6.511:  1.0000%  (
+//! 120)` of the latency histogram. Rows of one device on several cores are added up. A failed I/O
+//! becomes a note.
 //!
 //! ## How to capture
 //! `spdk_nvme_perf -L -L`, `bdevperf`, `perf` in `examples/nvme` of older releases.

@@ -1,9 +1,9 @@
 //! The error log of SQL Server: requests to a file that took longer than 15 s.
 //!
 //! ## Reads
-//! `SQL Server has encountered 2 occurrence(s) of I/O requests taking longer than 15 seconds to complete on file
-//! [D:\data\x.mdf] in database [x] (5).` The occurrences and the bound become facts of the drive of the file
-//! (`io.slow`, `io.slowest.least`).
+//! `SQL Server has encountered 2 occurrence(s) of I/O requests taking longer than 15 seconds to
+//! complete on file [D:\data\x.mdf] in database [x] (5).` The occurrences and the bound become
+//! facts of the drive of the file (`io.slow`, `io.slowest.least`).
 //!
 //! ## How to capture
 //! `ERRORLOG`, `sp_readerrorlog`, the event log of Windows.

@@ -8,7 +8,8 @@
 //! `device.link_speed`, `device.max_link_speed`, `controller.battery`, `array.percent`.
 //!
 //! ## How to capture
-//! `storcli /c0/eall/sall show all J`, `storcli /call show J`, `perccli /c0 show J`, `storcli /c0/vall show J`.
+//! `storcli /c0/eall/sall show all J`, `storcli /call show J`, `perccli /c0 show J`, `storcli
+//! /c0/vall show J`.
 //!
 //! ## Versions
 //! storcli 1 to 7, perccli 7.
@@ -137,7 +138,8 @@ impl StorcliJson {
     }
 }
 
-/// A row of one of the tables, below its heading; a column that is missing, or a value with blanks, keeps its place.
+/// A row of one of the tables, below its heading; a column that is missing, or a value with blanks,
+/// keeps its place.
 fn table_row(row: &Map<String, Value>) -> Option<(String, String)> {
     // The topology repeats drives and volumes by their place in the arrays.
     if row.contains_key("Arr") {

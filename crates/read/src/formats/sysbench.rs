@@ -2,9 +2,10 @@
 //!
 //! ## Reads
 //! The summary of `sysbench fileio ... run`: `File operations` and `Throughput` with their rates,
-//! `Latency (ms)` with minimum, mean, maximum and percentile; of older versions the line `Operations
-//! performed` and `per-request statistics`; with `--histogram` the latency of every request. What the run was asked to do (threads, block size,
-//! fsync after how many requests) becomes facts.
+//! `Latency (ms)` with minimum, mean, maximum and percentile; of older versions the line
+//! `Operations performed` and `per-request statistics`; with `--histogram` the latency of every
+//! request. What the run was asked to do (threads, block size, fsync after how many requests)
+//! becomes facts.
 //!
 //! ## How to capture
 //! `sysbench fileio --file-test-mode=rndrw --file-extra-flags=direct run`.

@@ -3,10 +3,10 @@
 //! ## Reads
 //! A path and its value on one line, as `grep` prints them; a path in arrows above its value, as
 //! `head` does; and `cat` with one path above the value. Of a disk these are the facts that iowhy
-//! reads itself: `queue.scheduler`, `queue.rotational`, `queue.nr_requests`, `queue.write_cache` and
-//! the rest of its queue, `device.queue_depth`, `device.timeout_s`, `device.model`, `device.state`. Of a
-//! phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`, `phy.loss_of_dword_sync_count`
-//! and `phy.phy_reset_problem_count`.
+//! reads itself: `queue.scheduler`, `queue.rotational`, `queue.nr_requests`, `queue.write_cache`
+//! and the rest of its queue, `device.queue_depth`, `device.timeout_s`, `device.model`,
+//! `device.state`. Of a phy `phy.invalid_dword_count`, `phy.running_disparity_error_count`,
+//! `phy.loss_of_dword_sync_count` and `phy.phy_reset_problem_count`.
 //!
 //! ## How to capture
 //! `grep . /sys/block/*/queue/scheduler`, `head /sys/block/sd*/queue/*`, `cat

@@ -1,8 +1,8 @@
 //! Windows' performance counters of disks as CSV: typeperf, relog, Performance Monitor.
 //!
 //! ## Reads
-//! The heading `"(PDH-CSV 4.0)","\\HOST\PhysicalDisk(0 C:)\Avg. Disk sec/Read",...` and the rows below it, one
-//! interval of each disk or volume per row.
+//! The heading `"(PDH-CSV 4.0)","\\HOST\PhysicalDisk(0 C:)\Avg. Disk sec/Read",...` and the rows
+//! below it, one interval of each disk or volume per row.
 //!
 //! ## How to capture
 //! `typeperf "\PhysicalDisk(*)\*" -si 5 -sc 60 -f CSV -o FILE`, `relog LOG.blg -f CSV -o FILE`,
@@ -76,7 +76,8 @@ fn cells(line: &str) -> Vec<String> {
     cells
 }
 
-/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter behind a tab.
+/// `\\HOST\PhysicalDisk(0 C:)\Disk Reads/sec`: the host, and the disk with the counter behind a
+/// tab.
 fn counter(path: &str) -> Option<(&str, String)> {
     let (host, rest) = path.strip_prefix("\\\\")?.split_once('\\')?;
     let (object, counter) = rest.rsplit_once('\\')?;

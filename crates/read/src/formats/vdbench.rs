@@ -10,8 +10,8 @@
 //! The standard output of `vdbench -f FILE`, `summary.html`, `totals.html`.
 //!
 //! ## Versions
-//! 5.03 to 5.04.07; columns are found by both lines of the heading. The table of file systems (`fwd`) has another heading
-//! and is not read.
+//! 5.03 to 5.04.07; columns are found by both lines of the heading. The table of file systems
+//! (`fwd`) has another heading and is not read.
 //!
 //! ## Caveats
 //! `avg_2-30` leaves the first interval out, and repeats the others. Latencies are milliseconds,

@@ -1,9 +1,11 @@
 //! Load generators of databases that print each second's operations and percentiles.
 //!
 //! ## Reads
-//! The heading `_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)`, or
-//! `_elapsed____ops/sec___mb/sec__p50(ms)...`, and a row for each second. The longest operation becomes the fact
-//! `run.longest`, the seconds in which nothing ended while the run went on `run.silent`.
+//! The heading
+//! `_elapsed___errors__ops/sec(inst)___ops/sec(cum)__p50(ms)__p95(ms)__p99(ms)_pMax(ms)`, or
+//! `_elapsed____ops/sec___mb/sec__p50(ms)...`, and a row for each second. The longest operation
+//! becomes the fact `run.longest`, the seconds in which nothing ended while the run went on
+//! `run.silent`.
 //!
 //! ## How to capture
 //! `cockroach workload run`, `kv`, `pebble bench`.

@@ -1,14 +1,15 @@
 //! ZooKeeper's log: syncs of the transaction log that took too long.
 //!
 //! ## Reads
-//! `fsync-ing the write ahead log in SyncThread:2 took 3932ms which will adversely effect operation latency`;
-//! each becomes a flush of the server. Other lines of the log are ignored.
+//! `fsync-ing the write ahead log in SyncThread:2 took 3932ms which will adversely effect operation
+//! latency`; each becomes a flush of the server. Other lines of the log are ignored.
 //!
 //! ## How to capture
 //! `zookeeper.log`, `kubectl logs` of its pods.
 //!
 //! ## Versions
-//! Seen of 2021, with the size of the file; lines without it and with `affect` for `effect` are read alike.
+//! Seen of 2021, with the size of the file; lines without it and with `affect` for `effect` are
+//! read alike.
 //!
 //! ## Caveats
 //! Only syncs slower than `fsync.warningthresholdms` are logged (1 s by default): the mean of

@@ -10,8 +10,8 @@
 //!
 //! ## Versions
 //! OpenZFS 0.7 and later for `-l`, `-q`, `-w`, `-r`; the plain list of any ZFS, Solaris's (`used
-//! avail`) included. Newer ones have more columns (`trim`, `rebuild`); groups are found by the upper
-//! line of the heading.
+//! avail`) included. Newer ones have more columns (`trim`, `rebuild`); groups are found by the
+//! upper line of the heading.
 //!
 //! ## Caveats
 //! The first report is since the import of the pool, even if it is the only one; with `-y` there is
@@ -270,8 +270,8 @@ impl Reader for ZpoolIostat {
 }
 
 impl ZpoolIostat {
-    /// Whether a row counts since the pool was imported: those of the first report, and those that say the same
-    /// to the letter, for then it was pasted twice.
+    /// Whether a row counts since the pool was imported: those of the first report, and those that
+    /// say the same to the letter, for then it was pasted twice.
     fn is_since_import(&mut self, line: &str) -> bool {
         if self.skips_first {
             return false;

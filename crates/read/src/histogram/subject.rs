@@ -5,8 +5,8 @@ use iowhy_model::{Inference, Sink};
 
 use crate::histogram::powers::note;
 
-/// Words of a heading, a command or a banner above a histogram that is of no disk's latency, and what
-/// it is of. In lower case, to be found as whole words.
+/// Words of a heading, a command or a banner above a histogram that is of no disk's latency, and
+/// what it is of. In lower case, to be found as whole words.
 const FOREIGN: [(&str, &str); 34] = [
     ("bytes", "sizes"),
     ("kbytes", "sizes"),

@@ -25,15 +25,15 @@ pub(crate) fn is_broken(text: &str) -> bool {
     text.contains(|c: char| c == char::REPLACEMENT_CHARACTER || odd(c))
 }
 
-/// Whether a line without an end may be half of one. A document of JSON is whole with its last bracket, and its
-/// reader counts the brackets.
+/// Whether a line without an end may be half of one. A document of JSON is whole with its last
+/// bracket, and its reader counts the brackets.
 pub(crate) fn is_half(text: &str, line: Line) -> bool {
     let text = text.trim_end();
     !line.ended && !text.is_empty() && !text.ends_with(['}', ']'])
 }
 
-/// Whether a row without an end lacks decimals that the row above has in its last number. A missing line end alone is
-/// no damage: editors and clipboards leave it out.
+/// Whether a row without an end lacks decimals that the row above has in its last number. A missing
+/// line end alone is no damage: editors and clipboards leave it out.
 pub(crate) fn lacks_decimals(text: &str, above: &str) -> bool {
     let decimals = |line: &str| {
         let word = line.split_whitespace().next_back()?;
@@ -55,8 +55,9 @@ pub(crate) fn is_prompt(text: &str) -> bool {
     short && text.ends_with(['$', '#', '%', '>'])
 }
 
-/// Whether a line without an end that the listing did not take is the beginning of a row: it has fewer words than
-/// the row above, each of the same kind as there, and a number among them or a disk's name first.
+/// Whether a line without an end that the listing did not take is the beginning of a row: it has
+/// fewer words than the row above, each of the same kind as there, and a number among them or a
+/// disk's name first.
 pub(crate) fn begins_row(text: &str, above: &str) -> bool {
     let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let (here, there): (Vec<&str>, Vec<&str>) =

@@ -36,7 +36,8 @@ pub(crate) fn first_letters(text: &str, count: usize) -> &str {
 /// The end of a block of code, as chat programs glue it to the last line.
 const FENCE: &str = "```";
 
-/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`, or the end of a block of code.
+/// A line without the remark that somebody put behind it: `99.92   <-- swap disk`, or the end of a
+/// block of code.
 pub(crate) fn without_remark(line: &str) -> &str {
     let line = match line.strip_suffix(FENCE) {
         Some(row) if !row.contains('`') && !row.trim().is_empty() => row,
@@ -50,7 +51,8 @@ pub(crate) fn without_remark(line: &str) -> &str {
             .or_else(|| rest.strip_prefix('\u{2190}'));
         head.is_some_and(|words| words.is_empty() || words.starts_with(' '))
     };
-    // `head` names its files `==> name <==`, and tables have `<---- Disks ---->` above their columns.
+    // `head` names its files `==> name <==`, and tables have `<---- Disks ---->` above their
+    // columns.
     let may_be = memchr::memchr2(b'<', 0xe2, line.as_bytes()).is_some();
     if !may_be || line.contains("==>") || line.contains("-->") {
         return line;

@@ -124,8 +124,9 @@ impl<'a> Lines<'a> {
         last.and_then(|last| self.pending.get(last)).map_or(0, |line| line.number)
     }
 
-    /// What a line says, without its end and without the arrow and words that somebody put behind it. Broken characters are
-    /// replaced; so are colours and the letters that stand where a tool printed others ([`cleaned`]).
+    /// What a line says, without its end and without the arrow and words that somebody put behind
+    /// it. Broken characters are replaced; so are colours and the letters that stand where a tool
+    /// printed others ([`cleaned`]).
     pub(crate) fn text(&self, line: Line) -> Cow<'_, str> {
         let bytes = self.bytes_of(line.start, line.end);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);

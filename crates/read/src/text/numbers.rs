@@ -17,8 +17,8 @@ pub fn decimal(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A plain decimal number, with point or comma, times `10^places`, exactly and without a float: `fixed("77.96", 6)` is
-/// 77 960 000. Digits beyond `places` are dropped.
+/// A plain decimal number, with point or comma, times `10^places`, exactly and without a float:
+/// `fixed("77.96", 6)` is 77 960 000. Digits beyond `places` are dropped.
 pub fn fixed(text: &str, places: u32) -> Option<i64> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', digits @ ..] => (true, digits),

@@ -1,5 +1,5 @@
-//! Lines that would be rows of a listing if something that is not a number (`nan`, `inf`, `*****`, `-`) were
-//! one: such a line is a row that was lost, and not prose.
+//! Lines that would be rows of a listing if something that is not a number (`nan`, `inf`, `*****`,
+//! `-`) were one: such a line is a row that was lost, and not prose.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -20,8 +20,8 @@ const PATIENCE: usize = 8;
 const TEXT: usize = 4096;
 /// Odd places of a line that are tried one by one.
 const PLACES: usize = 6;
-/// What is put in their place: a whole number, numbers as latencies and times are printed, and one that is whole sectors
-/// and a year.
+/// What is put in their place: a whole number, numbers as latencies and times are printed, and one
+/// that is whole sectors and a year.
 pub(crate) const NUMBERS: [&str; 4] = ["1", "1.00", "1.000000", "2048"];
 /// Digits that no number of 64 bits has more of: a counter that ran over, or was printed so.
 const DIGITS: usize = 20;
@@ -120,8 +120,8 @@ pub(crate) fn reason(odd: &str) -> String {
     format!("`{odd}` instead of a number")
 }
 
-/// The odd words of a line, each with the line that has a number in its place; the first has numbers
-/// in the places of all.
+/// The odd words of a line, each with the line that has a number in its place; the first has
+/// numbers in the places of all.
 pub(crate) fn mended(text: &str) -> Vec<(&str, String)> {
     let places = places(text);
     let Some((from, to)) = places.first().copied() else { return Vec::new() };
@@ -245,8 +245,8 @@ pub(crate) fn shortened(text: &str) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// What a line looks like: where it has numbers, with what around them, and where words. Of a line of few
-/// numbers the words behind the first count too.
+/// What a line looks like: where it has numbers, with what around them, and where words. Of a line
+/// of few numbers the words behind the first count too.
 fn shape(text: &str) -> u64 {
     let separates = |c: char| {
         c.is_whitespace() || matches!(c, ',' | ';' | '|' | '"' | '=' | '(' | ')' | '[' | ']')

@@ -37,8 +37,8 @@ pub(crate) struct RowCutter {
     pending: Vec<String>,
     /// Nothing has stood between the table and now: a part of a row may begin.
     close: bool,
-    /// Words that may be the heading of another table have stood between it and now: what is no whole row
-    /// belongs to that one.
+    /// Words that may be the heading of another table have stood between it and now: what is no
+    /// whole row belongs to that one.
     other_table: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Lines outside any listing that look like the rows of one: who reads on as if they were prose may clear
-//! the disk that they accuse.
+//! Lines outside any listing that look like the rows of one: who reads on as if they were prose may
+//! clear the disk that they accuse.
 
 use iowhy_model::{Sink, Unread};
 
@@ -83,9 +83,9 @@ impl Rows {
         self.before.1.push_str(first_letters(text, HEADING));
     }
 
-    /// The whole input was prose. What times each step of a program and says no more is no capture, and yet may
-    /// tell of the waiting that the captures beside it know nothing of.
-    /// Whether that was stated.
+    /// The whole input was prose. What times each step of a program and says no more is no capture,
+    /// and yet may tell of the waiting that the captures beside it know nothing of. Whether that
+    /// was stated.
     pub(crate) fn only_prose(&self, input: &str, sink: &mut dyn Sink) -> bool {
         let times = self.lines >= LEAST && self.timed == self.lines;
         if times {

@@ -45,8 +45,8 @@ impl WallTime {
         parts.moment()
     }
 
-    /// States that the clock of the open listing began so many seconds before this moment, as far as that
-    /// is within the day or the date is known.
+    /// States that the clock of the open listing began so many seconds before this moment, as far
+    /// as that is within the day or the date is known.
     pub(crate) fn state(self, before: f64, sink: &mut dyn Sink) {
         let (key, days) = match (self.day, self.second) {
             (None, DAY..FIRST_EPOCH) => return,
@@ -85,8 +85,8 @@ impl WallTime {
     }
 }
 
-/// The moments that stand beside the reports of a listing: the last, the one before that, and the seconds from the first
-/// to that.
+/// The moments that stand beside the reports of a listing: the last, the one before that, and the
+/// seconds from the first to that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moments {
     before: Option<WallTime>,
@@ -119,7 +119,8 @@ impl Moments {
         self.at(moment)
     }
 
-    /// Between the last two moments: when that began, counted from the first, and how long it is, s.
+    /// Between the last two moments: when that began, counted from the first, and how long it is,
+    /// s.
     pub(crate) fn span(&self) -> Option<(f64, f64)> {
         let length = self.now?.since(self.before?).filter(|length| *length > 0.0)?;
         Some((self.elapsed, length))
@@ -249,7 +250,8 @@ fn numbered((a, b, c, separator): (i64, i64, i64, char), american: bool) -> Opti
     if month_first { days(year, a, b) } else { days(year, b, a) }
 }
 
-/// Days since 1970 in the Gregorian calendar; `None` for one that it does not have, and for what no tool of these days prints.
+/// Days since 1970 in the Gregorian calendar; `None` for one that it does not have, and for what no
+/// tool of these days prints.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let (year, month, day) = (year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?);
     let date =

@@ -181,12 +181,14 @@ fn quote(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     (depth > 0).then_some((Cow::Borrowed(rest), 0))
 }
 
-/// Names under which collectors of logs keep the line itself: docker's `json-file` and Fluent Bit, Elastic, Splunk, Loki.
+/// Names under which collectors of logs keep the line itself: docker's `json-file` and Fluent Bit,
+/// Elastic, Splunk, Loki.
 const LINES: [&str; 5] = ["log", "message", "_raw", "line", "Line"];
 /// A line that is an object is no longer than so many bytes; documents are.
 const OBJECT: usize = 64 << 10;
 
-/// `{"log":"...\n","stream":"stderr","time":"..."}`: the line that a collector of logs put into an object.
+/// `{"log":"...\n","stream":"stderr","time":"..."}`: the line that a collector of logs put into an
+/// object.
 fn object(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let text = line.trim();
     if !(text.starts_with('{') && text.ends_with('}') && text.len() <= OBJECT) {
@@ -200,8 +202,8 @@ fn object(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
 /// Words that make a cell the line of a log.
 const WORDS: usize = 3;
 
-/// `1709370672345,"[1234.5] sd 2:0:0:0: ...",{job="kernel"}`: a row of an export of logs (Loki, Splunk, Kibana) as CSV.
-/// The line is the longest cell of words.
+/// `1709370672345,"[1234.5] sd 2:0:0:0: ...",{job="kernel"}`: a row of an export of logs (Loki,
+/// Splunk, Kibana) as CSV. The line is the longest cell of words.
 fn export(line: &str, width: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let cells = comma_separated(line.trim())?;
     let is_time = |cell: &String| {
@@ -247,7 +249,8 @@ fn bar(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     Some((Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
 }
 
-/// The sign of a comment before each line, as listings stand in scripts and their settings, with or without a blank.
+/// The sign of a comment before each line, as listings stand in scripts and their settings, with or
+/// without a blank.
 fn hash(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let rest = line.trim_start().strip_prefix('#')?;
     let bare = rest.strip_prefix([' ', '\t']);
@@ -298,8 +301,8 @@ fn label(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
         .then(|| (Cow::Borrowed(rest.strip_prefix(' ').unwrap_or(rest)), 0))
 }
 
-/// The name of the log, as grep writes it before the lines of several: `./var/log/kern.log:`, `/var/log/messages:`. Other
-/// files have names that mean something (`/proc/pressure/cpu:`).
+/// The name of the log, as grep writes it before the lines of several: `./var/log/kern.log:`,
+/// `/var/log/messages:`. Other files have names that mean something (`/proc/pressure/cpu:`).
 fn file(line: &str, _: Option<usize>) -> Option<(Cow<'_, str>, usize)> {
     let (name, rest) = line.split_once(':')?;
     let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/');

@@ -181,8 +181,8 @@ impl Drop for FaultyDisk {
     }
 }
 
-/// Starts the serving process: in a mount namespace of its own, and in a process group of its own, so
-/// that an interrupt at the terminal leaves it alive to clear away.
+/// Starts the serving process: in a mount namespace of its own, and in a process group of its own,
+/// so that an interrupt at the terminal leaves it alive to clear away.
 fn serving(spec: &Spec) -> io::Result<Child> {
     let mut command = Command::new("unshare");
     command.arg("--mount").arg("--").arg(programs::rig()?).arg("serve");

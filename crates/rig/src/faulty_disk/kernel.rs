@@ -102,8 +102,8 @@ pub(super) fn attach_loop(device: &File, file: &File) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Tells the device mapper something; `message` is `struct dm_ioctl` with what follows it, and comes back
-/// with the answer (`include/uapi/linux/dm-ioctl.h`).
+/// Tells the device mapper something; `message` is `struct dm_ioctl` with what follows it, and
+/// comes back with the answer (`include/uapi/linux/dm-ioctl.h`).
 ///
 /// # Errors
 /// What the kernel says.

@@ -1,6 +1,7 @@
 //! What runs inside the small machine: the doctor, the count, the timeouts, the verdicts.
 //!
-//! Each case prints lines of JSON on the serial port; `right` says whether it came out as it should.
+//! Each case prints lines of JSON on the serial port; `right` says whether it came out as it
+//! should.
 
 mod count;
 mod device_mapper;
@@ -60,7 +61,8 @@ const MEDIUM: u16 = 61;
 /// How long the judge watches.
 const WATCH: &str = "8s";
 
-/// The cases that `rig.cases=drives` on the kernel's command line chooses: real drivers, in real time.
+/// The cases that `rig.cases=drives` on the kernel's command line chooses: real drivers, in real
+/// time.
 const DRIVES: &[Case] = &[
     ("kernel", kernel),
     ("scsi drive", || drives::judged("sd")),

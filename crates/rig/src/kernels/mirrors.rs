@@ -1,4 +1,5 @@
-//! Where packages come from: the mirrors this machine already uses, for every release it has a key of.
+//! Where packages come from: the mirrors this machine already uses, for every release it has a key
+//! of.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! A terminal's screen as an SVG picture: a program runs in tmux, and tmux tells each cell's colours.
+//! A terminal's screen as an SVG picture: a program runs in tmux, and tmux tells each cell's
+//! colours.
 
 use std::fmt::Write as _;
 use std::io;

@@ -27,7 +27,8 @@ impl Route {
 /// From this confidence on a finding is an accusation; below it is shown as a guess (METHOD).
 pub const ACCUSES: f64 = iowhy_model::STANDS;
 
-/// A disk that answers so late is faulty by the host's fault, ns: `device.stall` begins at 50 ms (METHOD).
+/// A disk that answers so late is faulty by the host's fault, ns: `device.stall` begins at 50 ms
+/// (METHOD).
 const DISTURBED: u64 = 40_000_000;
 
 /// What a fault adds to a request.

@@ -1,4 +1,5 @@
-//! Runs kept in a file, a line of JSON each, so that a stage that was broken off goes on where it was.
+//! Runs kept in a file, a line of JSON each, so that a stage that was broken off goes on where it
+//! was.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
@@ -18,8 +19,8 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// Reads what is there already. A run of a scenario that has changed since, or a line that was cut
-    /// off, is as good as none.
+    /// Reads what is there already. A run of a scenario that has changed since, or a line that was
+    /// cut off, is as good as none.
     ///
     /// # Errors
     /// If the file is there and cannot be read.

@@ -27,7 +27,8 @@ pub fn tables(all: &[Outcome]) -> String {
     out
 }
 
-/// A verdict as a cell: in bold where it is wrong, with a star where it is right but not the one owed.
+/// A verdict as a cell: in bold where it is wrong, with a star where it is right but not the one
+/// owed.
 fn cell(outcome: &Outcome, way: Route) -> String {
     let Some(answer) = outcome.answer(way) else { return "**none**".to_string() };
     let text = format!("{} {:.0} %", answer.verdict, 100.0 * answer.confidence);

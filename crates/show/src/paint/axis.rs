@@ -20,7 +20,8 @@ pub struct TimeAxis {
     pub start: f64,
     /// How much time it covers, s.
     pub seconds: f64,
-    /// Which moment of which clock the start is, ns, and the zone it is labelled in: for the time of day.
+    /// Which moment of which clock the start is, ns, and the zone it is labelled in: for the time
+    /// of day.
     pub clock: Option<(Clock, i64, TimeZone)>,
 }
 

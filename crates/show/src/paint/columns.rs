@@ -49,7 +49,8 @@ impl Columns {
         self
     }
 
-    /// Columns that are left out where they do not fit, the least telling first; a last line names them.
+    /// Columns that are left out where they do not fit, the least telling first; a last line names
+    /// them.
     #[must_use]
     pub fn droppable(mut self, columns: &[usize]) -> Columns {
         self.droppable = columns.to_vec();
@@ -114,7 +115,8 @@ impl Columns {
         lines
     }
 
-    /// Each row as a block: what has no heading on top, below it a line for each heading. Nothing is hidden.
+    /// Each row as a block: what has no heading on top, below it a line for each heading. Nothing
+    /// is hidden.
     fn upright(&self, width: usize) -> Vec<Line> {
         let heads = self.heads.iter().map(|(head, _)| head.width()).max().unwrap_or(0);
         let below = self.indent + GAP;

@@ -1,4 +1,5 @@
-//! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing from outside.
+//! Paints a figure as SVG 1.1: rectangles and text, no script, no style sheet, nothing from
+//! outside.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -227,8 +227,8 @@ impl Column {
         of
     }
 
-    /// The least and the largest value in the order of the column's type, as PLAIN writes them; none
-    /// where nothing is known or a text is too long to be told.
+    /// The least and the largest value in the order of the column's type, as PLAIN writes them;
+    /// none where nothing is known or a text is too long to be told.
     fn bounds(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let numbers = self.numbers.iter();
         match self.kind {
@@ -301,8 +301,8 @@ fn data_page_header(rows: usize, plain: usize, packed: usize, encoding: i32) -> 
     page_header((0, plain, packed), (5, of))
 }
 
-/// The header of a page: its type and bytes, and the field that says more of pages of its type (`PageHeader` of
-/// parquet.thrift).
+/// The header of a page: its type and bytes, and the field that says more of pages of its type
+/// (`PageHeader` of parquet.thrift).
 fn page_header((kind, plain, packed): (i32, usize, usize), (field, of): (u8, Struct)) -> Struct {
     let mut header = Struct::default();
     header.i32(1, kind);

@@ -1,4 +1,5 @@
-//! The columns of each table, described once: the writer and the page for users both walk this list.
+//! The columns of each table, described once: the writer and the page for users both walk this
+//! list.
 
 use crate::parquet::{Column, Kind};
 

@@ -64,7 +64,8 @@ impl Statement {
     }
 }
 
-/// Facts that several tools state under names of their own, and the name that fleets are compared by.
+/// Facts that several tools state under names of their own, and the name that fleets are compared
+/// by.
 const PLAIN: &[(&str, &[&str])] = &[
     ("firmware", &["device.firmware", "smart.firmware"]),
     ("kernel", &["host.kernel"]),

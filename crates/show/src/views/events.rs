@@ -133,7 +133,8 @@ struct Columns {
     hidden: &'static [(&'static str, usize)],
 }
 
-/// Columns that may be left out, the least telling first, with their width and the blank behind them.
+/// Columns that may be left out, the least telling first, with their width and the blank behind
+/// them.
 const DROPPED: [(&str, usize); 5] =
     [("SECTOR", 11), ("PID", 8), ("BYTES", 8), ("QUE(ms)", 8), ("COMM", 16)];
 

@@ -31,8 +31,8 @@ pub const VIEW: View = View {
     write,
 };
 
-/// Written one by one: a capture has hundreds of thousands of them, and a tree of values for each would take
-/// ten times the memory of all the rest.
+/// Written one by one: a capture has hundreds of thousands of them, and a tree of values for each
+/// would take ten times the memory of all the rest.
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let recording = &report.recording;
     write!(out, "{{\"schema\":\"iowhy.hist/1\",\"inputs\":{}", inputs(recording))?;

@@ -61,8 +61,8 @@ fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> 
     page(report, None, &[], style, out)
 }
 
-/// Writes the page, with a section "Before and after" if there is something to compare with, and a timeline of the
-/// incidents in it.
+/// Writes the page, with a section "Before and after" if there is something to compare with, and a
+/// timeline of the incidents in it.
 ///
 /// # Errors
 /// If the writer fails.
@@ -142,8 +142,8 @@ fn head(report: &Report, findings: &[&Finding], out: &mut dyn Write) -> io::Resu
     begin(&title, Some(SCRIPT), out)
 }
 
-/// The head of a page that stands alone, up to the begin of its body: one style sheet, the script that is given or
-/// none, and a policy that allows nothing else.
+/// The head of a page that stands alone, up to the begin of its body: one style sheet, the script
+/// that is given or none, and a policy that allows nothing else.
 ///
 /// # Errors
 /// If the writer fails.

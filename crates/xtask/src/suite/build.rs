@@ -33,8 +33,9 @@ impl Program {
 
 /// Cargo in this workspace.
 ///
-/// `cargo run` tells a program of its package (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME` ...). The build script of `ring`
-/// runs again when these change: with them each clone would build whatever needs `ring` anew.
+/// `cargo run` tells a program of its package (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME` ...). The
+/// build script of `ring` runs again when these change: with them each clone would build whatever
+/// needs `ring` anew.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(arguments).stdin(Stdio::null());
@@ -52,7 +53,8 @@ fn is_of_a_package(variable: &str) -> bool {
     variable.starts_with("CARGO_MANIFEST_") || variable.starts_with("CARGO_PKG_")
 }
 
-/// The workspace of the program that reads a fleet's files: it has a lock file and a folder of objects of its own.
+/// The workspace of the program that reads a fleet's files: it has a lock file and a folder of
+/// objects of its own.
 const FLEET: &str = "fleet";
 /// The least Rust that its SQL engine is built with (`rust-version` of `fleet/Cargo.toml`).
 const FLEET_RUST: (u32, u32) = (1, 94);
@@ -77,8 +79,8 @@ pub fn fleet(arguments: &[&str]) -> io::Result<Result<Command, String>> {
     Ok(Ok(cargo))
 }
 
-/// Builds all test programs and the binaries they start; `None` if they do not build, which cargo has
-/// said then.
+/// Builds all test programs and the binaries they start; `None` if they do not build, which cargo
+/// has said then.
 ///
 /// # Errors
 /// If cargo cannot be started.

@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use super::Program;
 
-/// Programs at a time that wait for devices most of the time. With more of them a watch finds its own
-/// processor taken.
+/// Programs at a time that wait for devices most of the time. With more of them a watch finds its
+/// own processor taken.
 const WAITING: usize = 3;
-/// Programs at a time that compute, one for each of the two CPUs that the suite is measured on. They run
-/// behind the others (`nice`), which watch devices that are not to be made slow by a neighbour.
+/// Programs at a time that compute, one for each of the two CPUs that the suite is measured on.
+/// They run behind the others (`nice`), which watch devices that are not to be made slow by a
+/// neighbour.
 const COMPUTING: usize = 2;
-/// Tests at a time of a program that waits. libtest takes one for each CPU, which would leave these idle.
+/// Tests at a time of a program that waits. libtest takes one for each CPU, which would leave these
+/// idle.
 const THREADS: &str = "--test-threads=4";
 
 /// Crates whose programs wait for devices.
@@ -73,7 +75,8 @@ impl Queues {
         Self { waiting: waiting.into(), computing: computing.into() }
     }
 
-    /// The next for a worker that prefers those that wait, or the others; when its own are through it helps.
+    /// The next for a worker that prefers those that wait, or the others; when its own are through
+    /// it helps.
     fn next(&mut self, prefers_waiting: bool) -> Option<Program> {
         if prefers_waiting {
             self.waiting.pop_front().or_else(|| self.computing.pop_front())

@@ -1,5 +1,5 @@
-//! What a test program printed, counted: libtest's own lines, and the `skipped: ` of a test that could
-//! not run here.
+//! What a test program printed, counted: libtest's own lines, and the `skipped: ` of a test that
+//! could not run here.
 
 /// How a reason begins that keeps a test out of the short run.
 const LONG: &str = "long: ";
@@ -38,8 +38,8 @@ impl TestCount {
                 counted.remarks.push(line.to_string());
             }
         }
-        // A test whose first line says that it could not run was skipped; one that says so later left
-        // out a part only.
+        // A test whose first line says that it could not run was skipped; one that says so later
+        // left out a part only.
         let unable = unable(text);
         counted.skipped += unable;
         counted.passed -= unable.min(counted.passed);

@@ -8,8 +8,8 @@ use super::{Complaint, Source, Tree};
 
 /// The crate that is held.
 const FOLDER: &str = "crates/diagnose/src/";
-/// Files that know a grammar: names, models, mount options and paths of facts; tables of the crate's
-/// own; digits of numbers.
+/// Files that know a grammar: names, models, mount options and paths of facts; tables of the
+/// crate's own; digits of numbers.
 const GRAMMARS: [&str; 9] = [
     "baseline/healthy_time.rs",
     "baseline/history.rs",

@@ -19,7 +19,8 @@ const MEMBERS: &[&str] =
 const NUMBERS: &[&str] =
     &["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/// No page beside these, every table of results has its command, and no page counts members of a list.
+/// No page beside these, every table of results has its command, and no page counts members of a
+/// list.
 pub fn check(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for path in tree.files.iter().filter(|path| path.ends_with(".md")) {

@@ -8,7 +8,8 @@ pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The expressions in `format!`, `assert!`, `vec!` and their kin; none of a macro that holds something else.
+/// The expressions in `format!`, `assert!`, `vec!` and their kin; none of a macro that holds
+/// something else.
 pub fn expressions(of: &syn::Macro) -> impl Iterator<Item = syn::Expr> {
     let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
     of.parse_body_with(list).into_iter().flatten()

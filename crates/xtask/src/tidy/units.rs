@@ -1,4 +1,5 @@
-//! Sizes, rates and microseconds are written by `iowhy_model::numbers`, so that one number has one spelling.
+//! Sizes, rates and microseconds are written by `iowhy_model::numbers`, so that one number has one
+//! spelling.
 
 use super::{Complaint, Tree};
 
@@ -13,8 +14,8 @@ const WRITERS: &[&str] = &[
     "crates/model/src/quantity.rs",
 ];
 
-/// Units that were once written in three ways each. Seconds, milliseconds and percent are not among them: tools'
-/// own columns and progress lines have them with fixed digits.
+/// Units that were once written in three ways each. Seconds, milliseconds and percent are not among
+/// them: tools' own columns and progress lines have them with fixed digits.
 const UNITS: &[&str] = &[
     "B/s",
     "GB",

@@ -43,8 +43,8 @@ fn one_of_seventeen_accuses_sdy_alone() {
     assert_eq!(flagged, ["sdy"]);
 }
 
-/// Source document one_of_seventeen: counts of 8-KiB reads per power of two from 64 us (128 us for the good
-/// disk), sdy and a good one.
+/// Source document one_of_seventeen: counts of 8-KiB reads per power of two from 64 us (128 us for
+/// the good disk), sdy and a good one.
 #[test]
 fn one_of_seventeen_histograms_differ_in_the_mean_and_hardly_in_the_median() {
     let peer = |first_us: u64, counts: &[u64]| {

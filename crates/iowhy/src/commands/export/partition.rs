@@ -37,8 +37,8 @@ pub fn host(text: &str) -> Result<String, String> {
     }
 }
 
-/// A value in the name of a partition's folder, as Hive writes it: `%` and two digits for all that is not
-/// plain, so that no value leads out of the folder.
+/// A value in the name of a partition's folder, as Hive writes it: `%` and two digits for all that
+/// is not plain, so that no value leads out of the folder.
 pub fn escaped(text: &str) -> String {
     let mut plain = String::new();
     for byte in text.bytes() {

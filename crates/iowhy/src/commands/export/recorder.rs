@@ -1,9 +1,9 @@
 //! A recorder's store as tables: hour by hour, then incident by incident.
 //!
 //! The recorder thins its hours as they age, from seconds to minutes to hours. The name of an
-//! hour's file says how fine its cells are; a file is replaced by one as fine, makes way for a finer
-//! one, and stays where only a coarser one could be written. The hour that is being recorded is
-//! the least of all, whatever its cells are: it is not whole yet.
+//! hour's file says how fine its cells are; a file is replaced by one as fine, makes way for a
+//! finer one, and stays where only a coarser one could be written. The hour that is being recorded
+//! is the least of all, whatever its cells are: it is not whole yet.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -193,7 +193,8 @@ impl Exporter {
     }
 }
 
-/// What the recorder made of an incident, and of other devices in it; `None` if that cannot be read.
+/// What the recorder made of an incident, and of other devices in it; `None` if that cannot be
+/// read.
 fn findings(incident: &Incident) -> Option<Vec<Statement>> {
     let Some(path) = &incident.verdict else { return Some(Vec::new()) };
     let text = match recorded::verdict(path) {

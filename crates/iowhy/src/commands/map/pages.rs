@@ -41,7 +41,8 @@ impl Pages {
         self.redraw(view)
     }
 
-    /// Whether the user wants to end, asked for so long; a key that turns the page is obeyed at once.
+    /// Whether the user wants to end, asked for so long; a key that turns the page is obeyed at
+    /// once.
     ///
     /// # Errors
     /// If the terminal is gone.

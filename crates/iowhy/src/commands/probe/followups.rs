@@ -103,8 +103,8 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The path it reads; `None` for a kind that writes, and where the input does not call the device as the
-    /// kernel does: the job of a load generator, a service, a slot of a controller.
+    /// The path it reads; `None` for a kind that writes, and where the input does not call the
+    /// device as the kernel does: the job of a load generator, a service, a slot of a controller.
     pub fn path(&self) -> Option<String> {
         let known = !self.writes() && is_kernel_name(&self.device);
         known.then(|| format!("/dev/{}", self.device))

@@ -16,8 +16,8 @@ use crate::outputs::{Force, Output, WrittenFile};
 const TAKEN: usize = 10_000;
 
 /// Bytes kept free behind the last block, so that the end of a recording fits on a disk that is
-/// full: among it the last counters of each device of the machine. 16 KiB were too few for 211 devices; this is eight
-/// times as much.
+/// full: among it the last counters of each device of the machine. 16 KiB were too few for 211
+/// devices; this is eight times as much.
 const ROOM_FOR_THE_END: u64 = 128 << 10;
 
 /// A file of the recording. Each write is a whole block.

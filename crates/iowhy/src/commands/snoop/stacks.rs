@@ -65,7 +65,8 @@ fn frames(count: &StackCount) -> Vec<String> {
     count.kernel.iter().map(function).chain(user.iter().cloned()).collect()
 }
 
-/// Whether it is a place in a heap, a stack or shared memory, where no code stands: the walk has lost its way.
+/// Whether it is a place in a heap, a stack or shared memory, where no code stands: the walk has
+/// lost its way.
 fn is_data(frame: &str) -> bool {
     ["[heap]", "[stack", "SYSV"].iter().any(|name| frame.starts_with(name))
 }

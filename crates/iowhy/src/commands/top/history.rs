@@ -214,7 +214,8 @@ impl Replay {
         ticks
     }
 
-    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be told apart.
+    /// A quarter of a stretch, around a moment of it; `None` if that is less than can be told
+    /// apart.
     pub fn nearer(&self, (from, to): (i64, i64), around_ns: i64) -> Option<(i64, i64)> {
         let length = (to - from) / 4;
         let least = self.row.map_or(SHORTEST, |row| row.saturating_mul(4));
@@ -236,8 +237,8 @@ fn slowest(recording: &Recording, filter: &Filter) -> Recording {
     slowest
 }
 
-/// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked for
-/// and known, they say nothing.
+/// Leaves what passes the filter. Counters hold all I/Os of a device: where single I/Os are asked
+/// for and known, they say nothing.
 fn keep(recording: &mut Recording, filter: &Filter) {
     let devices = Filter { devices: filter.devices.clone(), ..Filter::default() };
     let single =

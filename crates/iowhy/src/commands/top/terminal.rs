@@ -68,7 +68,8 @@ impl Terminal {
     /// If the terminal is gone.
     pub fn event(&mut self, wait: Duration) -> anyhow::Result<Option<Event>> {
         let begun = Instant::now();
-        // Who waits for an event on a closed terminal waits in a busy loop, and SIGHUP may be ignored.
+        // Who waits for an event on a closed terminal waits in a busy loop, and SIGHUP may be
+        // ignored.
         while !self.is_closed(wait.saturating_sub(begun.elapsed()))?
             && !event::poll(Duration::ZERO)?
         {

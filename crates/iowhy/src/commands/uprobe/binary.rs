@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 6] =
     ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib", "/usr/local/lib64"];
 
-/// The file of that name: as it is; else what the process has mapped; else a program of `PATH`, a library of
-/// the usual folders. The name itself if nothing is found.
+/// The file of that name: as it is; else what the process has mapped; else a program of `PATH`, a
+/// library of the usual folders. The name itself if nothing is found.
 pub fn find(file: &Path, pid: Option<u32>) -> PathBuf {
     let Some(name) = file.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return file.to_path_buf();
@@ -51,7 +51,8 @@ fn library(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Whether a file is the program or library of that name: `libc.so.6` is `libc`, `libcap.so` is not.
+/// Whether a file is the program or library of that name: `libc.so.6` is `libc`, `libcap.so` is
+/// not.
 fn is_named(path: &Path, name: &str) -> bool {
     let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
     let rest = file.strip_prefix(name);

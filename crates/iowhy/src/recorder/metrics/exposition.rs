@@ -1,5 +1,6 @@
-//! Figures as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry classic
-//! buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native histograms beside them.
+//! Figures as Prometheus reads them. Its text format (version 0.0.4) and OpenMetrics 1.0 carry
+//! classic buckets, its protobuf format (`io.prometheus.client.MetricFamily`, metrics.proto) native
+//! histograms beside them.
 
 use std::fmt::Write;
 

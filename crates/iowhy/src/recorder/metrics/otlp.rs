@@ -99,8 +99,8 @@ fn metric(of: &Metric, samples: Samples, span: Span) -> Message {
     metric
 }
 
-/// Bucket i of OpenTelemetry holds what is above 2^(i / 8) s, up to 2^((i + 1) / 8) s: one less than
-/// Prometheus counts.
+/// Bucket i of OpenTelemetry holds what is above 2^(i / 8) s, up to 2^((i + 1) / 8) s: one less
+/// than Prometheus counts.
 fn exponential(histogram: &iowhy_model::Histogram, point: &mut Message) {
     let (filled, zero) = native(histogram);
     point.fixed(4, histogram.count());

@@ -16,7 +16,8 @@ use super::wire::Wire;
 const AT_ONCE: usize = 24;
 /// Answers with metrics at a time: each takes some megabytes where there are hundreds of devices.
 const ANSWERS: usize = 2;
-/// A handshake and a request have to be there after this time, and the answer taken after as much again.
+/// A handshake and a request have to be there after this time, and the answer taken after as much
+/// again.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes of a request's head.
 const HEAD: usize = 8192;
@@ -30,9 +31,9 @@ pub struct Terms {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// Answers on a socket that is bound already, in threads that end with the process. One accepts, before
-/// TLS and token; where all places are taken, the oldest connection of the address that has most of them
-/// makes room. So whoever holds connections open takes them from himself.
+/// Answers on a socket that is bound already, in threads that end with the process. One accepts,
+/// before TLS and token; where all places are taken, the oldest connection of the address that has
+/// most of them makes room. So whoever holds connections open takes them from himself.
 ///
 /// # Errors
 /// If no thread can be started.
@@ -287,8 +288,8 @@ mod tests {
             let begun = std::time::Instant::now();
             let text = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
             assert!(text.ends_with("iowhy_seconds_total 1\n"), "{text}");
-            // A scrape's patience is 10 s; the bar is far below that of one connection, but for the work of answering those
-            // that asked before.
+            // A scrape's patience is 10 s; the bar is far below that of one connection, but for the
+            // work of answering those that asked before.
             let took = begun.elapsed();
             let work = if request.ends_with("\r\n\r\n") { alone * held } else { Duration::ZERO };
             assert!(

@@ -53,8 +53,8 @@ impl Write for DeadlineStream {
     }
 }
 
-/// Does it again where a signal came between: a socket with a time limit answers so also when the process was stopped and
-/// goes on (signal(7)).
+/// Does it again where a signal came between: a socket with a time limit answers so also when the
+/// process was stopped and goes on (signal(7)).
 fn again(mut attempt: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match attempt() {

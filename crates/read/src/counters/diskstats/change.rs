@@ -77,7 +77,8 @@ impl Delta {
         sum(self.data().map(|counts| counts.ios))
     }
 
-    /// What completed, counted, with the mean wait of each operation: what is left of a delta without a length.
+    /// What completed, counted, with the mean wait of each operation: what is left of a delta
+    /// without a length.
     pub fn distributions(&self, device: DeviceId) -> Vec<Distribution> {
         let counted = self.counts.iter().filter_map(|(op, counts)| {
             let mean_ns = mean_ns(counts.ms?, counts.ios)?;

@@ -1,8 +1,9 @@
-//! The tables of `iostat -x` by the number of their values, for rows whose heading is missing or cut.
+//! The tables of `iostat -x` by the number of their values, for rows whose heading is missing or
+//! cut.
 //!
-//! A layout is taken only where it makes a row consistent: bytes are requests times size, the queue is
-//! rate times wait, and await lies between that of reads and that of writes. That also tells kB from MB
-//! and sectors, which no number of columns does.
+//! A layout is taken only where it makes a row consistent: bytes are requests times size, the queue
+//! is rate times wait, and await lies between that of reads and that of writes. That also tells kB
+//! from MB and sectors, which no number of columns does.
 
 use iowhy_model::is_kernel_name;
 

@@ -2,8 +2,8 @@
 
 use crate::integer;
 
-/// The disk that FreeBSD names in front of a message, `(ada0:ahcich0:0:0:0): CAM status: ...`, or its bus while it is
-/// only looked for (cam(4): peripheral, bus, bus number, target, unit).
+/// The disk that FreeBSD names in front of a message, `(ada0:ahcich0:0:0:0): CAM status: ...`, or
+/// its bus while it is only looked for (cam(4): peripheral, bus, bus number, target, unit).
 pub(super) fn peripheral(line: &str) -> Option<&str> {
     let (head, _) = line.strip_prefix('(')?.split_once("): ")?;
     let parts: Vec<&str> = head.split(':').collect();

@@ -242,7 +242,8 @@ impl Command {
         match self.complaints.iter_mut().find(|known| known.kind == complaint.kind) {
             Some(known) => {
                 let sector = known.message.sector.or(complaint.message.sector);
-                // How it ended says more than that it failed, and why more than that it was refused.
+                // How it ended says more than that it failed, and why more than that it was
+                // refused.
                 let why = part == Part::AdditionalSense && complaint.kind == MessageKind::Refused;
                 if why || complaint.message.is_outcome() {
                     *known = complaint;

@@ -1,7 +1,8 @@
 //! Messages of a known kind: which driver logs them, and what they say at which place.
 //!
-//! Names that users choose stand in this log as well: of devices, control groups, programs, files, volumes. So a message is
-//! recognised by how its driver begins it and by the words that follow there; words anywhere else in it are somebody's name.
+//! Names that users choose stand in this log as well: of devices, control groups, programs, files,
+//! volumes. So a message is recognised by how its driver begins it and by the words that follow
+//! there; words anywhere else in it are somebody's name.
 
 use std::sync::LazyLock;
 
@@ -87,12 +88,12 @@ const fn row(
 /// Whose device may sit on a PCI bus.
 const OF_PCI: &[Logger] = &[L::Pci, L::Aacraid, L::FibreChannel, L::Megaraid, L::Nvme, L::Xhci];
 
-/// Messages by kind; the first row that fits decides (drivers/ata/libata-eh.c, drivers/scsi/scsi_logging.c,
-/// block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c; cases in the issue trackers named on the project's page
-/// on evidence).
+/// Messages by kind; the first row that fits decides (drivers/ata/libata-eh.c,
+/// drivers/scsi/scsi_logging.c, block/blk-core.c, drivers/nvme/host/pci.c, kernel/hung_task.c;
+/// cases in the issue trackers named on the project's page on evidence).
 ///
-/// The first words and those of the logger are together longer than the name of a task, 15 bytes, with which some messages
-/// begin (`comm[pid]: segfault at ...`).
+/// The first words and those of the logger are together longer than the name of a task, 15 bytes,
+/// with which some messages begin (`comm[pid]: segfault at ...`).
 pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x86)"]),
     row(K::Denied, &[L::Nvme], &["", " @ LBA ", "(sct 0x2 / sc 0x85)"]),
@@ -124,8 +125,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Ata], &["error: {", "UNC"]),
     row(K::Medium, &[L::Ata], &["res ", "Emask ", "(media error)"]),
     row(K::Medium, &[L::Ata], &["cmd ", "res ", "Emask ", "(media error)"]),
-    // As libata spelled the registers until 2.6.18 (drivers/scsi/libata-scsi.c, ata_dump_status), and the outcome until
-    // 2.6.20 (libata-eh.c, ata_eh_report); as drivers/ide did (ide-lib.c, ide_dump_ata_error).
+    // As libata spelled the registers until 2.6.18 (drivers/scsi/libata-scsi.c, ata_dump_status),
+    // and the outcome until 2.6.20 (libata-eh.c, ata_eh_report); as drivers/ide did (ide-lib.c,
+    // ide_dump_ata_error).
     row(K::Link, &[L::Ata, L::Ide], &["error=0x", "{", "BadCRC"]),
     row(K::Medium, &[L::Ata, L::Ide], &["error=0x", "{", "UncorrectableError"]),
     row(K::Medium, &[L::Ata, L::Ide], &["error=0x", "{", "AddrMarkNotFound"]),
@@ -133,7 +135,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Ata], &["tag ", "cmd 0x", "(media error)"]),
     row(K::Link, &[L::Ata], &["tag ", "cmd 0x", "(ATA bus error)"]),
     row(K::Timeout, &[L::Ata], &["tag ", "cmd 0x", "(timeout)"]),
-    // drivers/ide: ide-dma.c, ide-io.c, ide-iops.c. A transfer by DMA that never ended, and an interrupt that never came.
+    // drivers/ide: ide-dma.c, ide-io.c, ide-iops.c. A transfer by DMA that never ended, and an
+    // interrupt that never came.
     row(K::Controller, &[L::Ide], &["dma_timer_expiry: dma status"]),
     row(K::Controller, &[L::Ide], &["bad DMA status"]),
     row(K::Controller, &[L::Ide], &["DMA timeout error"]),
@@ -167,7 +170,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting device reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting target reset"]),
     row(K::Timeout, &[L::Mpt, L::Scsi], &["attempting host reset"]),
-    // drivers/scsi/sym53c8xx_2/sym_glue.c and its kin: what the error handler does about a command without an answer.
+    // drivers/scsi/sym53c8xx_2/sym_glue.c and its kin: what the error handler does about a command
+    // without an answer.
     row(K::Timeout, &[L::Scsi], &["ABORT operation started"]),
     row(K::Timeout, &[L::Scsi], &["DEVICE RESET operation started"]),
     row(K::Controller, &[L::Scsi], &["TARGET RESET operation started"]),
@@ -229,7 +233,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     // drivers/mmc/core/core.c: the queue of commands lost one, and begins anew.
     row(K::Controller, &[L::MmcHost], &["running CQE recovery"]),
     row(K::Link, &[L::MmcBlock], &["error -84 "]),
-    // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c; drivers/nvme/host/fabrics.c
+    // net/sunrpc/clnt.c, fs/nfs; drivers/scsi/libiscsi.c; drivers/block/drbd; fs/cifs/connect.c;
+    // drivers/nvme/host/fabrics.c
     row(K::Remote, &[L::Other], &["nfs: server ", " not responding"]),
     row(K::Remote, &[L::Other], &["CIFS: VFS: ", " has not responded in "]),
     row(K::Remote, &[L::Other], &["CIFS VFS: Server ", " has not responded in "]),
@@ -284,7 +289,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
         &[L::Other],
         &["EXT4-fs warning (device ", "): ext4_end_bio:", ": I/O error -28 writing"],
     ),
-    // block/blk-core.c, handle_bad_sector, until 5.16 and since: what lies above asks for a place beyond the device.
+    // block/blk-core.c, handle_bad_sector, until 5.16 and since: what lies above asks for a place
+    // beyond the device.
     row(K::Refused, &[L::Block], &["rw=", ", want=", ", limit="]),
     row(K::Refused, &[L::Block], &["rw=", ", sector=", ", nr_sectors = ", " limit="]),
     // What a drive does not know (discards, write same) fails in this way, too, and is no fault.
@@ -297,11 +303,13 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_ERROR"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_RESET"]),
     row(K::Controller, &[L::Scsi], &["Result: hostbyte=DID_SOFT_ERROR"]),
-    // What an adapter may not reach in memory (drivers/iommu/amd/iommu.c, drivers/iommu/intel/dmar.c).
+    // What an adapter may not reach in memory (drivers/iommu/amd/iommu.c,
+    // drivers/iommu/intel/dmar.c).
     row(K::Controller, OF_PCI, &["AMD-Vi: Event logged [IO_PAGE_FAULT "]),
     row(K::Controller, &[L::Other], &["AMD-Vi: Event logged [IO_PAGE_FAULT device="]),
     row(K::Controller, &[L::Other], &["DMAR: [DMA ", "Request device ["]),
-    // drivers/ata/libata-sata.c, ata_eh_analyze_ncq_error: the drive's own log names a tag that nobody sent.
+    // drivers/ata/libata-sata.c, ata_eh_analyze_ncq_error: the drive's own log names a tag that
+    // nobody sent.
     row(K::Controller, &[L::Ata], &["log page 10h reported inactive tag"]),
     row(K::Controller, &[L::Nvme], &["Removing after probe failure"]),
     row(K::Controller, &[L::Nvme], &["Disabling device after reset failure"]),
@@ -311,7 +319,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Xhci], &["ERROR mismatched command completion"]),
     row(K::Controller, &[L::Xhci], &["xHCI host ", "not responding"]),
     row(K::Controller, &[L::Xhci], &["HC died; cleaning up"]),
-    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h, originators).
+    // Of the link (PL); what the firmware says of itself (IOP) is no complaint (mpi/mpi_log_sas.h,
+    // originators).
     row(K::Controller, &[L::Mpt], &["log_info(", "originator(PL)"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter abort request"]),
     row(K::Controller, &[L::Aacraid], &["Host adapter reset request"]),
@@ -348,7 +357,8 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Firmware, &[L::Usb], &["device firmware changed"]),
 ];
 
-/// How the daemon of iSCSI's initiator begins to repeat what the kernel told it (open-iscsi, usr/initiator.c).
+/// How the daemon of iSCSI's initiator begins to repeat what the kernel told it (open-iscsi,
+/// usr/initiator.c).
 pub(super) const OF_ISCSID: &str = "Kernel reported iSCSI connection ";
 /// What the block layer puts in front of its messages: since 2.6, 3.x, 4.13.
 const OF_BLOCK: [&str; 3] = ["end_request: ", "blk_update_request: ", "print_req_error: "];
@@ -362,7 +372,8 @@ const BLOCK: [&str; 5] = [
 ];
 /// How messages begin that have no colon and a blank in them, and are yet of a logger.
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
-/// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the disk's name.
+/// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the
+/// disk's name.
 const OF_SCSI: [&str; 5] = [
     "Sense Key : ",
     "Add. Sense: ",
@@ -583,7 +594,8 @@ pub(super) fn older_sense(message: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, body))
 }
 
-/// `hdc` and `error=0x84 { DriveStatusError BadCRC }` of `hdc: dma_intr: error=0x84 { DriveStatusError BadCRC }`.
+/// `hdc` and `error=0x84 { DriveStatusError BadCRC }` of `hdc: dma_intr: error=0x84 {
+/// DriveStatusError BadCRC }`.
 pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
     let (name, body) = message.split_once(": ")?;
     let is_drive = matches!(name.strip_prefix("hd")?.as_bytes(), [b'a'..=b't']);
@@ -592,8 +604,8 @@ pub(super) fn of_ide(message: &str) -> Option<(&str, &str)> {
     Some((name, function.and_then(|function| body.strip_prefix(function)).unwrap_or(body)))
 }
 
-/// `sdb1` and what follows it of `sdb1: rw=0, want=4996184, limit=4996183`, the second line of what the block layer says of a
-/// request beyond the end of a device.
+/// `sdb1` and what follows it of `sdb1: rw=0, want=4996184, limit=4996183`, the second line of what
+/// the block layer says of a request beyond the end of a device.
 pub(super) fn of_bad_sector(message: &str) -> Option<(&str, &str)> {
     let said = message.split_once(": ")?;
     Some(said).filter(|(name, body)| body.starts_with("rw=") && super::is_disk(name))
@@ -672,7 +684,8 @@ impl Logger {
         }
     }
 
-    /// What `SUBSYSTEM=` of /dev/kmsg may be for a message that begins so; empty where drivers print without a device.
+    /// What `SUBSYSTEM=` of /dev/kmsg may be for a message that begins so; empty where drivers
+    /// print without a device.
     fn subsystems(self) -> &'static [&'static str] {
         match self {
             L::Scsi => &["scsi"],
@@ -690,7 +703,8 @@ impl Logger {
         }
     }
 
-    /// Whether its messages always name their device to /dev/kmsg (`dev_printk` of drivers/base/core.c).
+    /// Whether its messages always name their device to /dev/kmsg (`dev_printk` of
+    /// drivers/base/core.c).
     fn names_its_device(self) -> bool {
         matches!(self, L::Scsi | L::Usb)
     }
@@ -773,8 +787,8 @@ pub(super) fn kind(message: &str) -> Option<MessageKind> {
     if only_woke { by_port } else { by_words.or(by_port) }
 }
 
-/// What a message that is of no known kind is about, by its words alone: of a driver of storage that prints no names but its own,
-/// and only if it tells of trouble.
+/// What a message that is of no known kind is about, by its words alone: of a driver of storage
+/// that prints no names but its own, and only if it tells of trouble.
 pub(super) fn kind_by_words(message: &str) -> Option<MessageKind> {
     let message = message.trim_start();
     if !is_of_a_driver(message) || begins_with_a_task(message) || kind(message).is_some() {
@@ -872,7 +886,8 @@ const HARMLESS: [&str; 21] = [
     "write cache",
 ];
 
-/// Whether words stand in a message without which it is of no known kind: most are not, and one pass tells.
+/// Whether words stand in a message without which it is of no known kind: most are not, and one
+/// pass tells.
 fn says_a_mark(message: &str) -> bool {
     /// Of a task that hung, and of what numbers alone tell ([`returned`], [`of_a_port`]).
     const OTHERS: [&str; 4] = [" blocked ", "return code = 0x", "hostbyte=0x", " SErr 0x"];
@@ -883,7 +898,8 @@ fn says_a_mark(message: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(message))
 }
 
-/// Whether a driver speaks that prints no names but its own: a message that may be told apart from the next by its time alone.
+/// Whether a driver speaks that prints no names but its own: a message that may be told apart from
+/// the next by its time alone.
 pub(super) fn is_of_a_driver(message: &str) -> bool {
     const OF_DEVICES: [&str; 12] = [
         "Direct-Access",
@@ -906,8 +922,8 @@ pub(super) fn is_of_a_driver(message: &str) -> bool {
         || message.trim_start().starts_with("md/raid")
 }
 
-/// `INFO: task NAME:PID blocked for more than 120 seconds.`, of late `blocked in I/O wait for more than`. A name has 15 bytes
-/// at most.
+/// `INFO: task NAME:PID blocked for more than 120 seconds.`, of late `blocked in I/O wait for more
+/// than`. A name has 15 bytes at most.
 fn is_of_a_hung_task(message: &str) -> bool {
     const LONGEST: usize = 15 + 1 + 8;
     let said = message.strip_prefix("INFO: task ").and_then(|rest| rest.rsplit_once(" blocked "));
@@ -921,8 +937,9 @@ fn is_of_a_hung_task(message: &str) -> bool {
     })
 }
 
-/// Whether a message begins with a task's name, which its program chooses: `NAME[PID]: segfault at`, `NAME (PID): ...`,
-/// `NAME: page allocation failure`, `NAME invoked oom-killer`, `NAME: attempt to access beyond end of device`.
+/// Whether a message begins with a task's name, which its program chooses: `NAME[PID]: segfault
+/// at`, `NAME (PID): ...`, `NAME: page allocation failure`, `NAME invoked oom-killer`, `NAME:
+/// attempt to access beyond end of device`.
 fn begins_with_a_task(message: &str) -> bool {
     /// TASK_COMM_LEN without its end (include/linux/sched.h).
     const LONGEST: usize = 15;
@@ -944,8 +961,8 @@ fn begins_with_a_task(message: &str) -> bool {
     })
 }
 
-/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0 SAct 0x0 SErr 0x280000
-/// action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
+/// What a port's register of errors tells where nobody spells it out: `ata1.00: exception Emask 0x0
+/// SAct 0x0 SErr 0x280000 action 0x0` (the bits of include/linux/ata.h, `SERR_*`).
 fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     /// Data that could not be recovered, 10b to 8b decode errors, CRC errors and failed handshakes.
     const LINK: u32 = 1 << 8 | 1 << 19 | 1 << 21 | 1 << 22;
@@ -961,8 +978,9 @@ fn of_a_port(logger: Logger, body: &str) -> Option<MessageKind> {
     }
 }
 
-/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is printed as
-/// `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built without its names.
+/// `SCSI error: return code = 0x10070000` of kernels before 2.6.25, whose third byte is what is
+/// printed as `hostbyte` since (include/scsi/scsi_status.h), and `hostbyte=0x07` of kernels built
+/// without its names.
 fn returned(logger: Logger, body: &str) -> Option<MessageKind> {
     let number = |mark: &str| {
         let code = body.strip_prefix(mark).filter(|_| logger == L::Scsi)?;
@@ -1006,7 +1024,8 @@ mod tests {
                 let example = known.example(*logger);
                 assert!(kind(&example).is_some(), "{example}");
                 assert!(examples().any(|one| one == example));
-                // A program may call itself as such a message begins, and its file and its group as it goes on.
+                // A program may call itself as such a message begins, and its file and its group as
+                // it goes on.
                 for length in 1..=15 {
                     let Some(name) = example.get(..length) else { continue };
                     let rest = example.get(length..).unwrap_or_default();

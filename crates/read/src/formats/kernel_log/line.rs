@@ -77,8 +77,9 @@ fn second_time(rest: &str) -> Option<(&str, &str)> {
     is_date(stamp.trim()).then(|| (stamp.trim(), rest.trim_start()))
 }
 
-/// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, behind its level: the form of RFC 5424, if the kernel
-/// speaks. What stands between brackets in place of the last `-` is of the collector.
+/// `1 2020-12-02T21:55:55.868531+01:00 host kernel - - - MESSAGE`, behind its level: the form of
+/// RFC 5424, if the kernel speaks. What stands between brackets in place of the last `-` is of the
+/// collector.
 fn of_syslog(text: &str) -> Option<(&str, &str)> {
     let (stamp, rest) = text.strip_prefix("1 ")?.split_once(' ')?;
     let (_, rest) = rest.split_once(' ')?;
@@ -108,8 +109,9 @@ pub(super) struct KmsgRecord<'a> {
     pub(super) message: &'a str,
 }
 
-/// `4,1082,153214221,-;nvme nvme0: ...` of /dev/kmsg: facility and level, number and microseconds since boot
-/// (Documentation/ABI/testing/dev-kmsg). A program cannot choose the facility 0, which is the kernel's.
+/// `4,1082,153214221,-;nvme nvme0: ...` of /dev/kmsg: facility and level, number and microseconds
+/// since boot (Documentation/ABI/testing/dev-kmsg). A program cannot choose the facility 0, which
+/// is the kernel's.
 pub(super) fn kmsg(text: &str) -> Option<KmsgRecord<'_>> {
     let (head, message) = text.split_once(';')?;
     let mut parts = head.split(',');
@@ -126,7 +128,8 @@ fn of_kmsg(text: &str) -> Option<(&str, &str)> {
     Some(("", record.message))
 }
 
-/// `node03: kern: warning: [2026-01-01T23:30:46.079064078Z]: nvme nvme1: ...`, as `talosctl dmesg` writes a line.
+/// `node03: kern: warning: [2026-01-01T23:30:46.079064078Z]: nvme nvme1: ...`, as `talosctl dmesg`
+/// writes a line.
 fn of_talos(text: &str) -> Option<(&str, &str)> {
     let (node, rest) = text.split_once(": kern: ")?;
     let (level, rest) = rest.trim_start().split_once(": [")?;
@@ -135,8 +138,9 @@ fn of_talos(text: &str) -> Option<(&str, &str)> {
     (!node.contains(' ') && level.len() < 8).then_some((stamp, message))
 }
 
-/// `2017-04-06T20:07:33.81+00:00 node5 sata: [ID 801845 kern.info] /pci@0,0/...: SATA port 4 error`: the system log of
-/// illumos, in which a driver speaks with the number of its message. `#012` and `#011` stand for line feed and tab.
+/// `2017-04-06T20:07:33.81+00:00 node5 sata: [ID 801845 kern.info] /pci@0,0/...: SATA port 4
+/// error`: the system log of illumos, in which a driver speaks with the number of its message.
+/// `#012` and `#011` stand for line feed and tab.
 fn of_illumos(text: &str) -> Option<(&str, &str)> {
     let (head, rest) = text.split_once(": [ID ")?;
     let (number, message) = rest.split_once("] ")?;
@@ -147,8 +151,8 @@ fn of_illumos(text: &str) -> Option<(&str, &str)> {
     (integer(number).is_some() && level.starts_with("kern.")).then_some((stamp, message))
 }
 
-/// `Feb  2 10:11:01 web iscsid: Kernel reported iSCSI connection 4:0 error (1011 - ...) state (3)`: the initiator's daemon
-/// repeats what the kernel told it.
+/// `Feb  2 10:11:01 web iscsid: Kernel reported iSCSI connection 4:0 error (1011 - ...) state (3)`:
+/// the initiator's daemon repeats what the kernel told it.
 fn of_iscsid(text: &str) -> Option<(&str, &str)> {
     let (head, rest) = text.split_once(" iscsid")?;
     let (number, message) = rest.split_once(": ")?;
@@ -162,8 +166,8 @@ fn of_iscsid(text: &str) -> Option<(&str, &str)> {
     (named && of_a_connection).then_some((stamp.trim(), message))
 }
 
-/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel speaks, which the message
-/// shows.
+/// `Dec 10 19:18:35 nas (ada2:ahcich3:0:0:0): ...`: a syslog that does not say that the kernel
+/// speaks, which the message shows.
 fn untagged(text: &str) -> Option<(&str, &str)> {
     // `Dec  1` is as long as `Dec 10`.
     let (stamp, rest) = text.split_at_checked("Dec 10 19:18:35".len())?;
@@ -183,15 +187,15 @@ pub(super) fn kmsg_field(line: &str) -> Option<(&str, &str)> {
     matches!(key, "SUBSYSTEM" | "DEVICE").then_some((key, value))
 }
 
-/// Whether a line says that a program wrote it to the kernel's log: `<30>[    5.1] systemd[1]: ...`, `daemon:info  : ...`,
-/// `30,412,5100000,-;...`.
+/// Whether a line says that a program wrote it to the kernel's log: `<30>[    5.1] systemd[1]:
+/// ...`, `daemon:info  : ...`, `30,412,5100000,-;...`.
 pub(super) fn is_of_a_program(line: &str) -> bool {
     let text = line.trim_start();
     without_level(text).is_none() || kmsg(text).is_some_and(|record| !record.is_of_kernel)
 }
 
-/// The messages of a line into which several were run together: each begins with a time of its own in
-/// brackets. One piece, the line, if there is one message at most.
+/// The messages of a line into which several were run together: each begins with a time of its own
+/// in brackets. One piece, the line, if there is one message at most.
 pub(super) fn messages(line: &str) -> Vec<&str> {
     const STAMP: usize = 18;
     let stamped = |place: usize| {
@@ -232,8 +236,8 @@ pub(super) fn messages(line: &str) -> Vec<&str> {
     pieces.map(str::trim_end).collect()
 }
 
-/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or behind `kern  :err   : `, as
-/// `dmesg -x` does; `None` if the facility is another than the kernel's.
+/// The text behind `<3>`, as /dev/kmsg and `dmesg -r` write facility and level, or behind `kern
+/// :err   : `, as `dmesg -x` does; `None` if the facility is another than the kernel's.
 fn without_level(text: &str) -> Option<&str> {
     const OTHERS: [&str; 20] = [
         "user", "daemon", "syslog", "auth", "authpriv", "mail", "lpr", "news", "uucp", "cron",
@@ -270,8 +274,8 @@ fn bracketed(stamp: &str) -> Option<&str> {
                 && fraction.len() == 6
         })
     };
-    // `dmesg -d` puts the difference behind, or alone; `-e` and `-H` print it from the second on, with the point of the
-    // locale.
+    // `dmesg -d` puts the difference behind, or alone; `-e` and `-H` print it from the second on,
+    // with the point of the locale.
     let difference = |text: &str| {
         let inner = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
         let inner = inner.or_else(|| text.strip_prefix('+'));
@@ -291,7 +295,8 @@ fn bracketed(stamp: &str) -> Option<&str> {
     is_date(stamp).then_some(stamp)
 }
 
-/// Seconds since boot with other than six digits behind the point, as they are retyped: `81234.110`, `81234`.
+/// Seconds since boot with other than six digits behind the point, as they are retyped:
+/// `81234.110`, `81234`.
 fn is_short(stamp: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let (whole, fraction) = stamp.split_once('.').unwrap_or((stamp, "0"));

@@ -6,7 +6,8 @@ use iowhy_model::Message;
 
 /// Addresses and plugs remembered.
 const REMEMBERED: usize = 4096;
-/// A disk that goes so soon after it came, or comes back so soon after it went, was not taken away by anybody, s.
+/// A disk that goes so soon after it came, or comes back so soon after it went, was not taken away
+/// by anybody, s.
 const SOON_S: f64 = 60.0;
 
 /// Disks by their SCSI addresses, and plugs of USB by the host adapters that they became.
@@ -67,8 +68,8 @@ pub(super) fn host(message: &str) -> Option<u32> {
 }
 
 /// The plug of a device on USB that was reset: 8-1.3 of `usb 8-1.3: reset SuperSpeed Gen 1 USB
-/// device number 3 using ...`, until 2.6.39 `reset full speed USB device using uhci_hcd and address 7`
-/// (drivers/usb/core/hub.c, hub_port_init).
+/// device number 3 using ...`, until 2.6.39 `reset full speed USB device using uhci_hcd and address
+/// 7` (drivers/usb/core/hub.c, hub_port_init).
 pub(super) fn usb_reset(message: &str) -> Option<&str> {
     let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
     let is_reset = said.starts_with("reset ")
@@ -121,16 +122,17 @@ impl Names {
         self.disks.iter().find(|(address, _)| is_its(address)).map(|(_, disk)| disk)
     }
 
-    /// The disk that a message of USB says was reset, which is what is done when a command does not come back
-    /// (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5 using ehci_hcd`.
+    /// The disk that a message of USB says was reset, which is what is done when a command does not
+    /// come back (drivers/usb/storage/scsiglue.c): `usb 1-8: reset high-speed USB device number 5
+    /// using ehci_hcd`.
     pub(super) fn reset(&self, message: &str) -> Option<String> {
         let (plug, said) = message.strip_prefix("usb ")?.split_once(": ")?;
         let (host, _) = self.plugs.get(plug).filter(|_| said.starts_with("reset "))?;
         self.of_host(host).cloned()
     }
 
-    /// Learns from a message. Gives the disk that went without being pulled, if this tells of one, and what was said when
-    /// it went.
+    /// Learns from a message. Gives the disk that went without being pulled, if this tells of one,
+    /// and what was said when it went.
     pub(super) fn learn(
         &mut self,
         stamp: &str,
@@ -163,7 +165,8 @@ impl Names {
     }
 }
 
-/// `scsi host0: usb-storage 1-1.4:1.0`, before 2012 `scsi0 : usb-storage 1-1.4:1.0`: the adapter and its plug.
+/// `scsi host0: usb-storage 1-1.4:1.0`, before 2012 `scsi0 : usb-storage 1-1.4:1.0`: the adapter
+/// and its plug.
 fn host_of_plug(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("scsi host").or_else(|| message.strip_prefix("scsi"))?;
     let (host, plug) = rest.split_once(": usb-storage ")?;
@@ -172,7 +175,8 @@ fn host_of_plug(message: &str) -> Option<(&str, &str)> {
     host.bytes().all(|byte| byte.is_ascii_digit()).then_some((host, plug))
 }
 
-/// Whether the second moment follows soon on the first; `None` where the log does not tell one of them.
+/// Whether the second moment follows soon on the first; `None` where the log does not tell one of
+/// them.
 fn is_soon(first: Option<f64>, second: Option<f64>) -> Option<bool> {
     let (first, second) = first.zip(second)?;
     Some((0.0..SOON_S).contains(&(second - first)))

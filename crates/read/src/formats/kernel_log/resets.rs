@@ -1,5 +1,5 @@
-//! Resets of devices on USB: one may be a resume, and many of one device, a command's time limit apart, are commands that got
-//! no answer (drivers/usb/storage/scsiglue.c, device_reset).
+//! Resets of devices on USB: one may be a resume, and many of one device, a command's time limit
+//! apart, are commands that got no answer (drivers/usb/storage/scsiglue.c, device_reset).
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use iowhy_model::Message;
 const REMEMBERED: usize = 4096;
 /// From so many on resets are repeated (a choice).
 pub(super) const REPEATED: usize = 3;
-/// The time limit of a command, s (drivers/scsi/sd.h, SD_TIMEOUT), and how much later the next reset may be: the limit is
-/// looked at once a second, and the reset itself takes some.
+/// The time limit of a command, s (drivers/scsi/sd.h, SD_TIMEOUT), and how much later the next
+/// reset may be: the limit is looked at once a second, and the reset itself takes some.
 const LIMIT_S: f64 = 30.0;
 const LATE_S: f64 = 3.0;
 /// Share of the gaps that are as long: a few commands are answered between.

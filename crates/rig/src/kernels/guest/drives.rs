@@ -1,5 +1,5 @@
-//! The dusty disk behind real drivers: qemu's own SCSI, NVMe and virtio drives, each over a faulty disk
-//! of the host, in real time.
+//! The dusty disk behind real drivers: qemu's own SCSI, NVMe and virtio drives, each over a faulty
+//! disk of the host, in real time.
 
 use std::fs;
 use std::io;
@@ -20,8 +20,8 @@ pub fn judged(begins: &str) -> io::Result<Vec<Value>> {
         let read = fs::read_to_string(format!("/sys/block/{device}/{what}"));
         read.unwrap_or_default().trim().to_string()
     };
-    // Only a SCSI disk that says it turns is believed: NVMe never does, and virtio says so by default.
-    // Of those it can be said that they are slow, or keep the steps of a clock.
+    // Only a SCSI disk that says it turns is believed: NVMe never does, and virtio says so by
+    // default. Of those it can be said that they are slow, or keep the steps of a clock.
     let owed: &[&str] = if begins == "sd" && of("queue/rotational") == "1" {
         &["device.retry"]
     } else {

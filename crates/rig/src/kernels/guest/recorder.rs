@@ -72,8 +72,8 @@ impl Drop for Recorder {
     }
 }
 
-/// The wall clock a month ahead and back while it records, two hours back and ahead, and wrong years:
-/// nothing that was recorded goes, and it all can be read.
+/// The wall clock a month ahead and back while it records, two hours back and ahead, and wrong
+/// years: nothing that was recorded goes, and it all can be read.
 pub fn clock() -> io::Result<Vec<Value>> {
     const STORE: &str = "/tmp/clock";
     let path = format!("/dev/{DISK}");
@@ -137,8 +137,8 @@ fn recorded(
     }))
 }
 
-/// A user's own control group, named as a message about a broken disk, runs out of memory: neither the
-/// recorder nor a live `iowhy why` believes it.
+/// A user's own control group, named as a message about a broken disk, runs out of memory: neither
+/// the recorder nor a live `iowhy why` believes it.
 pub fn names_of_users() -> io::Result<Vec<Value>> {
     let recorder = Recorder::start("/tmp/names", &[])?;
     let own = std::process::id().to_string();
@@ -184,8 +184,8 @@ pub fn names_of_users() -> io::Result<Vec<Value>> {
     incidents.args(["incidents", "--json", "--store", "/tmp/names"]);
     let incidents = String::from_utf8_lossy(&incidents.output()?.stdout).into_owned();
     let live = live?;
-    // A null_blk of 1 ms is slow flash, and a real disk may have failed in an earlier case; what the name
-    // accuses does nothing.
+    // A null_blk of 1 ms is slow flash, and a real disk may have failed in an earlier case; what
+    // the name accuses does nothing.
     let accused = |line: &&str| line.contains("device.media") && line.contains("nullb1");
     let believed = incidents.lines().any(|line| accused(&line)) || accused(&&*live.to_string());
     Ok(vec![json!({

@@ -1,5 +1,5 @@
-//! Delay above the disk: the device mapper, and a limit of a cgroup. The disk below is a null_blk of
-//! 1 ms, and must not be blamed.
+//! Delay above the disk: the device mapper, and a limit of a cgroup. The disk below is a null_blk
+//! of 1 ms, and must not be blamed.
 
 use std::fs;
 use std::io;

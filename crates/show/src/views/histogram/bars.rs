@@ -102,8 +102,8 @@ pub fn side_by_side(canvas: &mut Canvas, queue: &Histogram, device: &Histogram) 
     Ok(())
 }
 
-/// Three empty rows and more are told in one: at the first of them how many there are, at the others
-/// none.
+/// Three empty rows and more are told in one: at the first of them how many there are, at the
+/// others none.
 fn folded(sides: &[&Histogram]) -> Vec<Option<usize>> {
     let rows = sides.iter().map(|side| side.counts().len()).max().unwrap_or(0);
     let empty: Vec<bool> = (0..rows)

@@ -1,4 +1,5 @@
-//! The first line of the page: whose machine it was, from when to when, which kernel, what was watched, and by what.
+//! The first line of the page: whose machine it was, from when to when, which kernel, what was
+//! watched, and by what.
 
 use std::io::{self, Write};
 

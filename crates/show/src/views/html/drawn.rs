@@ -100,7 +100,8 @@ pub fn variants(report: &Report, style: &Style) -> Vec<(Option<Op>, Map)> {
     all
 }
 
-/// Nanoseconds to four significant digits: what a colour, a hover and a table need, in half the room.
+/// Nanoseconds to four significant digits: what a colour, a hover and a table need, in half the
+/// room.
 fn four_digits(ns: f64) -> u64 {
     let whole = ns.round() as u64;
     let unit = 10u64.pow(whole.checked_ilog10().unwrap_or(0).saturating_sub(3));

@@ -1,4 +1,5 @@
-//! The incidents of a flight recorder over time: a bar for each, a row for each device, and the list below.
+//! The incidents of a flight recorder over time: a bar for each, a row for each device, and the
+//! list below.
 
 use std::io::{self, Write};
 

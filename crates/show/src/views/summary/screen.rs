@@ -243,8 +243,8 @@ fn who(canvas: &Canvas, report: &Report, finding: &Finding) -> Block {
     labelled(canvas, "who waits", &some.join(", "), 0)
 }
 
-/// The numbers that decide: two that met their threshold and one that describes, or what there is. A
-/// number that a reader can see for himself comes before a statistic.
+/// The numbers that decide: two that met their threshold and one that describes, or what there is.
+/// A number that a reader can see for himself comes before a statistic.
 fn decides(canvas: &Canvas, finding: &Finding) -> Block {
     let met = |one: &&Evidence| one.bound.is_some_and(|bound| bound.holds(one.amount.value));
     let plain = |one: &&Evidence| !matches!(one.amount.unit, Unit::Sigma | Unit::Nats);
