@@ -18,12 +18,12 @@ fn hostile_inputs_and_places_break_nothing() {
     let table = attack::table(&rows);
     println!("{table}");
     assert!(rows.iter().all(|row| row.failures.is_empty()), "{table}");
-    // A debugger may be missing, or the right to use it.
+    // The right to hold a program may be missing.
     let needs_none = |row: &&attack::AttackRow| !row.attack.starts_with("code inside");
     let idle = rows.iter().filter(|row| row.runs == 0).filter(needs_none);
     let idle: Vec<&str> = idle.map(|row| row.attack).collect();
     if rows.iter().any(|row| row.runs == 0 && !needs_none(&row)) {
-        println!("skipped: code inside confined processes: needs root, `gdb` and x86-64");
+        println!("skipped: code inside confined processes: needs root and x86-64");
     }
     assert!(idle.is_empty(), "not tried in the time there was: {idle:?}");
 }

@@ -1,6 +1,7 @@
-//! Code that already runs inside a confined process, its part played by a debugger: it reads a file
-//! that was not named, changes the mode of one, opens a socket, makes a ring, and types into the
-//! terminal. Of the calls of each role `crates/live/src/confine/walk.rs` tries all.
+//! Code that already runs inside a confined process: it reads a file that was not named, changes
+//! the mode of one, opens a socket, makes a ring, and types into the terminal. Its part is played
+//! from outside (ptrace(2)): a program that waits in a system call makes another one in its place.
+//! Of the calls of each role `crates/live/src/confine/walk.rs` tries all.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,6 +14,8 @@ use super::{AttackRow, Field, folders};
 const INSIDE: &str = "code inside a reader, a watcher, a recorder and a pusher";
 /// How long a process may take to be confined, on a machine however busy.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What a call gives that is refused: EPERM, EACCES, ENOSYS (errno(3)).
+const REFUSALS: [i64; 3] = [-1, -13, -38];
 /// The signal of what a filter ends (signal(7)).
 const SIGSYS: i32 = 31;
 /// Commands that stay, and whether sockets are for them.
@@ -23,78 +26,65 @@ const STAYING: [(&str, bool); 5] = [
     ("watch --store {dir} --for 60s", false),
     ("watch --push-exports http://127.0.0.1:9", true),
 ];
-/// Each by its number on x86-64, its arguments, and whether the process ends by it.
-const CALLS: [(&str, &str, bool); 9] = [
-    ("open a file that was not named", "257,-100,\"{victim}\",0", false),
-    ("chmod", "90,\"{victim}\",2541", false),
-    ("fchmodat", "268,-100,\"{victim}\",2541", false),
-    ("socket", "41,1,1,0", false),
-    ("io_uring_setup", "425,4,$sp-8192", false),
-    ("execve", "59,\"/bin/true\",0,0", false),
-    ("fork", "57", false),
-    ("bpf, load a program", "321,5,$sp-8192,120", false),
-    ("TIOCSTI", "16,0,0x5412,\"x\"", true),
+
+/// An argument of a call.
+#[derive(Clone, Copy)]
+enum Argument {
+    Number(i64),
+    /// The place of a text in the program's memory.
+    Text(&'static str),
+    /// The place of the file that was not named.
+    Victim,
+    /// A place below its stack, for what the call reads or fills.
+    Room,
+}
+
+use Argument::{Number, Room, Text, Victim};
+
+/// A call by its number on x86-64, its arguments, and whether the process ends by it.
+type Call = (&'static str, i64, &'static [Argument], bool);
+
+const CALLS: [Call; 9] = [
+    ("open a file that was not named", 257, &[Number(-100), Victim, Number(0)], false),
+    ("chmod", 90, &[Victim, Number(0o4755)], false),
+    ("fchmodat", 268, &[Number(-100), Victim, Number(0o4755)], false),
+    ("socket", 41, &[Number(1), Number(1), Number(0)], false),
+    ("io_uring_setup", 425, &[Number(4), Room], false),
+    ("execve", 59, &[Text("/bin/true"), Number(0), Number(0)], false),
+    ("fork", 57, &[], false),
+    ("bpf, load a program", 321, &[Number(5), Room, Number(120)], false),
+    ("TIOCSTI", 16, &[Number(0), Number(0x5412), Text("x")], true),
 ];
 
-/// How often a debugger may fail to get hold of a program on a busy machine (a choice).
-const ATTEMPTS: usize = 3;
+/// How often a program may be met outside a system call, where none can be put in its place.
+const ATTEMPTS: usize = 20;
 
 impl Field<'_> {
-    /// Where there is no debugger, or this is no root on x86-64, nothing is tried.
+    /// Where this is no root on x86-64, nothing is tried.
     pub(super) fn inside(&mut self) -> io::Result<AttackRow> {
         let mut row = AttackRow::of(INSIDE);
         let root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n");
-        let gdb = Command::new("gdb").arg("--version").output();
-        if !root || gdb.is_err() || !cfg!(target_arch = "x86_64") {
+        if !root || !cfg!(target_arch = "x86_64") {
             return Ok(row);
         }
         let victim = self.at("not-named").display().to_string();
         std::fs::write(&victim, folders::SECRET)?;
-        let tries: String = CALLS
-            .iter()
-            .map(|(name, call, _)| {
-                format!("t({name:?}, {:?})\n", call.replace("{victim}", &victim))
-            })
-            .collect();
-        // Stopped in a frame of Rust the debugger reads Rust, and a cast of C is no expression
-        // there.
-        let script = format!(
-            "import gdb\ngdb.execute('set language c')\ndef t(name, call):\n    \
-             r = int(gdb.parse_and_eval('(long)syscall(' + call + ')'))\n    \
-             e = int(gdb.parse_and_eval('*(int*)__errno_location()')) if r < 0 else 0\n    \
-             print('TRIED', r, e, name)\n{tries}"
-        );
-        std::fs::write(self.at("tries.py"), script)?;
         for (command, sockets) in STAYING {
             row.inputs += 1;
-            let (mut said, mut by_filter) = (String::new(), false);
-            // A debugger that made no call has tried nothing: it is asked again.
-            for _ in 0..ATTEMPTS {
-                let mut child = self.staying(command)?;
-                let run = without_a_core("gdb")
-                    .args(["-batch", "-nx", "-p", &child.id().to_string(), "-x"])
-                    .arg(self.at("tries.py"))
-                    .stdin(Stdio::null())
-                    .output()?;
-                said = String::from_utf8_lossy(&run.stdout).into_owned();
-                let _ = child.kill();
-                by_filter = child.wait()?.signal() == Some(SIGSYS);
-                if said.contains("TRIED") {
-                    break;
-                }
-                said += &String::from_utf8_lossy(&run.stderr);
-            }
-            for (name, _, ends) in CALLS {
-                let line =
-                    said.lines().find(|line| line.starts_with("TRIED") && line.ends_with(name));
-                let refused = line.is_some_and(|line| line.starts_with("TRIED -1 "));
-                let as_it_should = match (ends, name) {
-                    (true, _) => line.is_none() && by_filter,
-                    (_, "socket") => refused != sockets,
+            let mut child = self.staying(command)?;
+            let tried = injected::calls(child.id(), &victim);
+            let _ = child.kill();
+            let by_filter = child.wait()?.signal() == Some(SIGSYS);
+            for (place, (name, _, _, ends)) in CALLS.iter().enumerate() {
+                let result = tried.as_ref().ok().and_then(|tried| tried.get(place));
+                let refused = result.is_some_and(|result| REFUSALS.contains(result));
+                let as_it_should = match (ends, *name) {
+                    (true, _) => tried.is_ok() && result.is_none() && by_filter,
+                    (_, "socket") => result.is_some() && refused != sockets,
                     _ => refused,
                 };
-                let failed = format!("{name} inside `iowhy {command}`: {line:?} {said}");
-                row.ran((!as_it_should).then_some(failed));
+                let failed = || format!("{name} inside `iowhy {command}`: {result:?} of {tried:?}");
+                row.ran((!as_it_should).then(failed));
             }
         }
         Ok(row)
@@ -135,4 +125,102 @@ fn without_a_core(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -c 0; exec \"$0\" \"$@\""]).arg(program);
     command
+}
+
+#[cfg(target_arch = "x86_64")]
+mod injected {
+    use std::io;
+    use std::time::Duration;
+
+    use nix::libc::user_regs_struct;
+    use nix::sys::ptrace;
+    use nix::sys::signal::Signal;
+    use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::Pid;
+
+    use super::{ATTEMPTS, Argument, CALLS};
+
+    /// The instruction `syscall`, as a word in memory ends with it.
+    const SYSCALL: u64 = 0x050f;
+    /// Where texts and room are, in bytes below the stack: beyond what the program may keep there.
+    const BELOW: u64 = 16 * 1024;
+    const WORD: usize = 8;
+
+    /// What each call gave, up to the one that the program did not survive.
+    pub(super) fn calls(process: u32, victim: &str) -> io::Result<Vec<i64>> {
+        let pid = Pid::from_raw(process as i32);
+        let start = held(pid)?;
+        let mut results = Vec::new();
+        for (_, number, arguments, _) in CALLS {
+            let mut registers = start;
+            let mut place = start.rsp - BELOW;
+            let mut values = [0u64; 3];
+            for (value, argument) in values.iter_mut().zip(arguments) {
+                *value = match argument {
+                    Argument::Number(number) => *number as u64,
+                    Argument::Room => place,
+                    Argument::Victim => put(pid, &mut place, victim)?,
+                    Argument::Text(text) => put(pid, &mut place, text)?,
+                };
+            }
+            // -1: no call is interrupted, so none is begun again.
+            (registers.orig_rax, registers.rax) = (u64::MAX, number as u64);
+            [registers.rdi, registers.rsi, registers.rdx] = values;
+            registers.rip = start.rip - 2;
+            ptrace::setregs(pid, registers)?;
+            ptrace::step(pid, None)?;
+            match waitpid(pid, None)? {
+                WaitStatus::Stopped(_, Signal::SIGTRAP) => {}
+                // Ended by the filter, which a seccomp filter says by a signal first.
+                WaitStatus::Stopped(..) | WaitStatus::Signaled(..) | WaitStatus::Exited(..) => {
+                    break;
+                }
+                _ => return Err(io::Error::other("the program stopped in another way")),
+            }
+            results.push(ptrace::getregs(pid)?.rax as i64);
+        }
+        // Still there, it goes on from where it was; whoever began it ends it.
+        if ptrace::setregs(pid, start).is_ok() {
+            let _ = ptrace::detach(pid, None);
+        }
+        Ok(results)
+    }
+
+    /// Stops it where it waits in a system call, and gives its registers.
+    fn held(pid: Pid) -> io::Result<user_regs_struct> {
+        for _ in 0..ATTEMPTS {
+            ptrace::attach(pid)?;
+            waitpid(pid, None)?;
+            let registers = ptrace::getregs(pid)?;
+            let at = (registers.rip - 2) as ptrace::AddressType;
+            if ptrace::read(pid, at)? as u64 & 0xffff == SYSCALL {
+                return Ok(registers);
+            }
+            ptrace::detach(pid, None)?;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err(io::Error::other("it was never met in a system call"))
+    }
+
+    /// Writes a text into its memory, and gives its place.
+    fn put(pid: Pid, place: &mut u64, text: &str) -> io::Result<u64> {
+        let begins = *place;
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize((bytes.len() / WORD + 1) * WORD, 0);
+        for chunk in bytes.chunks_exact(WORD) {
+            let mut word = [0; WORD];
+            word.copy_from_slice(chunk);
+            ptrace::write(pid, *place as ptrace::AddressType, i64::from_ne_bytes(word))?;
+            *place += WORD as u64;
+        }
+        Ok(begins)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod injected {
+    /// Nothing is known of other processors' registers here.
+    pub(super) fn calls(_: u32, _: &str) -> std::io::Result<Vec<i64>> {
+        Ok(Vec::new())
+    }
 }
