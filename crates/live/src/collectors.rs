@@ -5,6 +5,7 @@ mod block_trace;
 mod diskstats;
 mod ftrace;
 mod host_facts;
+mod mountstats;
 mod syscalls;
 mod uprobe;
 
@@ -12,6 +13,7 @@ pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
 pub use ftrace::Ftrace;
 pub use host_facts::{HostFacts, KernelLog};
+pub use mountstats::MountStats;
 pub use syscalls::{CallCount, Syscalls, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
 
@@ -64,6 +66,12 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         summary: "kernel log, mounts, pressure, limits, temperature, links, stolen time",
         manual: manual!("collectors/host_facts.rs"),
         beside: Some(|| Box::new(HostFacts::new(Path::new("/")))),
+    },
+    CollectorEntry {
+        name: mountstats::NAME,
+        summary: "requests of NFS mounts, their round trips, and requests without a reply",
+        manual: manual!("collectors/mountstats.rs"),
+        beside: Some(|| Box::new(MountStats::new(Path::new("/")))),
     },
     CollectorEntry {
         name: syscalls::NAME,

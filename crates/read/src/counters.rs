@@ -5,6 +5,7 @@ pub(crate) mod copies;
 pub(crate) mod device_numbers;
 pub(crate) mod disk_columns;
 pub mod diskstats;
+pub mod mountstats;
 pub(crate) mod processes;
 pub(crate) mod processor;
 pub(crate) mod sar_columns;

@@ -77,6 +77,7 @@ mod mdstat;
 mod memory;
 mod mongodb_log;
 mod mounts;
+mod mountstats;
 mod multipath;
 mod mysql_log;
 mod netapp;
@@ -217,6 +218,7 @@ pub const FORMATS: &[Format] = &[
     memory::FORMAT,
     mongodb_log::FORMAT,
     mounts::FORMAT,
+    mountstats::FORMAT,
     multipath::FORMAT,
     mysql_log::FORMAT,
     netapp::FORMAT,

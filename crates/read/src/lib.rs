@@ -43,6 +43,7 @@ mod trace;
 
 pub use counters::device_numbers::{device_name, device_of_numbers};
 pub use counters::diskstats;
+pub use counters::mountstats;
 pub use describe::user::{FormatsError, OWN_FORMATS, formats_of};
 pub use error::Error;
 pub use format::{Body, Format, Formats};

@@ -219,6 +219,8 @@ keys {
     QUEUE_WRITE_CACHE "queue.write_cache" Text "write cache";
     QUEUE_ZONED "queue.zoned" Text "zone model";
     READ_PENDING "read.pending" Count "reads a program waits for";
+    RPC_REPEATED "rpc.repeated" Count "requests to a file server that were sent again";
+    RPC_TIMEOUTS "rpc.timeouts" Count "requests to a file server that timed out";
     RUN_AT_ONCE "run.at_once" Count "maximum number of requests in flight in a run";
     RUN_CACHED "run.cached" PageCache "whether the page cache was used: yes, no or unknown";
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";

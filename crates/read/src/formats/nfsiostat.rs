@@ -3,7 +3,8 @@
 //! ## Reads
 //! Each mount's `read:` and `write:` rows, by their headings: operations and bytes per second, and
 //! the mean time to execute (`avg exe`), which includes the queue of the RPC client, the network
-//! and the server. The device is the export, `server:/path`.
+//! and the server; `avg RTT`, the network and the server alone, is kept beside it. The device is
+//! the export, `server:/path`.
 //!
 //! ## How to capture
 //! `nfsiostat 5 3` (nfs-utils), `nfsiostat 5 /mnt`; `pcp nfsiostat`.
@@ -13,15 +14,14 @@
 //! ones print each value on a separate line.
 //!
 //! ## Caveats
-//! The first report of a mount is since it was mounted. `avg RTT` is the network and the server
-//! alone. A program's call may take longer than any of these: it waits for many operations, or for
-//! none (the page cache). kB are 1024 bytes. Values printed over several lines are assigned by
-//! their order.
+//! The first report of a mount is since it was mounted. A program's call may take longer than any
+//! of these: it waits for many operations, or for none (the page cache). kB are 1024 bytes. Values
+//! printed over several lines are assigned by their order.
 //!
 //! ## Not in this output
 //! What the server's disks did. Single latencies. The interval, which is only on the command line.
 
-use iowhy_model::{Interval, Layer, Level, Note, Op, Sink};
+use iowhy_model::{Interval, Layer, Level, Medium, Note, Op, Sink};
 
 use crate::counters::stated::rates;
 use crate::describe::labels::{Labels, Report, announces, begins, follows, perhaps};
@@ -54,9 +54,13 @@ const TITLES: [&str; 8] = [
 const FEWEST: usize = 2;
 const TIMED: usize = 6;
 /// What is kept of a report: of each operation those of [`TITLES`] that count.
-const PARTS: [(Op, &str, [&str; 3]); 2] = [
-    (Op::Read, "read", ["reads/s", "kB read/s", "ms per read"]),
-    (Op::Write, "write", ["writes/s", "kB written/s", "ms per write"]),
+const PARTS: [(Op, &str, [&str; 4]); 2] = [
+    (Op::Read, "read", ["reads/s", "kB read/s", "ms per read", "ms of a read's round trip"]),
+    (
+        Op::Write,
+        "write",
+        ["writes/s", "kB written/s", "ms per write", "ms of a write's round trip"],
+    ),
 ];
 /// How many columns the row has that comes, and how many of its values did.
 const COLUMNS: &str = "columns";
@@ -149,7 +153,7 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
                 false => report.fails("a value of the row is not a number"),
             };
         };
-        let kept = ["ops/s", "kB/s", "avg exe (ms)"].into_iter().zip(names);
+        let kept = ["ops/s", "kB/s", "avg exe (ms)", "avg RTT (ms)"].into_iter().zip(names);
         let kept = kept.filter(|(title, _)| TITLES.get(place) == Some(title)).map(|(_, name)| name);
         kept.for_each(|name| {
             report.keep(name, value);
@@ -177,16 +181,23 @@ fn settle(report: &mut Report) {
 fn pour(report: &mut Report, sink: &mut dyn Sink) {
     settle(report);
     let mut known = Vec::new();
-    for (op, _, [ios, kb, wait]) in PARTS {
+    let (mut ios_per_s, mut trips) = (0.0, 0.0);
+    for (op, _, [ios, kb, wait, trip]) in PARTS {
         let bytes = report.take(kb).map(|kb| kb * KB);
         let wait = report.take(wait).map(|ms| ms * NS_PER_MS);
-        known.extend(rates(report.take(ios), bytes, wait).map(|rates| (op, rates)));
+        let trip = report.take(trip).map(|ms| ms * NS_PER_MS);
+        let Some(rates) = rates(report.take(ios), bytes, wait) else { continue };
+        ios_per_s += rates.ios_per_s;
+        trips += rates.ios_per_s * trip.unwrap_or(0.0);
+        known.push((op, rates));
     }
     if known.is_empty() {
         return;
     }
     let mut interval = Interval::new(report.device(sink), Layer::Application);
+    sink.set_medium(interval.device, Medium::Network);
     interval.rates = known;
+    interval.device_ns = (trips > 0.0).then(|| trips / ios_per_s);
     interval.since_boot = report.kept(SINCE_MOUNT) == Some(1.0);
     if interval.since_boot && report.kept(NOTED).is_none() {
         report.keep(NOTED, 1.0);

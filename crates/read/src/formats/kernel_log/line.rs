@@ -68,6 +68,8 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     // Syslog repeats the stamp of the kernel's own clock now and then.
     let repeated = Some(message).filter(|message| message.starts_with(['[', '<'])).and_then(split);
     let message = repeated.map_or(message, |(_, message)| message);
+    // A syslog daemon of 2010 leaves the colon of a stamp it took away.
+    let message = message.strip_prefix(": ").unwrap_or(message);
     dated.then_some((stamp, message))
 }
 

@@ -1,0 +1,201 @@
+//! What this machine's mounts of NFS count: requests, round trips, and requests without a reply.
+//!
+//! ## Watches
+//! `/proc/self/mountstats`: of each NFS mount the reads, writes and other requests, their bytes, the
+//! time from sending to the reply and in the client's queue, repetitions, and how many requests
+//! were sent and not answered at each sample. Each sample yields the averages since the previous
+//! one.
+//!
+//! ## Needs
+//! Nothing: every user may read the counters of the mounts of his own mount namespace. Without an
+//! NFS mount it says nothing.
+//!
+//! ## Costs
+//! One file per sample, a few kB per mount; the kernel answers from its own counters, so reading
+//! does not wait for a server that hangs.
+//!
+//! ## Not in this output
+//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and who waits. What
+//! the server's disks did.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use iowhy_model::{Fact, Level, Medium, Nanos, Note, Sampling, Sink, Source, Time, typed};
+use iowhy_read::mountstats::{MountCounters, MountLine, MountReader};
+
+use crate::{Collector, Error, clock};
+
+/// Its name in the list of collectors.
+pub const NAME: &str = "mountstats";
+
+const PATH: &str = "proc/self/mountstats";
+
+/// Reads /proc/self/mountstats.
+#[derive(Debug)]
+pub struct MountStats {
+    path: PathBuf,
+    /// The listing, once there was a mount.
+    listing: Option<usize>,
+    began: Time,
+    read: Time,
+    /// What each mount had counted, by its mount point.
+    before: HashMap<String, MountCounters>,
+    /// Mounts of which was stated what they are.
+    stated: HashSet<String>,
+}
+
+impl MountStats {
+    /// Of this machine with `/`, else of a folder with `proc` in it.
+    pub fn new(root: &Path) -> Self {
+        let zero = Time::from_ns(0);
+        let (before, stated) = (HashMap::new(), HashSet::new());
+        MountStats { path: root.join(PATH), listing: None, began: zero, read: zero, before, stated }
+    }
+
+    /// The mounts as they are now; none where the kernel knows no NFS.
+    fn mounts(&self) -> Vec<MountCounters> {
+        let bytes = std::fs::read(&self.path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let mut reader = MountReader::default();
+        let mut mounts = Vec::new();
+        for line in text.lines() {
+            if let MountLine::Begins(Some(mount)) = reader.line(line) {
+                mounts.push(mount);
+            }
+        }
+        mounts.extend(reader.finish());
+        mounts
+    }
+
+    /// Opens the listing, or goes on with it.
+    fn open(&mut self, sink: &mut dyn Sink) {
+        if let Some(listing) = self.listing {
+            return sink.resume(listing);
+        }
+        let mut source = Source::new(NAME, "live", Level::A);
+        source.sampling = Sampling::Sampled;
+        // The kernel sums milliseconds.
+        source.resolution = Some(Nanos(1_000_000));
+        self.listing = Some(sink.begin(source));
+        clock::state(sink, self.began);
+    }
+}
+
+impl Collector for MountStats {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
+        self.began = clock::now();
+        self.read = self.began;
+        let mounts = self.mounts();
+        self.before = mounts.into_iter().map(|mount| (mount.point.clone(), mount)).collect();
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        let (mounts, now) = (self.mounts(), clock::now());
+        let length = now - self.read;
+        if mounts.is_empty() || length.ns() <= 0 {
+            self.read = now;
+            return Ok(());
+        }
+        let start = std::mem::replace(&mut self.read, now);
+        self.open(sink);
+        for mount in mounts {
+            let device = sink.device(&mount.export);
+            let Some(before) = self.before.insert(mount.point.clone(), mount.clone()) else {
+                note(sink, &mount, "the mount is new: its counters are the baseline");
+                continue;
+            };
+            if self.stated.insert(mount.point.clone()) {
+                sink.set_medium(device, Medium::Network);
+                for (key, text) in
+                    [(typed::MOUNT_POINT, &mount.point), (typed::MOUNT_TYPE, &mount.kind)]
+                {
+                    sink.fact(Fact::of(Some(device), key, text.as_str(), "/proc/self/mountstats"));
+                }
+            }
+            let Some(mut interval) = mount.since(&before, device, length) else {
+                note(sink, &mount, "a counter decreased: mounted anew, no averages");
+                continue;
+            };
+            interval.start = Some(start);
+            sink.interval(interval);
+            let (now, then) = (mount.repeated(), before.repeated());
+            for (key, more) in [
+                (typed::RPC_REPEATED, now.0.saturating_sub(then.0)),
+                (typed::RPC_TIMEOUTS, now.1.saturating_sub(then.1)),
+            ] {
+                if more > 0 {
+                    sink.fact(Fact::of(Some(device), key, more, "/proc/self/mountstats"));
+                }
+            }
+        }
+        sink.source().watched = Some(now - self.began);
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
+        self.poll(sink)?;
+        if let Some(listing) = self.listing {
+            sink.resume(listing);
+            sink.end();
+        }
+        Ok(())
+    }
+}
+
+fn note(sink: &mut dyn Sink, mount: &MountCounters, reason: &str) {
+    sink.note(Note { line: 0, text: mount.export.clone(), reason: reason.to_string() });
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Op, Recording};
+
+    use super::*;
+
+    const MOUNT: &str = "device proc mounted on /proc with fstype proc\n\
+        device server:/e mounted on /mnt with fstype nfs4 statvers=1.1\n\
+        \tage:\t100\n\txprt:\ttcp 0 1 1 0 0 SENT 1000 0 1200 0 2 40 500\n\tper-op statistics\n\
+        \x20       READ: READS READS 0 90000 2048000 10 5000 5100 0\n";
+
+    #[test]
+    fn each_sample_gives_the_averages_since_the_one_before() {
+        let place = std::env::temp_dir().join(format!("iowhy-mountstats-{}", std::process::id()));
+        std::fs::create_dir_all(place.join("proc/self")).unwrap();
+        let write = |sent: &str, reads: &str| {
+            let text = MOUNT.replace("SENT", sent).replace("READS", reads);
+            std::fs::write(place.join(PATH), text).unwrap();
+        };
+        let mut recording = Recording::new();
+        let mut mounts = MountStats::new(&place);
+        write("1000", "500");
+        mounts.begin(&mut recording).unwrap();
+        write("1007", "504");
+        mounts.poll(&mut recording).unwrap();
+        mounts.end(&mut recording).unwrap();
+        std::fs::remove_dir_all(&place).unwrap();
+        let [listing] = &recording.listings[..] else { panic!("not one listing") };
+        let row = &listing.intervals[0];
+        assert_eq!(
+            (row.in_flight, recording.device_of(row.device).name.as_str()),
+            (Some(7), "server:/e")
+        );
+        let reads = row.of(Op::Read).unwrap().ios_per_s * row.length.unwrap().seconds();
+        assert!((reads - 4.0).abs() < 1e-6, "{reads}");
+    }
+
+    #[test]
+    fn without_a_mount_nothing_is_opened() {
+        let mut recording = Recording::new();
+        let mut mounts = MountStats::new(Path::new("/nowhere"));
+        mounts.begin(&mut recording).unwrap();
+        mounts.poll(&mut recording).unwrap();
+        mounts.end(&mut recording).unwrap();
+        assert!(recording.listings.is_empty());
+    }
+}

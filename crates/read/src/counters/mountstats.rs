@@ -1,0 +1,279 @@
+//! What the kernel counts of a mount of NFS, as `/proc/self/mountstats` prints it, and what
+//! happened between two readings.
+//!
+//! Layout: fs/nfs/super.c (`nfs_show_stats`), net/sunrpc/stats.c (`rpc_clnt_show_stats`) and
+//! net/sunrpc/xprtsock.c (`xs_tcp_print_stats`). Each operation has its operations, transmissions,
+//! major timeouts, bytes sent and received, and three sums in milliseconds: in the client's queue,
+//! from sending to the reply (RTT), and both with the client's own work (execution). All count since
+//! the file system was mounted.
+
+use iowhy_model::{DeviceId, Interval, Layer, Nanos, Op, Rates};
+
+use crate::integer;
+
+/// The two transports that count what they sent and what came back, and where these counters stand
+/// behind their names.
+const TRANSPORTS: [(&str, usize); 2] = [("tcp", 5), ("udp", 2)];
+const NS_PER_MS: f64 = 1e6;
+
+/// One kind of request since the mount.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Requests {
+    done: u64,
+    sent: u64,
+    timeouts: u64,
+    bytes: u64,
+    queue_ms: u64,
+    rtt_ms: u64,
+    exe_ms: u64,
+}
+
+/// One reading of one mount.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MountCounters {
+    /// What is mounted: `server:/path`.
+    pub export: String,
+    /// Where.
+    pub point: String,
+    /// `nfs` or `nfs4`.
+    pub kind: String,
+    /// Seconds since it was mounted.
+    pub age_s: Option<u64>,
+    /// Requests sent, and replies that came, over all connections of the mount.
+    transport: Option<(u64, u64)>,
+    /// By operation.
+    by_op: [Requests; 4],
+}
+
+/// The operations that are told apart: COMMIT is a flush of the server's cache.
+const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Other];
+
+/// What a line was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MountLine {
+    /// It begins a mount; the one before it is complete.
+    Begins(Option<MountCounters>),
+    /// It is part of a mount.
+    Part,
+    /// It should be, and a number in it is none.
+    Damaged,
+    /// None of this file's.
+    Foreign,
+}
+
+/// Reads the file line by line.
+#[derive(Clone, Debug, Default)]
+pub struct MountReader {
+    mount: Option<MountCounters>,
+    /// Whether the rows of the operations have begun.
+    rows: bool,
+}
+
+/// The parts of the line that begins a mount: what is mounted, where, and as what.
+pub fn parse_mount(line: &str) -> Option<(&str, &str, &str)> {
+    let rest = line.strip_prefix("device ")?;
+    let (export, rest) = rest.split_once(" mounted on ")?;
+    let (point, kind) = rest.split_once(" with fstype ")?;
+    Some((export, point, kind.split_whitespace().next()?))
+}
+
+/// Whether a file system of that kind has such counters.
+pub fn is_nfs(kind: &str) -> bool {
+    matches!(kind, "nfs" | "nfs4")
+}
+
+impl MountReader {
+    /// Takes a line.
+    pub fn line(&mut self, line: &str) -> MountLine {
+        if let Some((export, point, kind)) = parse_mount(line) {
+            let begun = is_nfs(kind).then(|| MountCounters {
+                export: export.to_string(),
+                point: point.to_string(),
+                kind: kind.to_string(),
+                ..MountCounters::default()
+            });
+            self.rows = false;
+            return MountLine::Begins(std::mem::replace(&mut self.mount, begun));
+        }
+        let Some(mount) = &mut self.mount else { return MountLine::Foreign };
+        let Some((name, values)) = line.trim_start().split_once(':') else {
+            let heads = line.trim() == "per-op statistics";
+            self.rows |= heads;
+            return if heads { MountLine::Part } else { MountLine::Foreign };
+        };
+        let words: Vec<&str> = values.split_whitespace().collect();
+        let taken = match name {
+            "age" => {
+                mount.age_s = words.first().and_then(|word| integer(word));
+                mount.age_s.map(|_| ())
+            }
+            "xprt" => mount.connection(&words),
+            "opts" | "impl_id" | "caps" | "nfsv4" | "sec" | "events" | "bytes" | "fsc" => Some(()),
+            _ if name.starts_with("RPC iostats version") => Some(()),
+            _ if self.rows => mount.row(name, &words),
+            _ => return MountLine::Foreign,
+        };
+        taken.map_or(MountLine::Damaged, |()| MountLine::Part)
+    }
+
+    /// The mount that was begun last, when the file is over.
+    pub fn finish(&mut self) -> Option<MountCounters> {
+        self.mount.take()
+    }
+}
+
+impl MountCounters {
+    fn connection(&mut self, words: &[&str]) -> Option<()> {
+        let (kind, values) = words.split_first()?;
+        let Some((_, place)) = TRANSPORTS.iter().find(|(name, _)| name == kind) else {
+            return Some(());
+        };
+        let value = |place: usize| values.get(place).and_then(|word| integer(word));
+        let (sent, answered) = (value(*place)?, value(place + 1)?);
+        let (all_sent, all_answered) = self.transport.unwrap_or_default();
+        let both = (all_sent.saturating_add(sent), all_answered.saturating_add(answered));
+        self.transport = Some(both);
+        Some(())
+    }
+
+    fn row(&mut self, name: &str, words: &[&str]) -> Option<()> {
+        let values: Option<Vec<u64>> = words.iter().map(|word| integer(word)).collect();
+        let values = values?;
+        let [done, sent, timeouts, out, back, queue_ms, rtt_ms, exe_ms, ..] = values[..] else {
+            return None;
+        };
+        let (place, bytes) = match name {
+            "READ" => (0, back),
+            "WRITE" => (1, out),
+            "COMMIT" => (2, 0),
+            _ => (3, 0),
+        };
+        let sum = &mut self.by_op[place];
+        let add = |to: &mut u64, value: u64| *to = to.saturating_add(value);
+        add(&mut sum.done, done);
+        add(&mut sum.sent, sent);
+        add(&mut sum.timeouts, timeouts);
+        add(&mut sum.bytes, bytes);
+        add(&mut sum.queue_ms, queue_ms);
+        add(&mut sum.rtt_ms, rtt_ms);
+        add(&mut sum.exe_ms, exe_ms);
+        Some(())
+    }
+
+    /// Requests that were sent and not yet answered at the moment of reading.
+    pub fn unanswered(&self) -> Option<u64> {
+        self.transport.map(|(sent, answered)| sent.saturating_sub(answered))
+    }
+
+    /// Transmissions beyond the first of each request, and major timeouts (`timeo` and all its
+    /// repetitions went by), since the mount.
+    pub fn repeated(&self) -> (u64, u64) {
+        self.by_op.iter().fold((0, 0), |(again, timeouts), known| {
+            (again + known.sent.saturating_sub(known.done), timeouts + known.timeouts)
+        })
+    }
+
+    /// The averages of the stretch between two readings of one mount; `None` if a counter decreased:
+    /// the file system was mounted anew. With the default as the earlier one, those since the mount.
+    pub fn since(
+        &self,
+        earlier: &MountCounters,
+        device: DeviceId,
+        length: Nanos,
+    ) -> Option<Interval> {
+        let seconds = length.seconds();
+        if seconds <= 0.0 {
+            return None;
+        }
+        let mut interval = Interval::new(device, Layer::Application);
+        interval.length = Some(length);
+        interval.in_flight = self.unanswered();
+        let (mut done, mut queue_ms, mut rtt_ms, mut exe_ms) = (0, 0, 0, 0);
+        for (place, op) in OPS.into_iter().enumerate() {
+            let (now, then) = (self.by_op[place], earlier.by_op[place]);
+            let ios = now.done.checked_sub(then.done)?;
+            let executed = now.exe_ms.checked_sub(then.exe_ms)?;
+            let bytes = now.bytes.checked_sub(then.bytes)?;
+            done += ios;
+            queue_ms += now.queue_ms.checked_sub(then.queue_ms)?;
+            rtt_ms += now.rtt_ms.checked_sub(then.rtt_ms)?;
+            exe_ms += executed;
+            let moves_data = matches!(op, Op::Read | Op::Write);
+            if ios == 0 && op == Op::Flush {
+                continue;
+            }
+            let rates = Rates {
+                ios_per_s: ios as f64 / seconds,
+                merges_per_s: None,
+                bytes_per_s: moves_data.then_some(bytes as f64 / seconds),
+                await_ns: (ios > 0).then_some(executed as f64 / ios as f64 * NS_PER_MS),
+            };
+            interval.rates.push((op, rates));
+        }
+        if done > 0 {
+            let mean = |ms: u64| Some(ms as f64 / done as f64 * NS_PER_MS);
+            (interval.wait_ns, interval.device_ns) = (mean(queue_ms), mean(rtt_ms));
+        }
+        interval.queue_len = Some(exe_ms as f64 / (seconds * 1e3));
+        Some(interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EARLIER: &str = "device server:/e mounted on /mnt with fstype nfs4 statvers=1.1\n\
+        \topts:\trw,vers=4.2\n\tage:\t100\n\
+        \txprt:\ttcp 0 1 1 0 0 1000 1000 0 1200 0 2 40 500\n\tper-op statistics\n\
+        \x20       READ: 500 500 0 90000 2048000 10 5000 5100 0\n\
+        \x20      WRITE: 100 100 0 409600 12000 5 900 950 0\n\
+        \x20     COMMIT: 10 10 0 1000 1000 0 300 310 0\n\
+        \x20    GETATTR: 390 390 0 1000 1000 0 390 390 0\n";
+
+    fn read(text: &str) -> MountCounters {
+        let mut reader = MountReader::default();
+        for line in text.lines() {
+            assert!(
+                matches!(reader.line(line), MountLine::Begins(None) | MountLine::Part),
+                "{line}"
+            );
+        }
+        reader.finish().unwrap()
+    }
+
+    #[test]
+    fn two_readings_give_the_averages_between_them() {
+        let earlier = read(EARLIER);
+        let later = EARLIER.replace("1000 1000 0 1200", "1104 1100 0 1300").replace(
+            "500 500 0 90000 2048000 10 5000 5100",
+            "600 604 1 99000 2457600 110 95000 95200",
+        );
+        let later = read(&later);
+        let mut recording = iowhy_model::Recording::new();
+        let device = iowhy_model::Sink::device(&mut recording, "server:/e");
+        let length = Nanos(10_000_000_000);
+        let between = later.since(&earlier, device, length).unwrap();
+        let reads = between.of(Op::Read).unwrap();
+        assert_eq!((reads.ios_per_s, reads.bytes_per_s), (10.0, Some(40_960.0)));
+        assert_eq!(reads.await_ns, Some(901.0 * NS_PER_MS));
+        assert_eq!((between.device_ns, between.wait_ns), (Some(9e8), Some(1e6)));
+        assert_eq!((between.in_flight, between.of(Op::Flush).is_none()), (Some(4), true));
+        assert_eq!(later.repeated(), (4, 1));
+        assert_eq!(earlier.since(&later, device, length), None);
+    }
+
+    #[test]
+    fn what_is_no_number_is_damaged_and_other_file_systems_are_left_out() {
+        let mut reader = MountReader::default();
+        let begins = "device a:/b mounted on /m with fstype nfs statvers=1.1";
+        assert_eq!(reader.line(begins), MountLine::Begins(None));
+        assert_eq!(reader.line("\tage:\tx"), MountLine::Damaged);
+        assert_eq!(reader.line("per-op statistics"), MountLine::Part);
+        assert_eq!(reader.line("READ: 1 2 3"), MountLine::Damaged);
+        assert_eq!(reader.line("some prose"), MountLine::Foreign);
+        let other = "device proc mounted on /proc with fstype proc";
+        assert!(matches!(reader.line(other), MountLine::Begins(Some(_))));
+        assert_eq!(reader.finish(), None);
+    }
+}
