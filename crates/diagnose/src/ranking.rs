@@ -17,6 +17,7 @@ use iowhy_model::{
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
+use crate::evidence::clean_bills;
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
 use crate::facts::disk_names;
@@ -260,7 +261,10 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
         let (why, factor) = carried_by(level);
         finding.scale(why, factor);
     }
-    if analysis.options.calibration != Calibration::No {
+    // The laboratory counted clean bills of latencies only.
+    let is_counted = finding.verdict != Verdict::Healthy
+        || finding.subject.listings.iter().any(|place| clean_bills::is_timed(analysis, *place));
+    if analysis.options.calibration != Calibration::No && is_counted {
         let known = calibration::of(finding.verdict, level, finding.confidence());
         let known = match finding.verdict {
             Verdict::Healthy => known.max(cleared_by_less(level, believed)),
@@ -417,7 +421,7 @@ fn join(known: &mut Finding, other: Finding) {
         return;
     }
     // What one of them tells apart is told apart.
-    known.disk_or_path &= other.disk_or_path;
+    known.blame = known.blame.filter(|blame| Some(*blame) == other.blame);
     known.raise("another listing of the same disk", other.confidence());
     for listing in other.subject.listings {
         if !known.subject.listings.contains(&listing) {

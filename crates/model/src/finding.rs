@@ -260,8 +260,9 @@ impl Impact {
 pub struct Finding {
     /// What it states: `device.retry`.
     pub verdict: Verdict,
-    /// Whether its evidence leaves open if the disk or the path to it is at fault.
-    pub disk_or_path: bool,
+    /// Whom its evidence blames, where that is another than its verdict does: the disk or the path
+    /// to it, if nothing tells them apart.
+    pub blame: Option<Blame>,
     /// What it is about.
     pub subject: Subject,
     /// The verdict in one sentence, without a period.
@@ -322,7 +323,7 @@ impl Finding {
     pub fn new(verdict: Verdict, subject: Subject) -> Finding {
         Finding {
             verdict,
-            disk_or_path: false,
+            blame: None,
             subject,
             sentence: String::new(),
             evidence: Vec::new(),
@@ -412,10 +413,7 @@ impl Finding {
 
     /// Whom it blames: whom its verdict does, unless its evidence tells less.
     pub fn blames(&self) -> Blame {
-        match self.verdict.blames() {
-            Blame::Disk | Blame::Path if self.disk_or_path => Blame::DiskOrPath,
-            blame => blame,
-        }
+        self.blame.unwrap_or(self.verdict.blames())
     }
 
     /// Whether it says that a disk is ill: by itself, or beside its peers.

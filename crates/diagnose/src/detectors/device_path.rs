@@ -52,8 +52,8 @@
 //! Reseat or replace the cable, try another port, check the link's width and speed.
 
 use iowhy_model::{
-    Bound, Clause, CommandKind, DeviceId, FactKey, Finding, Level, MessageKind, Op, PathComplaint,
-    STANDS, Unit, Verdict, key,
+    Blame, Bound, Clause, CommandKind, DeviceId, FactKey, Finding, Level, MessageKind, Op,
+    PathComplaint, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -128,6 +128,12 @@ const OF_A_PLUG: f64 = 100.0;
 /// What commands that never came back are worth, nats: with the prior below an accusation (a
 /// choice).
 const NEVER_BACK: f64 = 1.5;
+/// What aborted commands are worth at most, and several that got no answer in time: as much as of
+/// a disk of ATA or SCSI (`device.stall`).
+const ABORTED: f64 = 1.5;
+const TIMED_OUT: f64 = 2.7;
+/// A disk that is gone without a failed command before: somebody may have pulled it.
+const REMOVED: f64 = 1.0;
 /// Resets of a link without a word of corruption: one may be a resume or a plug.
 const RESETS: f64 = 2.0;
 /// Errors of a PCIe link that the hardware corrected cost microseconds each: they are a suspicion,
@@ -475,7 +481,8 @@ fn finding(
     finding.subject.devices.extend(lost_links.iter().filter_map(|line| line.reading.fact.device));
     // Commands that never came back may as well hang in the disk.
     let of_the_way = [counted, failed, of_link, of_paths, of_speed].iter().any(|nats| *nats > 0.0);
-    finding.disk_or_path = !is_joined && !of_the_way && !shows_the_way(&reading);
+    let is_told = is_joined || of_the_way || shows_the_way(&reading);
+    finding.blame = (!is_told).then_some(Blame::DiskOrPath);
     let bus = about.last(key::DEVICE_TRANSPORT);
     // Only a drive of SATA counts CRC errors as 199, or has a port of libata.
     let is_sata =
@@ -486,7 +493,7 @@ fn finding(
     let is_open = finding.confidence() < STANDS;
     finding.sentence = if gone > 0.0 {
         words
-    } else if finding.disk_or_path {
+    } else if finding.blame.is_some() {
         let fails = if is_open { "may have failed" } else { "failed" };
         format!("{disk} or the path to it ({}) {fails}: {words}", way.parts())
     } else if is_open {
@@ -739,10 +746,10 @@ fn nameless_ports(analysis: &Analysis, joined: &dyn Fn(&LogLine) -> bool) -> Vec
         let mut finding = accusation(device, builder.listings.clone(), &builder);
         finding.doubt_if(controllers::is_given_up(&reading), GIVEN_UP, SHAPE_ALONE);
         let way = Way::of(port, &reading, None);
-        finding.disk_or_path = !shows_the_way(&reading);
+        finding.blame = (!shows_the_way(&reading)).then_some(Blame::DiskOrPath);
         let is_open = finding.confidence() < STANDS;
         let (parts, words) = (way.parts(), phrase::list(&builder.words));
-        finding.sentence = match (finding.disk_or_path, is_open) {
+        finding.sentence = match (finding.blame.is_some(), is_open) {
             (true, true) => {
                 format!("{port} or the path behind it ({parts}) may have failed: {words}")
             }
@@ -846,6 +853,8 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let rest = controllers.iter().filter(|l| !l.message.names_an_idle_tag());
     let rest = rest.filter(|l| !was_reset(l) && !other.iter().any(|what| is(l, *what)));
     let aborted: Vec<&LogLine> = rest.copied().collect();
+    let timed_out =
+        aborted.iter().filter(|line| line.message.is_of_nvme_timeout() && !discards(line)).count();
     // Its session is named by `layer.remote`: there is no cable to swap.
     let gone: Vec<&LogLine> = of(MessageKind::Offline)
         .into_iter()
@@ -854,9 +863,12 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
     let wakes = of(MessageKind::Phy);
     let cost = [MessageKind::Command, MessageKind::Timeout, MessageKind::IoError];
     let hurt = reading.iter().any(|line| cost.contains(&line.kind));
+    // Pulled by hand it leaves as well, but without a failed command.
+    let (removed, gone): (Vec<&LogLine>, Vec<&LogLine>) =
+        gone.into_iter().partition(|line| !hurt && line.message.is_surprise_removal());
     let woke: &[&LogLine] = if hurt && corrupt.is_empty() { &wakes } else { &[] };
     let mut most: f64 = 0.0;
-    let kinds: [(&[&LogLine], &str, f64); 14] = [
+    let kinds: [(&[&LogLine], &str, f64); 15] = [
         (
             woke,
             "time(s) the link went down or woke up without a corrupted frame, in the kernel's log, \
@@ -899,6 +911,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ),
         (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
         (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
+        (&removed, "removal(s) of the disk without notice, in the system's log", REMOVED),
         (&gone, "request(s) to an offline device, in the kernel's log", WAS_RESET),
         (
             &resets,
@@ -906,7 +919,8 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
             confidence::beyond(resets.len() as f64, RESETS),
         ),
         (&aborted, "aborted command(s) or adapter error(s) in the kernel's log", {
-            confidence::beyond(aborted.len() as f64, RESETS).min(1.5)
+            let most = if timed_out > 1 { TIMED_OUT } else { ABORTED };
+            confidence::beyond(aborted.len() as f64, RESETS).min(most)
         }),
     ];
     for (lines, what, nats) in kinds {

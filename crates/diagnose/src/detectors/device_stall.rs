@@ -31,8 +31,8 @@
 //! reads.
 
 use iowhy_model::{
-    Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathComplaint, Unit,
-    Verdict,
+    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Level, MessageKind, Op, PathComplaint,
+    Unit, Verdict,
 };
 
 use crate::analysis::Analysis;
@@ -166,7 +166,7 @@ fn timed_out(analysis: &Analysis) -> Vec<Finding> {
             logged.iter().filter(|line| line.message.names_an_idle_tag()).copied().collect();
         builder.log_lines(analysis, "invalid tags reported by the drive", &idle_tags, None);
         // A log alone does not tell them apart, unless the drive itself says that it failed.
-        finding.disk_or_path = !given_up.iter().any(fatal);
+        finding.blame = (!given_up.iter().any(fatal)).then_some(Blame::DiskOrPath);
         finding.sentence = match guest {
             _ if given_up.iter().any(fatal) => format!(
                 "the controller of {name} reports a fatal failure (CSTS, bit 1) over a working \

@@ -27,6 +27,9 @@
 //! - a listing was not read, or lines about a device cannot be used;
 //! - CPUs waited for more I/O (iowait) than twice what its disks had in flight.
 //!
+//! Or no I/O was timed, nothing is accused, and no task was blocked and no CPU waited for I/O
+//! (`vmstat`).
+//!
 //! If the time before the issue of a request was not seen (D2C only), confidence is at most 90 %.
 //!
 //! ## Wrong if
@@ -47,6 +50,7 @@ use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
+use crate::evidence::clean_bills;
 use crate::evidence::fullness;
 use crate::evidence::medium_readings::{self, Readings};
 use crate::evidence::runs;
@@ -197,6 +201,7 @@ fn conclude(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         }
         findings.extend(finding(analysis, healthy));
     }
+    findings.extend(clean_bills::findings(analysis, ranked));
     findings
 }
 

@@ -22,7 +22,8 @@
 //! respond, or an array reported that it is busy or that one of its ports does not serve the
 //! volume; or a volume lost several of its paths within a minute. Connections, sessions and the
 //! disks that failed because of them are one fault. Or calls on a network file system take more
-//! than a second (`nfsslower`). Suspected: a file on such a file system is slower than a network of
+//! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
+//! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file on such a file system is slower than a network of
 //! 100 Mbit/s.
 //!
 //! ## Wrong if
@@ -46,6 +47,7 @@ use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::round_trips;
 use crate::evidence::shares;
 use crate::evidence::volumes;
 use crate::facts::disk_models;
@@ -106,6 +108,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(reported_by_a_target(analysis))
         .chain(does_not_answer(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
+        .chain(round_trips::findings(analysis, DETECTOR.verdict))
         .collect()
 }
 

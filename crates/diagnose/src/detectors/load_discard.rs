@@ -28,8 +28,8 @@
 //! Trim once a week instead of at every deletion, and in smaller parts.
 
 use iowhy_model::{
-    Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit, Verdict,
-    key,
+    Blame, Bound, Clause, CommandKind, DeviceId, Finding, Forecast, Level, MessageKind, Op, Unit,
+    Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -159,31 +159,46 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
-        let what = "discards that timed out, in the kernel's log";
+        // A timeout has a line of its own beside the command's.
+        let refused = given_up.iter().all(|line| line.kind == MessageKind::Command);
+        let what = match refused {
+            true => "discards that failed, in the kernel's log",
+            false => "discards that timed out, in the kernel's log",
+        };
         builder.log_lines(analysis, what, &given_up, Some(Bound::Above(0.0)));
         builder.clauses = vec![Clause::fixed(what, GIVEN_UP)];
         let mut finding = new_finding(DETECTOR.verdict, Some(device), builder.listings.clone());
         builder.believe(&mut finding, PRIOR);
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
-        finding.sentence = format!(
-            "{disk} needs longer for discards (TRIM) than the command timeout: {n} timed out, but \
-             no read, write or flush did; all other I/O waits meanwhile"
-        );
+        finding.sentence = match refused {
+            true => format!(
+                "{disk} fails discards (TRIM): {n} failed, but no read, write or flush did; the \
+                 kernel recovers the link each time, and all other I/O waits meanwhile"
+            ),
+            false => format!(
+                "{disk} needs longer for discards (TRIM) than the command timeout: {n} timed out, \
+                 but no read, write or flush did; all other I/O waits meanwhile"
+            ),
+        };
+        // Who sends them does so because he was told that the drive knows them.
+        finding.blame = refused.then_some(Blame::Configuration);
         finding.explained_share = 1.0;
         finding.evidence = builder.evidence;
         finding.refuted_by = lines(&[
             "reads or writes also time out: then the drive or its path hangs",
             "a smaller discard takes just as long: then it is the drive's firmware",
         ]);
-        finding.next_step = vec![
-            format!(
+        finding.next_step = Vec::new();
+        if !refused {
+            finding.next_step.push(format!(
                 "`echo 67108864 > /sys/block/{disk}/queue/discard_max_bytes` splits them into 64 \
                  MB parts; `fstrim --offset --length` trims a file system in parts"
-            ),
-            "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`"
-                .to_string(),
-            "check the firmware of the drive; measure another drive of the same model".to_string(),
-        ];
+            ));
+        }
+        finding.next_step.extend(lines(&[
+            "trim once a week at a quiet hour (`fstrim.timer`), and mount without `discard`",
+            "check the firmware of the drive; measure another drive of the same model",
+        ]));
         Some(finding)
     });
     found.collect()

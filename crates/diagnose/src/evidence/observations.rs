@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::drive_counters;
 use crate::evidence::mounts;
 use crate::evidence::recorded;
 use crate::evidence::throughput;
@@ -515,7 +516,14 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     }
     let of_tasks = waiting_task(analysis, input, any).into_iter();
     seen.extend(of_tasks.chain(busiest_processes(analysis, input, any)).map(Seen::from));
-    seen.extend(of_drive().iter().flat_map(|one| of_drives(analysis, input, disks, one)));
+    let is_history = |one: &&NotableNumber| {
+        let quiet = |disk: &str| drive_counters::quiet_for(analysis, input, disk).is_some();
+        one.key == key::SMART_ERRORS && (quiet(any) || quiet(""))
+    };
+    let of_drive = of_drive();
+    let of_drive = of_drive.iter().filter(|one| !is_history(one));
+    seen.extend(of_drive.flat_map(|one| of_drives(analysis, input, disks, one)));
+    seen.extend(drive_counters::seen(analysis, input, disks).into_iter().map(Seen::from));
     seen.extend(complaints(analysis, input, disks));
     let of_programs = held_by_few(analysis, input, disks)
         .into_iter()

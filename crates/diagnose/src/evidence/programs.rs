@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verdict, key};
+use iowhy_model::{Blame, Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
@@ -341,6 +341,8 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             Bound::Above(0.0),
         )];
         finding.assume(CACHE_OFF, "a write cache reported as disabled");
+        // The load is what it was while the cache worked.
+        finding.blame = Some(Blame::Configuration);
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["writes are as fast as before the cache was disabled"]);
         finding.next_step = vec![

@@ -122,7 +122,8 @@ fn mount_of<'a>(analysis: &Analysis<'a>, place: usize, file: &str) -> Option<&'a
     })
 }
 
-fn advise(finding: &mut Finding) {
+/// What to look at where a server is to blame, and what would refute it.
+pub fn advise(finding: &mut Finding) {
     finding.refuted_by =
         lines(&["the slow I/O goes to a disk of this machine: `findmnt`, `lsblk -s`"]);
     finding.next_step = lines(&[

@@ -207,6 +207,11 @@ impl Message {
         self.text.starts_with("usb ") && self.text.contains(": USB disconnect")
     }
 
+    /// Whether a disk is gone that nobody had asked to go (event 157 of Windows): pulled, or lost.
+    pub fn is_surprise_removal(&self) -> bool {
+        self.text.contains(" has been surprise removed")
+    }
+
     /// Whether a link answers late, which it does after each reset of a drive that hangs or starts
     /// (drivers/ata/libata-core.c, ata_wait_ready).
     pub fn is_slow_link(&self) -> bool {
@@ -232,6 +237,12 @@ impl Message {
             "Disabling device after reset failure",
         ];
         SAID.iter().any(|words| self.text.contains(words))
+    }
+
+    /// Whether a command of NVMe got no answer in time and is aborted (drivers/nvme/host/pci.c,
+    /// nvme_timeout). What the device had answered is polled instead.
+    pub fn is_of_nvme_timeout(&self) -> bool {
+        self.text.contains(" timeout, aborting")
     }
 
     /// Whether a controller left the bus: its registers read as all ones.

@@ -1,0 +1,76 @@
+//! A drive that counts no defect: what it says of itself where no I/O was timed.
+
+use iowhy_model::{FactKey, Observation, Unit, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::cited;
+use crate::facts::reading::FactReading;
+use crate::phrase;
+
+/// Attributes that count what a drive gave up, could not read or correct, or what its link
+/// corrupted (smartctl(8)): reallocated, reported, pending, uncorrectable, CRC.
+const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
+/// Those without which nothing can be said of its surface.
+const NEEDED: [&str; 2] = ["5", "197"];
+/// An error that a drive logged longer ago than this, seconds of running, is history: a month (a
+/// choice).
+const OLD_S: f64 = 30.0 * 86_400.0;
+/// From here on a drive is hotter than any maker rates it for (60 degrees Celsius; data sheets).
+const HOT: f64 = 60.0;
+
+/// What is said of each drive of an input whose counters of defects are all 0.
+pub fn seen(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observation> {
+    let nameless = disks.iter().all(|disk| !disk.is_empty()).then_some("");
+    let all = disks.iter().map(String::as_str).chain(nameless);
+    all.filter_map(|disk| clean(analysis, input, disk)).collect()
+}
+
+/// How long a drive had run since the last error in its log, s, if that is long.
+pub fn quiet_for(analysis: &Analysis, input: &str, disk: &str) -> Option<f64> {
+    let (now, _) = number(analysis, input, disk, key::SMART_HOURS)?;
+    let (last, _) = number(analysis, input, disk, key::SMART_ERROR_LOG_HOURS)?;
+    Some(now - last).filter(|quiet| *quiet > OLD_S)
+}
+
+/// A counter of the drive; one without a name is the machine's.
+fn number<'a>(
+    analysis: &Analysis<'a>,
+    input: &str,
+    disk: &str,
+    key: FactKey,
+) -> Option<(f64, FactReading<'a>)> {
+    let about = analysis.facts.about(Some(input), disk);
+    if disk.is_empty() { about.machine_number(key) } else { about.number(key) }
+}
+
+fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
+    let of = |id: &'static str| number(analysis, input, disk, key::SMART_RAW.of(id));
+    let counted = || DEFECTS.into_iter().filter_map(of);
+    let known = NEEDED.into_iter().all(|id| of(id).is_some());
+    if !known || counted().any(|(count, _)| count > 0.0) {
+        return None;
+    }
+    let logged = number(analysis, input, disk, key::SMART_ERRORS).filter(|(n, _)| *n > 0.0);
+    let quiet = quiet_for(analysis, input, disk);
+    if logged.is_some() && quiet.is_none() {
+        return None;
+    }
+    let (_, reading) = of(NEEDED[0])?;
+    let name = if disk.is_empty() { String::new() } else { format!(" ({disk})") };
+    let what = format!("defects counted by the drive{name}");
+    let evidence = cited(analysis.recording, &reading, &what, 0.0, Unit::Count);
+    let log = quiet.map_or(String::new(), |quiet| {
+        format!("; the last error in its log is {} of running time old", phrase::ms(quiet * 1e3))
+    });
+    let celsius = [key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
+    let celsius = celsius.into_iter().find_map(|key| number(analysis, input, disk, key));
+    let heat =
+        celsius.filter(|(celsius, _)| *celsius > HOT).map_or(String::new(), |(celsius, _)| {
+            format!("; at {celsius:.0} degrees Celsius it is too hot: cool it")
+        });
+    let would_mean = format!(
+        "no reallocated, pending or uncorrectable sector and no corrupt transfer{log}{heat}; a drive \
+         may be slow without counting anything"
+    );
+    Some(Observation { evidence, would_mean, verdict: None })
+}

@@ -1,0 +1,205 @@
+//! Mounts of a file server as the client counts them: what was not answered, and how long answers
+//! took. A row without a length counts as a second.
+
+use std::collections::BTreeMap;
+
+use iowhy_model::{
+    Bound, DeviceId, Evidence, Finding, Interval, Layer, Medium, Unit, Verdict, key,
+};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, computed, held, new_finding, read_off};
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::shares;
+use crate::phrase;
+
+/// A server that answers nothing for this long, s, is stuck (a choice: a disk answers within it
+/// unless it is ill itself; a client over TCP repeats after 60 s, nfs(5) `timeo`).
+const SILENT_S: f64 = 5.0;
+/// Mean round trips, ms, that a healthy server needs for nothing but a rare request (a choice: ten
+/// random reads of a spinning disk), and that no load of one client explains.
+const SLOW_MS: f64 = 100.0;
+const LONG_MS: f64 = 1000.0;
+/// Answers without which a mean is none.
+const FEWEST: f64 = 20.0;
+/// What they are worth.
+const UNANSWERED: f64 = 0.92;
+const LONG: f64 = 0.75;
+
+/// What the mounts of an input say.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
+            let remote = analysis.medium(row.device) == Some(Medium::Network);
+            if remote && !row.since_boot {
+                mounts.entry((place, row.device)).or_default().push(row);
+            }
+        }
+    }
+    let mounts = mounts.into_iter().filter_map(|((place, device), rows)| {
+        let mount = Mount { analysis, place, device, rows };
+        let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
+        finding.explained_share = 1.0;
+        finding.evidence.extend(mount.repeated());
+        shares::advise(&mut finding);
+        Some(finding)
+    });
+    mounts.collect()
+}
+
+/// A mount of one listing.
+struct Mount<'s, 'a> {
+    analysis: &'s Analysis<'a>,
+    place: usize,
+    device: DeviceId,
+    rows: Vec<&'a Interval>,
+}
+
+impl Mount<'_, '_> {
+    fn name(&self) -> &str {
+        &self.analysis.recording.device_of(self.device).name
+    }
+
+    /// Requests were sent and for a while no answer came.
+    fn unanswered(&self, verdict: Verdict) -> Option<Finding> {
+        let (mut longest, mut now, mut waiting) = (0.0f64, 0.0, 0);
+        for row in &self.rows {
+            let sent = row.in_flight.filter(|sent| *sent > 0 && answers(row) <= 0.0);
+            now = if sent.is_some() { now + seconds(row) } else { 0.0 };
+            if now > longest {
+                (longest, waiting) = (now, sent.unwrap_or(0));
+            }
+        }
+        if longest < SILENT_S {
+            return None;
+        }
+        let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
+        finding.sentence = format!(
+            "the file server of {} does not answer: {} for {} s; programs that use the mount wait, \
+             and no disk of this machine is involved",
+            self.name(),
+            phrase::count(waiting as f64, "request(s) without a reply"),
+            phrase::digits(longest)
+        );
+        let source = self.analysis.source(self.place);
+        let requests =
+            read_off("requests without a reply", waiting as f64, Unit::Requests, 1, source);
+        let silence = computed("time without any reply", longest, Unit::Seconds, 1, source);
+        finding.evidence =
+            vec![held(silence, Bound::Above(SILENT_S)), held(requests, Bound::Above(0.0))];
+        finding.assume(UNANSWERED, "requests were sent and none was answered");
+        Some(finding)
+    }
+
+    /// Answers came, and took long.
+    fn slow(&self, verdict: Verdict) -> Option<Finding> {
+        let timed: Vec<(f64, f64, f64)> = self
+            .rows
+            .iter()
+            .filter_map(|row| {
+                let count = answers(row) * seconds(row);
+                Some((count, row.device_ns? / 1e6, row.wait_ns.unwrap_or(0.0) / 1e6))
+            })
+            .collect();
+        let count: f64 = timed.iter().map(|(count, ..)| count).sum();
+        if count < FEWEST {
+            return None;
+        }
+        let trip = timed.iter().map(|(count, trip, _)| count * trip).sum::<f64>() / count;
+        let queue = timed.iter().map(|(count, _, queue)| count * queue).sum::<f64>() / count;
+        if trip <= SLOW_MS {
+            return None;
+        }
+        let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
+        finding.sentence = format!(
+            "requests to the file server of {} take {} from sending to the reply on average: the \
+             network or the server is slow, and no disk of this machine is involved",
+            self.name(),
+            phrase::ms(trip)
+        );
+        let source = self.analysis.source(self.place);
+        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count as u64, source);
+        finding.evidence = vec![
+            held(mean("mean round trip", trip), Bound::Above(SLOW_MS)),
+            mean("mean time in the client's queue before it", queue),
+        ];
+        finding.assume(LONG, "round trips of a file server are measured by its client");
+        let by_load = "a server that is asked for more than its disks and its link can give";
+        finding.doubt_if(trip <= LONG_MS, by_load, SHAPE_ALONE);
+        Some(finding)
+    }
+
+    /// What was sent again or timed out meanwhile.
+    fn repeated(&self) -> Vec<Evidence> {
+        let recording = self.analysis.recording;
+        let disk = self.analysis.disk(self.device);
+        let about = self.analysis.facts.about(Some(self.analysis.input(self.place)), &disk);
+        let known = [
+            (key::RPC_REPEATED, "requests that were sent again"),
+            (key::RPC_TIMEOUTS, "requests that timed out"),
+        ];
+        let known = known.into_iter().filter_map(|(key, what)| {
+            let last = about.last(key.clone())?;
+            let sum: f64 = about.all(key).filter_map(|reading| reading.fact.value.number()).sum();
+            (sum > 0.0).then(|| cited(recording, &last, what, sum, Unit::Count))
+        });
+        known.collect()
+    }
+}
+
+/// Replies per second, those to flushes (COMMIT) among them.
+fn answers(row: &Interval) -> f64 {
+    row.rates.iter().map(|(_, rates)| rates.ios_per_s).sum()
+}
+
+fn seconds(row: &Interval) -> f64 {
+    row.length.map_or(1.0, |length| length.seconds())
+}
+
+#[cfg(test)]
+mod tests {
+    use iowhy_model::{Nanos, Op, Rates, Recording, Sink, Source};
+
+    use super::*;
+    use crate::Options;
+
+    fn mount(rows: impl IntoIterator<Item = (f64, f64, u64)>) -> Vec<Finding> {
+        let mut recording = Recording::new();
+        recording.begin(Source::new("mountstats", "m", iowhy_model::Level::A));
+        let device = recording.device("server:/export");
+        recording.set_medium(device, Medium::Network);
+        for (per_s, trip_ms, waiting) in rows {
+            let mut row = Interval::new(device, Layer::Application);
+            row.length = Some(Nanos(1_000_000_000));
+            row.in_flight = Some(waiting);
+            row.rates = vec![(Op::Read, Rates { ios_per_s: per_s, ..Rates::default() })];
+            row.device_ns = (per_s > 0.0).then_some(trip_ms * 1e6);
+            recording.interval(row);
+        }
+        recording.end();
+        let options = Options::default();
+        findings(&Analysis::of(&recording, &options), Verdict::LayerRemote)
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_for_long_is_told_from_one_slow_request() {
+        let silent = mount([(50.0, 2.0, 3)].into_iter().chain((0..8).map(|_| (0.0, 0.0, 3))));
+        assert!((silent[0].confidence() - UNANSWERED).abs() < 1e-9);
+        assert_eq!(silent[0].evidence[0].amount.value, 8.0);
+        assert!(mount((0..9).map(|k| (f64::from(k % 2), 2.0, 3))).is_empty());
+        // Nobody asks.
+        assert!(mount((0..9).map(|_| (0.0, 0.0, 0))).is_empty());
+    }
+
+    #[test]
+    fn long_round_trips_accuse_and_slow_ones_are_a_suspicion() {
+        let sure = |trip_ms: f64| {
+            mount((0..9).map(|_| (10.0, trip_ms, 4))).first().map(Finding::confidence)
+        };
+        assert_eq!(sure(20.0), None);
+        assert_eq!(sure(300.0), Some(SHAPE_ALONE));
+        assert_eq!(sure(1500.0), Some(LONG));
+        assert!(mount([(10.0, 1500.0, 4)]).is_empty(), "too few");
+    }
+}
