@@ -93,10 +93,15 @@ const FIRST_MEETINGS: &str = include_str!("../published/first_meetings.jsonl");
 /// tells, wrong, not read.
 const SCREENS: [&str; 6] = ["right", "weak", "admitted", "open", "wrong", "unread"];
 
+/// The answers of first meetings, as they were kept.
+pub(crate) fn answers() -> Result<Vec<Value>, String> {
+    let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
+    answers.map_err(|error| error.to_string())
+}
+
 /// What screens were worth, and what was said aloud in them.
 fn first_meetings() -> Result<String, String> {
-    let answers: Result<Vec<Value>, _> = FIRST_MEETINGS.lines().map(serde_json::from_str).collect();
-    let answers = answers.map_err(|error| error.to_string())?;
+    let answers = answers()?;
     let mut collections: Vec<&str> =
         answers.iter().filter_map(|answer| answer["collection"].as_str()).collect();
     collections.dedup();

@@ -6,6 +6,7 @@
 //! - [`disk`] is arithmetic: disks, healthy and faulty, as functions of time.
 //! - [`growth`] times the program on inputs of several sizes.
 //! - [`large`] times the program on one large input of every kind.
+//! - [`learn`] fits the weights of clauses to captures and worlds of known truth.
 //! - [`render`] prints a simulated scenario as each tool would have.
 //! - [`scenarios`] are simulated disks and loads of known fault.
 //! - [`score`] holds verdicts against the truth of simulated disks.
@@ -22,6 +23,7 @@ pub mod disk;
 pub mod growth;
 pub mod judgement;
 pub mod large;
+pub mod learn;
 pub mod render;
 pub mod scenarios;
 pub mod score;

@@ -14,6 +14,7 @@ use iowhy_lab::disk::{DiskArgs, Spec};
 use iowhy_lab::growth;
 use iowhy_lab::judgement;
 use iowhy_lab::large;
+use iowhy_lab::learn;
 use iowhy_lab::render;
 use iowhy_lab::score::{
     Case, FitTarget, Score, calibration, forecast_table, forecasts, published_tables, sweep,
@@ -50,6 +51,9 @@ enum Command {
     /// Times the program on one large input of every kind; fails if one takes more than 20 s of CPU
     /// or 512 MiB
     Large(Large),
+    /// Fits the weights of clauses to captures and worlds of known truth, and prints what that
+    /// would change
+    Learn(Learn),
     /// Varies captures that earlier versions judged wrongly, and prints how often the answer is
     /// right
     Weak(Weak),
@@ -84,6 +88,19 @@ struct Judgement {
     /// Scenarios of each kind of worlds
     #[arg(long, default_value_t = 200)]
     each: usize,
+}
+
+#[derive(Args)]
+struct Learn {
+    /// Scenarios per verdict
+    #[arg(long, default_value_t = 40)]
+    cases: usize,
+    /// Scenarios of each kind of the other author's worlds
+    #[arg(long, default_value_t = 400)]
+    each: usize,
+    /// Seed of the scenarios
+    #[arg(long, default_value_t = 2026)]
+    seed: u64,
 }
 
 #[derive(Args)]
@@ -295,6 +312,14 @@ impl Weak {
     }
 }
 
+impl Learn {
+    fn run(&self) -> io::Result<ExitCode> {
+        let text = learn::learned(self.cases, self.each, self.seed).map_err(io::Error::other)?;
+        write!(io::stdout(), "{text}")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl Judgement {
     fn run(&self) -> io::Result<ExitCode> {
         let text = judgement::judgement(self.each).map_err(io::Error::other)?;
@@ -310,6 +335,7 @@ fn main() -> ExitCode {
         Command::Score(scored) => scored.run(),
         Command::Published(collections) => collections.run(),
         Command::Judgement(asked) => asked.run(),
+        Command::Learn(learn) => learn.run(),
         Command::Corpus(folder) => folder.run(),
         Command::Attack(attack) => attack.run(),
         Command::Growth(growth) => growth.run(),

@@ -18,7 +18,7 @@ mod tables;
 mod written;
 
 pub use calibration::Reliability;
-pub use case::{Case, CaseVerdict};
+pub use case::{Case, CaseVerdict, Opinion, Weighed};
 pub use fit::FitTarget;
 pub use forecast::{Forecast, forecasts, table as forecast_table};
 pub use published::{
@@ -103,6 +103,17 @@ pub fn calibration(of: FitTarget, cases: usize, seed: u64) -> Result<String, Str
     corpus.retain(|case| !case.recipe.confounds);
     let opinions = of_all(&corpus, |case| case.opinions(so_far))?;
     Ok(fit::table(&opinions, of, cases, seed))
+}
+
+/// What the judge thinks of the scenarios, as weighed by its rules, of each finding that counts for
+/// itself.
+///
+/// # Errors
+/// If a recipe is written wrong, or a rendering is not read.
+pub fn opinions(cases: usize, seed: u64) -> Result<Vec<Opinion>, String> {
+    let mut opinions = of_all(&corpus(cases, seed), |case| case.opinions(Calibration::No))?;
+    opinions.retain(|opinion| fit::counts(opinion, FitTarget::Each));
+    Ok(opinions)
 }
 
 /// What is made of each case, by all processors.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use iowhy_diagnose::{Calibration, Options, judge};
-use iowhy_model::{Finding, Impact, Level, Nanos, Recording, Severity};
+use iowhy_model::{Entry, Finding, Impact, Level, Nanos, Recording, Severity, Step};
 
 use super::SAID_ALOUD;
 use super::owed::accepts;
@@ -62,7 +62,7 @@ pub struct CaseVerdict {
 }
 
 /// One finding, and whether it is right.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Opinion {
     /// How rich the input was.
     pub level: Level,
@@ -74,6 +74,35 @@ pub struct Opinion {
     pub right: bool,
     /// Whether it is said first.
     pub leads: bool,
+    /// What it rests on.
+    pub weighed: Option<Weighed>,
+}
+
+/// What the rule of a finding made of its clauses, before anything bounds it.
+#[derive(Clone, Debug)]
+pub struct Weighed {
+    /// The log odds of its prior, nats.
+    pub prior: f64,
+    /// Its clauses and what each adds, nats.
+    pub clauses: Vec<(String, f64)>,
+}
+
+impl Weighed {
+    /// That of a finding; `None` where the rule has no clauses, or where doubts say more than they.
+    pub fn of(finding: &Finding) -> Option<Weighed> {
+        let entries = finding.belief().entries();
+        let Some(Step::Prior(prior)) = entries.first().map(|entry| &entry.step) else {
+            return None;
+        };
+        let clause = |entry: &Entry| match &entry.step {
+            Step::Clause(clause) => Some((clause.what.to_string(), clause.nats)),
+            _ => None,
+        };
+        let clauses: Vec<(String, f64)> = entries[1..].iter().map_while(clause).collect();
+        let after = finding.belief().after(1 + clauses.len());
+        let plain = !clauses.is_empty() && finding.belief().doubted_to() >= after;
+        plain.then(|| Weighed { prior: (prior / (1.0 - prior)).ln(), clauses })
+    }
 }
 
 /// The ledger of a finding on one line: `prior 0.200 prior of this verdict | clause +3.000 ...`.
@@ -209,6 +238,7 @@ impl Case {
                 verdict: finding.verdict.name(),
                 confidence: finding.confidence(),
                 right: answers.right(finding),
+                weighed: Weighed::of(finding),
             }));
         }
         Ok(opinions)

@@ -72,7 +72,7 @@ pub(super) fn table(opinions: &[Opinion], of: FitTarget, cases: usize, seed: u64
 /// Whether an opinion counts. Each for itself, a clean bill or a doubt that is not said first is
 /// about what is left: it may be true, and no verdict that is owed says so. Nor is arithmetic bent
 /// there: it is as certain in a scenario that owes another verdict.
-fn counts(opinion: &Opinion, of: FitTarget) -> bool {
+pub(super) fn counts(opinion: &Opinion, of: FitTarget) -> bool {
     let closes = matches!(opinion.verdict, "healthy" | "insufficient");
     let computed = opinion.verdict.starts_with("report.");
     match of {
@@ -197,8 +197,9 @@ mod tests {
     fn a_verdict_seldom_seen_has_the_curve_of_all() {
         let of = |verdict, count, right| {
             let (level, confidence) = (iowhy_model::Level::C, 0.8);
-            let leads = true;
-            (0..count).map(move |_| Opinion { level, verdict, confidence, right, leads })
+            let (leads, weighed) = (true, None);
+            let opinion = Opinion { level, verdict, confidence, right, leads, weighed };
+            (0..count).map(move |_| opinion.clone())
         };
         let often = of("device.slow", 98, true);
         let opinions: Vec<Opinion> = often.chain(of("device.stall", 2, false)).collect();

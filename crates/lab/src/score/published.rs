@@ -139,10 +139,7 @@ impl PublishedCase {
     pub fn told(&self) -> Answer {
         let (recording, read) = self.recording();
         let findings = judge(&recording, &Options::default());
-        let device = |finding: &Finding| {
-            let id = finding.subject.device;
-            id.map(|id| recording.device_of(id).name.clone()).unwrap_or_default()
-        };
+        let device = |finding: &Finding| name_of(&recording, finding);
         let is_sick = |name: &str| {
             self.label == "DISK" && self.device.as_ref().is_none_or(|faulty| faulty == name)
         };
@@ -155,10 +152,25 @@ impl PublishedCase {
         });
         let accuses = accusing.map(|finding| finding.verdict.to_string());
         let first = findings.first();
-        let about = first.map(device).unwrap_or_default();
+        let grade = self.graded(&findings, &recording, read);
+        Answer {
+            verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
+            confidence: first.map_or(0.0, |first| first.confidence()),
+            device: first.map(device).unwrap_or_default(),
+            grade,
+            read: (read, self.listings.len()),
+            level: recording.listings.iter().map(|listing| listing.source.level).max(),
+            accuses,
+        }
+    }
+
+    /// What the first finding is worth, of so many listings that were read.
+    pub fn graded(&self, findings: &[Finding], recording: &Recording, read: usize) -> Grade {
+        let first = findings.first();
+        let about = first.map(|first| name_of(recording, first)).unwrap_or_default();
         let is_same =
             about.is_empty() || self.device.as_ref().is_none_or(|faulty| is_of(faulty, &about));
-        let grade = match first {
+        match first {
             _ if read == 0 => Grade::Unread,
             Some(first)
                 if first.verdict == "insufficient"
@@ -169,15 +181,6 @@ impl PublishedCase {
             Some(first) if is_same && self.owed(first.verdict.name()) => Grade::Right,
             Some(first) if first.verdict != "insufficient" => Grade::Wrong,
             _ => Grade::Insufficient,
-        };
-        Answer {
-            verdict: first.map_or("-", |first| first.verdict.name()).to_string(),
-            confidence: first.map_or(0.0, |first| first.confidence()),
-            device: about,
-            grade,
-            read: (read, self.listings.len()),
-            level: recording.listings.iter().map(|listing| listing.source.level).max(),
-            accuses,
         }
     }
 
@@ -198,6 +201,12 @@ impl PublishedCase {
         let skip = usize::from(self.collection().starts_with('P'));
         end.into_iter().nth(skip).map_or(&self.name, |end| &self.name[..end])
     }
+}
+
+/// The device that a finding is about, empty if it is about the whole.
+fn name_of(recording: &Recording, finding: &Finding) -> String {
+    let id = finding.subject.device;
+    id.map(|id| recording.device_of(id).name.clone()).unwrap_or_default()
 }
 
 /// The captures that the tree holds.
