@@ -24,7 +24,7 @@ const LONG_MS: f64 = 1000.0;
 const FEWEST: f64 = 20.0;
 /// What they are worth.
 const UNANSWERED: f64 = 0.92;
-const LONG: f64 = 0.75;
+const LONG: f64 = 0.90;
 
 /// What the mounts of an input say.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
