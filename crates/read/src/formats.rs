@@ -20,6 +20,7 @@ mod btt;
 mod ceph_log;
 mod ceph_osd_perf;
 mod ceph_osd_perf_json;
+mod ceph_status;
 mod cgroup_io;
 mod cockroach_log;
 mod collectl;
@@ -161,6 +162,7 @@ pub const FORMATS: &[Format] = &[
     ceph_log::FORMAT,
     ceph_osd_perf::FORMAT,
     ceph_osd_perf_json::FORMAT,
+    ceph_status::FORMAT,
     cgroup_io::FORMAT,
     cockroach_log::FORMAT,
     collectl::FORMAT,

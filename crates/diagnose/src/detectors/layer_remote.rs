@@ -18,6 +18,8 @@
 //! blocks accessed before, at equal size, with at least ten of each and a probability by chance
 //! below 1 %.
 //!
+//! Or a cluster says that some of its placement groups are not active (`ceph -s`).
+//!
 //! Or the kernel's log shows that an NFS or SMB server, an iSCSI session or a DRBD peer did not
 //! respond, or an array reported that it is busy or that one of its ports does not serve the
 //! volume; or a volume lost several of its paths within a minute. Connections, sessions and the
@@ -107,9 +109,44 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(stuck(analysis))
         .chain(reported_by_a_target(analysis))
         .chain(does_not_answer(analysis))
+        .chain(inactive(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
         .collect()
+}
+
+/// What a cluster's own word is worth that it does not serve a part of its data.
+const OF_A_CLUSTER: f64 = 0.85;
+
+/// A cluster that says that it does not serve a part of its data: who asks for that part waits.
+fn inactive(analysis: &Analysis) -> Vec<Finding> {
+    let places = 0..analysis.recording.listings.len();
+    let found = places.filter_map(|place| {
+        let listing = analysis.listing(place);
+        let share = listing.facts.iter().find(|fact| fact.key == key::CLUSTER_INACTIVE)?;
+        let value = share.value.number().filter(|share| *share > 0.0)?;
+        let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
+        finding.sentence = format!(
+            "the cluster serves no I/O of {} of its placement groups: requests to them wait until \
+             they are active again, however fast its disks are",
+            phrase::percent(value)
+        );
+        let what = "placement groups that are not active";
+        let source = analysis.source(place);
+        finding.evidence =
+            vec![held(read_off(what, value, Unit::Share, 1, source), Bound::Above(0.0))];
+        finding.assume(OF_A_CLUSTER, "stated by the cluster");
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
+        finding.next_step = lines(&[
+            "`ceph health detail`, `ceph pg dump_stuck inactive`: which groups, and for which OSDs \
+             do they wait?",
+            "the log of these OSDs: do they run, and do they reach each other?",
+            "`ceph osd perf`, once all groups are active",
+        ]);
+        Some(finding)
+    });
+    found.collect()
 }
 
 /// A server or a peer of which the kernel says that it did not answer.

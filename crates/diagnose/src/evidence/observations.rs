@@ -96,6 +96,28 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::BytesPerSecond),
         share(
+            key::CLUSTER_DEGRADED,
+            "objects of the cluster without all copies",
+            0.0,
+            "some of its disks or hosts are missing, and what is left is read to replace them",
+            Some(Verdict::LoadRebuild),
+        ),
+        known(
+            key::CLUSTER_OSDS_DOWN,
+            "daemons of the cluster (OSDs) that are down",
+            0.0,
+            "`ceph osd tree`: which; its log and its disk show why",
+            None,
+        ),
+        known(
+            key::CLUSTER_RECOVERY,
+            "recovery rate of the cluster",
+            NOTABLE_PER_S,
+            "it competes with the I/O of clients for the same disks and network",
+            Some(Verdict::LoadRebuild),
+        )
+        .measured_in(Unit::BytesPerSecond),
+        share(
             key::VMSTAT_MEAN.of("st"),
             "CPU time stolen by the host (steal)",
             0.05,

@@ -655,7 +655,9 @@ impl KernelLog {
                         || kmsg_field(line).is_some();
                     return if others { Step::Took } else { Step::Passed };
                 };
-                if !self.is_repeated(line, message) {
+                // Of a command that was passed through, the rest says which one it was.
+                let is_cut = message.ends_with(" CDB: ATA command");
+                if !is_cut && !self.is_repeated(line, message) {
                     self.message(stamp, message, place, sink);
                 }
                 self.unfinished =
@@ -678,8 +680,8 @@ impl KernelLog {
         self.message(&record.stamp, &record.message, record.place, sink);
     }
 
-    /// The message that a line without a time ends, if the two together are a complaint: mail
-    /// programs break lines.
+    /// The message that a line without a time ends, if the two together are a complaint, or say of
+    /// which command one is: mail programs break lines.
     fn continued(&mut self, line: &str) -> Option<(String, String)> {
         let (stamp, begin) = self.unfinished.take()?;
         // The kernel's own second lines are indented.
@@ -687,7 +689,8 @@ impl KernelLog {
             return None;
         }
         let whole = format!("{begin} {}", line.trim_end());
-        kind(&whole).is_some().then_some((stamp, whole))
+        let whose = begin.contains(" CDB: ");
+        (whose || kind(&whole).is_some()).then_some((stamp, whole))
     }
 
     /// Whether a complaint, or the beginning of a stack, was read before, to the microsecond.
