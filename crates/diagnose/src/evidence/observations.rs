@@ -653,10 +653,12 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
     let means = of_input.flat_map(|(place, listing)| {
         listing.intervals.iter().filter(present).flat_map(move |row| {
-            let means = row.rates.iter();
-            means.filter_map(move |(op, rates)| {
-                Some((rates.await_ns?, rates.mean_bytes(), *op, row.device, place))
-            })
+            let means = row.rates.iter().filter_map(move |(op, rates)| {
+                Some((rates.await_ns?, rates.mean_bytes(), op.name(), row.device, place))
+            });
+            // Calls of all kinds together.
+            let all = row.await_ns.filter(|_| row.rates.is_empty());
+            means.chain(all.map(|ns| (ns, None, "call", row.device, place)))
         })
     });
     let for_size =
@@ -666,8 +668,7 @@ fn longest_of_programs(analysis: &Analysis, input: &str) -> Option<Observation> 
     let name = &analysis.recording.device_of(device).name;
     let size = bytes.filter(|size| *size >= 1.0).map(|value| Quantity { value, unit: Unit::Bytes });
     let size = size.map(|size| format!(" of {}", size.words())).unwrap_or_default();
-    let what =
-        format!("longest mean latency of a {}{size}, timed in the program ({name})", op.name());
+    let what = format!("longest mean latency of a {op}{size}, timed in the program ({name})");
     let evidence = read_off(&what, ns / 1e9, Unit::Seconds, 1, analysis.source(place));
     let would_mean = "includes everything above the device: a queue, a file system, a network or \
                       the page cache; the device itself was not measured"
