@@ -19,6 +19,7 @@ pub mod kernel_log;
 pub mod mount_options;
 pub mod probe_listing;
 pub mod reading;
+pub mod systems;
 
 type ByKey<'a> = HashMap<FactKey, Vec<FactReading<'a>>>;
 

@@ -1,6 +1,7 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
 pub mod calibration;
+pub mod foreign;
 pub mod guards;
 pub mod impact;
 pub mod own_load;
@@ -100,6 +101,7 @@ pub fn rank(
     bound(analysis, &mut findings);
     requesters::state(analysis, &mut findings);
     findings.iter_mut().for_each(Finding::state_doubts);
+    foreign::fit(analysis, &mut findings);
     findings
 }
 

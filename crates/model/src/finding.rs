@@ -263,6 +263,8 @@ pub struct Finding {
     /// Whom its evidence blames, where that is another than its verdict does: the disk or the path
     /// to it, if nothing tells them apart.
     pub blame: Option<Blame>,
+    /// Whether it was captured on another system than Linux, where `iowhy` can measure nothing.
+    pub elsewhere: bool,
     /// What it is about.
     pub subject: Subject,
     /// The verdict in one sentence, without a period.
@@ -324,6 +326,7 @@ impl Finding {
         Finding {
             verdict,
             blame: None,
+            elsewhere: false,
             subject,
             sentence: String::new(),
             evidence: Vec::new(),

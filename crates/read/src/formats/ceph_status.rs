@@ -39,6 +39,10 @@ pub const FORMAT: Format = Format {
 
 /// Whether the line tells the health of a cluster, or goes on behind the lines of another format.
 fn begins(line: &str) -> bool {
+    // Of blocked and slow requests the logs say more (`ceph-log`).
+    if line.contains(" blocked ") || line.contains(" slow ") {
+        return false;
+    }
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
         return true;
     }

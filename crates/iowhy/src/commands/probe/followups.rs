@@ -147,7 +147,7 @@ impl Proposal {
 pub fn propose(recording: &Recording, findings: &[Finding]) -> Option<Proposal> {
     let first = findings.first()?;
     let closes = |finding: &Finding| finding.verdict.accuses_nobody();
-    if first.verdict == Verdict::Healthy {
+    if first.verdict == Verdict::Healthy || first.elsewhere {
         return None;
     }
     // Of an open answer about one device, what another is suspected of settles nothing.

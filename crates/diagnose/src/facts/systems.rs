@@ -1,0 +1,77 @@
+//! The operating system that an input was captured on, where it is not Linux: what its formats and
+//! the names of its devices say.
+
+/// A system whose disks are looked at with other commands than those of Linux.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum System {
+    /// FreeBSD, and what is made of it.
+    FreeBsd,
+    /// Solaris and illumos.
+    Solaris,
+    /// VMware's hypervisor.
+    Esxi,
+    /// Windows.
+    Windows,
+}
+
+/// Formats that only one system prints.
+const FORMATS: [(&str, System); 7] = [
+    ("crystal-disk-info", System::Windows),
+    ("esxi-log", System::Esxi),
+    ("esxtop", System::Esxi),
+    ("freebsd-iostat", System::FreeBsd),
+    ("gstat", System::FreeBsd),
+    ("solaris-iostat", System::Solaris),
+    ("windows-event", System::Windows),
+];
+/// Names of disks and ports, before their number, that only FreeBSD gives (cam(4), ahci(4)).
+const OF_FREEBSD: [&str; 6] = ["ada", "da", "nda", "nvd", "mfid", "ahcich"];
+
+impl System {
+    /// That whose tool printed a format.
+    pub fn of_format(name: &str) -> Option<System> {
+        FORMATS.iter().find(|(format, _)| *format == name).map(|(_, system)| *system)
+    }
+
+    /// That which names its disks and ports so.
+    pub fn of_device(name: &str) -> Option<System> {
+        is_of_freebsd(name).then_some(System::FreeBsd)
+    }
+
+    /// The listing to add next, which tells more of a disk on this system.
+    pub fn next_listing(self) -> &'static str {
+        match self {
+            System::FreeBsd => {
+                "add `gstat -b`, `camcontrol devlist -v`, `smartctl -x /dev/DISK` and the messages \
+                 of that minute (`/var/log/messages`)"
+            }
+            System::Solaris => {
+                "add `iostat -xnze 10 3`, `fmdump -eV | tail -100` and `cfgadm -al` of that machine"
+            }
+            System::Esxi => {
+                "add `/var/log/vmkernel.log` of that minute, `esxtop -b -d 2 -n 30` and `esxcli \
+                 storage core device stats get`"
+            }
+            System::Windows => {
+                "add the events of that hour (`Get-WinEvent -LogName System`: disk, stornvme, \
+                 storahci, Ntfs) and `Get-PhysicalDisk | Get-StorageReliabilityCounter`"
+            }
+        }
+    }
+}
+
+fn is_of_freebsd(name: &str) -> bool {
+    let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
+    OF_FREEBSD.iter().filter_map(|kind| name.strip_prefix(kind)).any(numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_linux_are_none_of_freebsd() {
+        assert!(["ada0", "da12", "ahcich3"].into_iter().all(is_of_freebsd));
+        assert!(!["sda", "data1", "dasda", "da", "nvme0n1", "dm-0"].into_iter().any(is_of_freebsd));
+    }
+}
