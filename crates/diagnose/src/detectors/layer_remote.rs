@@ -25,8 +25,8 @@
 //! volume; or a volume lost several of its paths within a minute. Connections, sessions and the
 //! disks that failed because of them are one fault. Or calls on a network file system take more
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
-//! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file on such a file system is slower than a network of
-//! 100 Mbit/s.
+//! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
+//! on such a file system is slower than a network of 100 Mbit/s.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.

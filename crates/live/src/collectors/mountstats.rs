@@ -1,8 +1,8 @@
 //! What this machine's mounts of NFS count: requests, round trips, and requests without a reply.
 //!
 //! ## Watches
-//! `/proc/self/mountstats`: of each NFS mount the reads, writes and other requests, their bytes, the
-//! time from sending to the reply and in the client's queue, repetitions, and how many requests
+//! `/proc/self/mountstats`: of each NFS mount the reads, writes and other requests, their bytes,
+//! the time from sending to the reply and in the client's queue, repetitions, and how many requests
 //! were sent and not answered at each sample. Each sample yields the averages since the previous
 //! one.
 //!
@@ -15,8 +15,8 @@
 //! does not wait for a server that hangs.
 //!
 //! ## Not in this output
-//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and who waits. What
-//! the server's disks did.
+//! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and who waits.
+//! What the server's disks did.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

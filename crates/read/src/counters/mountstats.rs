@@ -4,8 +4,8 @@
 //! Layout: fs/nfs/super.c (`nfs_show_stats`), net/sunrpc/stats.c (`rpc_clnt_show_stats`) and
 //! net/sunrpc/xprtsock.c (`xs_tcp_print_stats`). Each operation has its operations, transmissions,
 //! major timeouts, bytes sent and received, and three sums in milliseconds: in the client's queue,
-//! from sending to the reply (RTT), and both with the client's own work (execution). All count since
-//! the file system was mounted.
+//! from sending to the reply (RTT), and both with the client's own work (execution). All count
+//! since the file system was mounted.
 
 use iowhy_model::{DeviceId, Interval, Layer, Nanos, Op, Rates};
 
@@ -173,8 +173,9 @@ impl MountCounters {
         })
     }
 
-    /// The averages of the stretch between two readings of one mount; `None` if a counter decreased:
-    /// the file system was mounted anew. With the default as the earlier one, those since the mount.
+    /// The averages of the stretch between two readings of one mount; `None` if a counter
+    /// decreased: the file system was mounted anew. With the default as the earlier one, those
+    /// since the mount.
     pub fn since(
         &self,
         earlier: &MountCounters,

@@ -1,12 +1,12 @@
 //! `ceph -s`: whether a Ceph cluster serves all of its data, and what it recovers.
 //!
 //! ## Reads
-//! Below `health: HEALTH_...` the share of placement groups that are not active, the share of
-//! objects that are degraded, OSDs that are down, and the rate of recovery. Lines about slow
-//! operations are read as `ceph-log`.
+//! Below `health: HEALTH_WARN` or `HEALTH_ERR` the share of placement groups that are not active,
+//! the share of objects that are degraded, OSDs that are down, and the rate of recovery. Lines
+//! about slow operations are read as `ceph-log`.
 //!
 //! ## How to capture
-//! `ceph -s`, `ceph status`, `ceph health detail`; `kubectl exec` of the toolbox of Rook.
+//! `ceph -s`, `ceph status`; `kubectl exec` of the toolbox of Rook.
 //!
 //! ## Versions
 //! Luminous to Squid. Before Luminous there is no colon behind `health`, and recovery stands as
@@ -37,18 +37,16 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// Whether the line tells the health of a cluster, or goes on behind the lines of another format.
+/// Whether the line tells that a cluster is not well, or goes on behind the lines of another
+/// format.
 fn begins(line: &str) -> bool {
-    // Of blocked and slow requests the logs say more (`ceph-log`).
-    if line.contains(" blocked ") || line.contains(" slow ") {
-        return false;
-    }
     if line.trim_start().starts_with("pgs:") && line.contains("% pgs not active") {
         return true;
     }
-    let health = line.trim().strip_prefix("health").map(|rest| rest.trim_start_matches(':').trim());
-    let said = health.unwrap_or(line.trim());
-    ["HEALTH_OK", "HEALTH_WARN", "HEALTH_ERR"].iter().any(|health| {
+    // `ceph health detail` says it without the word: its lines are those of the logs (`ceph-log`).
+    let Some(rest) = line.trim().strip_prefix("health") else { return false };
+    let said = rest.trim_start_matches(':').trim();
+    ["HEALTH_WARN", "HEALTH_ERR"].iter().any(|health| {
         said.strip_prefix(health).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     })
 }
