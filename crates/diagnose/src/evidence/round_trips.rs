@@ -125,7 +125,7 @@ impl Mount<'_, '_> {
             mean("mean time in the client's queue before it", queue),
         ];
         finding.assume(LONG, "round trips of a file server are measured by its client");
-        let by_load = "a server that is asked for more than its disks and its link can give";
+        let by_load = "a server that is saturated, or a link that is";
         finding.doubt_if(trip <= LONG_MS, by_load, SHAPE_ALONE);
         Some(finding)
     }
