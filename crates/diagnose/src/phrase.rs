@@ -87,6 +87,11 @@ pub fn node(disk: &str) -> String {
     format!("/dev/{}", if is_node { disk } else { "DISK" })
 }
 
+/// Whether a step names a command or a file, which it quotes.
+pub fn names_a_command(step: &str) -> bool {
+    step.contains('`')
+}
+
 /// A clause out of a sentence: its first letter in lower case, unless it begins with an
 /// abbreviation.
 pub fn clause(sentence: &str) -> String {

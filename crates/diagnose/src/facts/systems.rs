@@ -60,11 +60,6 @@ impl System {
     }
 }
 
-/// Whether a step names a command or a file, which it quotes.
-pub fn names_a_command(step: &str) -> bool {
-    step.contains('`')
-}
-
 fn is_of_freebsd(name: &str) -> bool {
     let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit());
     OF_FREEBSD.iter().filter_map(|kind| name.strip_prefix(kind)).any(numbered)

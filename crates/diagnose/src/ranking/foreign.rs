@@ -4,7 +4,8 @@
 use iowhy_model::Finding;
 
 use crate::analysis::Analysis;
-use crate::facts::systems::{self, System};
+use crate::facts::systems::System;
+use crate::phrase;
 
 /// The system that an input was captured on; `None` is Linux, or not known.
 fn system(analysis: &Analysis, input: &str) -> Option<System> {
@@ -25,7 +26,7 @@ pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
         let input = finding.subject.listings.first().map(|place| analysis.input(*place));
         let Some(system) = input.and_then(|input| system(analysis, input)) else { continue };
         finding.elsewhere = true;
-        let names_none = |step: &String| !systems::names_a_command(step);
+        let names_none = |step: &String| !phrase::names_a_command(step);
         finding.next_step.retain(names_none);
         finding.next_step.insert(0, system.next_listing().to_string());
         if finding.refuted_by.iter().any(names_none) {
