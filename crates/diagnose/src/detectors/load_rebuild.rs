@@ -14,7 +14,8 @@
 //! ## Rule
 //! An array reports that it recovers, resynchronises, checks, scrubs or reshapes. If disks were
 //! measured they must have lost time. Linux software RAID maintains 1,000 KiB/s for a rebuild
-//! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself.
+//! (`speed_limit_min`): a slower one is not a cause, but waits for a slow member itself. If most of
+//! what the members read and write is this work, it is what fills them.
 //!
 //! ## Wrong if
 //! It was just as slow before that began. Members that count errors are the first thing to say: the
@@ -24,7 +25,9 @@
 //! Wait for its end, or limit its rate while the workload suffers; but never slow down the rebuild
 //! of a degraded array.
 
-use iowhy_model::{Bound, Finding, Level, Unit, Verdict, key};
+use std::collections::BTreeMap;
+
+use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
@@ -32,6 +35,7 @@ use crate::evidence::arrays;
 use crate::evidence::builder::{cited_held, lines, new_finding};
 use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence::SHAPE_ALONE;
+use crate::facts::About;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
 use crate::facts::reading::FactReading;
@@ -55,6 +59,43 @@ pub const DETECTOR: Detector = Detector {
 /// Why background work is not the first thing to say where members fail.
 const FAILING: &str =
     "members of arrays count errors: background work finds such a fault, and retries make it slow";
+
+/// Share of what a member moves that is background work, from which on it is that work (a choice),
+/// and what that is worth.
+const ITS_OWN: f64 = 0.75;
+const MEASURED: f64 = 0.80;
+
+/// The members of an array that were measured in an input, and their mean throughput, bytes per
+/// second.
+fn members(analysis: &Analysis, input: &str, about: About) -> Vec<(DeviceId, f64)> {
+    let Some(reading) = about.last(key::DEVICE_SLAVES) else { return Vec::new() };
+    let named = reading.fact.value.words().unwrap_or_default();
+    let mut of_disk: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
+    for row in analysis.intervals.iter().filter(|row| analysis.input(row.listing) == input) {
+        if named.iter().any(|name| disk_names::is_disk_or_part(name, &row.disk)) {
+            of_disk.entry(row.device).or_default().push(row.interval.bytes_per_s());
+        }
+    }
+    let mean = |rows: Vec<f64>| rows.iter().sum::<f64>() / rows.len() as f64;
+    of_disk.into_iter().map(|(device, rows)| (device, mean(rows))).collect()
+}
+
+/// How much of what the members move is the work of their array, whose rate is that of each member
+/// (drivers/md/md.c, `status_resync`): if most is, it is not the load that fills them.
+fn of_members(
+    analysis: &Analysis,
+    about: About,
+    members: &[(DeviceId, f64)],
+) -> Option<(f64, Evidence)> {
+    let (speed, reading) = about.number(key::ARRAY_SPEED)?;
+    let mean = members.iter().map(|(_, per_s)| per_s).sum::<f64>() / members.len().max(1) as f64;
+    let share = speed / mean;
+    let what = "its share of what its members read and write";
+    let number = (share.min(1.0), Unit::Share);
+    let bound = Bound::Above(ITS_OWN);
+    (members.len() > 1 && (ITS_OWN..=1.0 / ITS_OWN).contains(&share))
+        .then(|| (share.min(1.0), cited_held(analysis.recording, &reading, what, number, bound)))
+}
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
@@ -98,9 +139,17 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
                  competition with the I/O of programs",
             );
             finding.assume(STATED, "reported by the array");
+            let members = members(analysis, input, about);
+            finding.subject.devices = members.iter().map(|(device, _)| *device).collect();
+            if let Some((share, evidence)) = of_members(analysis, about, &members) {
+                finding.evidence.push(evidence);
+                finding.raise("what its members move is this work", MEASURED);
+                finding.explained_share = share;
+            }
             let failing = arrays::any_fails(analysis, input);
             finding.doubt_if(failing, FAILING, SHAPE_ALONE);
-            (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+            finding.share_is_assumed = finding.explained_share <= 0.0;
+            finding.explained_share = finding.explained_share.max(UNKNOWN_SHARE);
             finding.refuted_by = lines(&["it was just as slow before that began"]);
             finding.next_step = lines(&[
                 "`cat /proc/mdstat` or `zpool status`: when does it end?",
