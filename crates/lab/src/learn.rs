@@ -393,3 +393,48 @@ fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     }
     b
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(nats: f64, right: bool, fold: &str) -> Row {
+        let weighed = Weighed { prior: 0.0, clauses: vec![("a clause".to_string(), nats)] };
+        Row { fold: fold.to_string(), verdict: "device.slow", weighed, right, worth: 1.0 }
+    }
+
+    #[test]
+    fn a_clause_that_says_too_much_gets_a_factor_below_one() {
+        // At 3 nats 0.95 are said, and 0.73 are right: 1 nat.
+        let rows: Vec<Row> = (0..400).map(|k| row(3.0, k % 100 < 73, "a")).collect();
+        let other: Vec<Row> = (0..400).map(|k| row(-3.0, k % 100 < 27, "b")).collect();
+        let all: Vec<&Row> = rows.iter().chain(&other).collect();
+        let fit = Fit::of(&all, &["a clause"]);
+        assert!(fit.values[0].abs() < 0.05, "{:?}", fit.values);
+        assert!((fit.values[1] - 1.0 / 3.0).abs() < 0.03, "{:?}", fit.values);
+    }
+
+    #[test]
+    fn without_data_and_where_all_is_right_the_stated_weight_stays_near() {
+        assert_eq!(Fit::of(&[], &["a clause"]).values, [0.0, 1.0]);
+        let rows: Vec<Row> = (0..1000).map(|_| row(3.0, true, "a")).collect();
+        let fit = Fit::of(&rows.iter().collect::<Vec<_>>(), &["a clause"]);
+        assert!(fit.values[1] > 1.0 && fit.values[1] < 3.0, "{:?}", fit.values);
+    }
+
+    #[test]
+    fn a_system_is_solved() {
+        let solution = solved(vec![vec![4.0, 1.0], vec![1.0, 3.0]], vec![1.0, 2.0]);
+        assert!((solution[0] - 1.0 / 11.0).abs() < 1e-12);
+        assert!((solution[1] - 7.0 / 11.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn many_worlds_of_an_author_are_worth_a_few_captures() {
+        let mut rows: Vec<Row> = (0..400).map(|_| row(1.0, true, "worlds")).collect();
+        rows.push(row(1.0, true, "P9"));
+        shared_out(&mut rows);
+        let worth: f64 = rows.iter().map(|row| row.worth).sum();
+        assert!((worth - AUTHOR - 1.0).abs() < 1e-9, "{worth}");
+    }
+}
