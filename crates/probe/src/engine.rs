@@ -5,6 +5,7 @@
 
 mod buffers;
 mod calls;
+mod course;
 mod gather;
 mod ring;
 mod schedule;

@@ -1,8 +1,11 @@
 //! What one run of the engine does: operation, size, places, load, and when it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use iowhy_model::Op;
+
+use crate::plan::Plan;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -31,6 +34,8 @@ pub struct Job {
     pub seed: u64,
     /// How the kernel is asked.
     pub way: EngineChoice,
+    /// The I/Os one by one, of a replay: they have their own operations, sizes, places and times.
+    pub plan: Option<Arc<Plan>>,
 }
 
 /// How I/Os follow each other.
@@ -52,14 +57,26 @@ pub enum Load {
         /// How many may be in flight.
         depth: u32,
     },
+    /// Each when its plan says, at most `depth` in flight. Latency counts from that moment.
+    Planned {
+        /// How many may be in flight.
+        depth: u32,
+    },
 }
 
 impl Load {
     /// How many may be in flight.
     pub fn depth(self) -> u32 {
         match self {
-            Load::Closed { depth } | Load::Open { depth, .. } => depth.max(1),
+            Load::Closed { depth } | Load::Open { depth, .. } | Load::Planned { depth } => {
+                depth.max(1)
+            }
         }
+    }
+
+    /// Whether I/Os are due at their own time, whatever the device does.
+    pub fn has_a_schedule(self) -> bool {
+        !matches!(self, Load::Closed { .. })
     }
 }
 
@@ -153,7 +170,26 @@ impl Job {
             time: None,
             seed: 1,
             way: EngineChoice::Best,
+            plan: None,
         }
+    }
+
+    /// The I/Os of a plan, over a region.
+    pub fn planned(plan: Arc<Plan>, (from, span): (u64, u64)) -> Job {
+        let op = if plan.writes() { Op::Write } else { Op::Read };
+        Job {
+            op,
+            load: Load::Planned { depth: plan.depth },
+            from,
+            count: Some(plan.ios.len() as u64),
+            plan: Some(plan.clone()),
+            ..Job::reads(plan.largest, plan.depth, span)
+        }
+    }
+
+    /// Whether it may write.
+    pub fn may_write(&self) -> bool {
+        self.op == Op::Write || self.reads.is_some()
     }
 
     /// How many writes it makes at most.

@@ -8,6 +8,7 @@ use crate::consent::Purpose;
 use crate::error::Error;
 use crate::job::{Arrivals, Durable, EngineChoice, Order};
 use crate::outcome::Outcome;
+use crate::plan::Replay;
 use crate::session::Session;
 
 /// A kind of the list in `kinds.rs`.
@@ -62,6 +63,8 @@ pub struct Ask {
     pub seed: u64,
     /// How the kernel is asked.
     pub way: EngineChoice,
+    /// What is replayed, of a kind that replays.
+    pub replay: Option<Replay>,
 }
 
 impl Default for Ask {
@@ -83,6 +86,7 @@ impl Default for Ask {
             span: None,
             seed: 1,
             way: EngineChoice::Best,
+            replay: None,
         }
     }
 }

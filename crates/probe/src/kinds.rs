@@ -6,6 +6,7 @@ mod idle_wake;
 mod mixed;
 mod ramp;
 mod read_latency;
+mod replay;
 mod slo;
 mod surface;
 mod sustain;
@@ -21,11 +22,15 @@ pub const KINDS: &[Kind] = &[
     mixed::KIND,
     ramp::KIND,
     read_latency::KIND,
+    replay::KIND,
     slo::KIND,
     surface::KIND,
     sustain::KIND,
     write_latency::KIND,
 ];
+
+/// The kind that does the I/Os of a capture again ([`Replay`](crate::Replay)).
+pub const REPLAY: &str = "replay";
 
 /// The kind of a given name.
 pub fn find(name: &str) -> Option<&'static Kind> {

@@ -35,11 +35,15 @@ const WAITS_BEFORE: f64 = 2.0;
 /// What held the run, if a limit did: its rate stands on the limit, and whoever waited did so
 /// before the device.
 pub fn limited(job: &Job, run: &Run, limits: &[Limit]) -> Option<LimitedRun> {
+    if job.plan.is_some() {
+        // Its I/Os differ in size and come at no steady rate.
+        return None;
+    }
     let per_s = run.per_s()?;
     let caller_ms = run.latency.mean_ns()? / 1e6;
     let device_ms = run.counted.filter(|counted| counted.ios > 0).map(|counted| counted.mean_ms());
     let asked_per_s = match job.load {
-        Load::Closed { .. } => None,
+        Load::Closed { .. } | Load::Planned { .. } => None,
         Load::Open { per_s, .. } => Some(per_s),
     };
     let waits = device_ms.is_none_or(|device_ms| caller_ms > WAITS_BEFORE * device_ms);

@@ -204,8 +204,9 @@ impl<'a> Session<'a> {
             // What the program waited, as other testers print it: the judge takes it as that.
             let histogram = run.latency.histogram();
             let mut known = Distribution::new(self.device, layer, Stage::Total, histogram);
-            known.op = job.reads.is_none().then_some(job.op);
-            known.bytes = Some(job.bytes);
+            let alike = job.reads.is_none() && job.plan.is_none();
+            known.op = (alike || !job.may_write()).then_some(job.op);
+            known.bytes = job.plan.is_none().then_some(job.bytes);
             self.sink.distribution(known);
         }
         self.sink.lost("I/Os counted but not kept", run.not_kept);

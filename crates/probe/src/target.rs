@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Medium, Op};
+use iowhy_model::Medium;
 
 use crate::error::Error;
 use crate::job::{Durable, Job};
@@ -75,7 +75,8 @@ impl Target {
     /// Refuses a job that does not fit.
     pub(crate) fn fits(&self, job: &Job) -> Result<(), Error> {
         let (bytes, block) = (u64::from(job.bytes), u64::from(self.block));
-        if (job.op == Op::Write || job.reads.is_some()) && !self.writable {
+        let (from, _) = self.region();
+        if job.may_write() && !self.writable {
             return Err(Error::refused(
                 "write to",
                 &self.path,
@@ -90,8 +91,19 @@ impl Target {
                 format!("use `--size {block}` or a multiple of it"),
             ));
         }
-        let (from, _) = self.region();
-        if job.from < from || job.from.saturating_add(job.span) > self.bytes || bytes > job.span {
+        let planned = job.plan.iter().flat_map(|plan| &plan.ios);
+        let mut outside =
+            planned.map(|io| (io.offset, u64::from(io.bytes))).filter(|(at, bytes)| {
+                let end = at.saturating_add(*bytes);
+                *at < job.from
+                    || end > job.from.saturating_add(job.span)
+                    || !at.is_multiple_of(block)
+            });
+        if job.from < from
+            || job.from.saturating_add(job.span) > self.bytes
+            || bytes > job.span
+            || outside.next().is_some()
+        {
             return Err(Error::asked(
                 format!("I/Os of {bytes} bytes do not fit into {} bytes", self.bytes),
                 "use a smaller size or a larger target",
@@ -129,10 +141,10 @@ impl Target {
     pub fn is_one_request(&self, job: &Job) -> bool {
         let bytes = u64::from(job.bytes);
         let limit = self.setting("queue/max_sectors_kb").and_then(|text| text.parse::<u64>().ok());
-        let writes = job.op == Op::Write || job.reads.is_some();
         // A durable write brings a flush where a cache answers, and the file system's own log.
         let through = self.setting("queue/write_cache").as_deref() == Some("write through");
-        let alone = !writes || job.durable == Durable::Plain || (self.is_device && through);
+        let alone =
+            !job.may_write() || job.durable == Durable::Plain || (self.is_device && through);
         self.direct && alone && limit.is_some_and(|limit| bytes <= limit * 1024)
     }
 

@@ -7,9 +7,10 @@ mod rig;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iowhy_model::{Layer, Op, Recording};
+use iowhy_model::{Layer, Op, Recording, Time};
 use iowhy_probe::{
-    Arrivals, Ask, Cell, Job, Outcome, Purpose, Session, Target, Terms, Watcher, examine, find,
+    Arrivals, Ask, Captured, Cell, Job, Outcome, Purpose, Replay, Session, Target, Terms, Watcher,
+    examine, find,
 };
 use rig::Folder;
 
@@ -169,6 +170,22 @@ fn how_long_it_still_takes_is_shown() {
     assert!(shown.iter().any(|line| line.contains(" on average")), "{shown:?}");
 }
 
+/// So many captured reads.
+fn reads(n: i64) -> Replay {
+    let at = |k: i64| Time::from_ns(k * 1_000_000);
+    let read = |k: i64| Captured {
+        started: at(k),
+        issued: Some(at(k)),
+        completed: Some(at(k + 1)),
+        offset: k as u64 * 4096,
+        bytes: 4096,
+        op: Op::Read,
+        process: 1,
+    };
+    let ios = (0..n).map(read).collect::<Vec<_>>().into();
+    Replay { ios, left_out: Vec::new(), speed: 1.0, closed: false, overwrite: false }
+}
+
 #[test]
 fn every_kind_gives_numbers_and_an_answer() {
     for kind in iowhy_probe::KINDS {
@@ -179,6 +196,7 @@ fn every_kind_gives_numbers_and_an_answer() {
                 .then_some(Duration::from_millis(300)),
             span: Some(4 << 20),
             depth: (kind.name == "ramp").then_some(4),
+            replay: Some(reads(40)),
             ..Ask::default()
         };
         let (outcome, recording, _) = probe(kind.name, &ask);

@@ -12,7 +12,7 @@ use rustix::io::ReadWriteFlags;
 use super::schedule::{Next, Schedule};
 use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
-use crate::job::{Durable, Job, Load};
+use crate::job::{Durable, Job};
 use crate::target::Target;
 
 /// Most threads: more in flight need io_uring.
@@ -77,20 +77,37 @@ pub fn run(
     Ok(EngineResult { gather, vanished: 0, no_cpu_ns: no_cpu, way: "calls" })
 }
 
+/// An I/O that is due.
+struct Due {
+    intended_ns: u64,
+    offset: u64,
+    op: Op,
+    bytes: u32,
+    number: u32,
+}
+
 impl ThreadsState<'_> {
     /// One thread: I/O after I/O until there are no more.
     fn work(&self, number: u32) -> (Gather, Option<u64>) {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut random = Random::seeded(self.job.seed ^ u64::from(number) << 32);
-        let mut buffer = AlignedBuffer::new(self.job.bytes as usize, &mut random);
+        let planned = self.job.plan.is_some();
+        let mut length = if planned { 0 } else { self.job.bytes };
+        let mut buffer = AlignedBuffer::new(length as usize, &mut random);
         let mut gather = Gather::of(self.job);
         let waited_ns = no_cpu_ns();
-        let open = matches!(self.job.load, Load::Open { .. });
+        let open = self.job.load.has_a_schedule();
         let mut free_since_ns = self.clock.now_ns();
-        while let Some((intended_ns, offset, op)) = self.due() {
+        while let Some(Due { intended_ns, offset, op, bytes, number }) = self.due() {
+            if bytes > length {
+                // Of a plan, most threads never see its largest.
+                length = bytes.next_power_of_two();
+                buffer = AlignedBuffer::new(length as usize, &mut random);
+            }
+            let part = buffer.bytes().get_mut(..bytes as usize).unwrap_or_default();
             let depth = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
             let issued_ns = self.clock.now_ns();
-            let result = self.once(op, buffer.bytes(), offset);
+            let result = self.once(op, part, offset);
             let completed_ns = self.clock.now_ns();
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
             let error = match result {
@@ -103,7 +120,6 @@ impl ThreadsState<'_> {
             // In a closed loop an I/O is due when it is issued: there is no schedule.
             let due_ns = if open { intended_ns } else { issued_ns };
             let late_ns = issued_ns.saturating_sub(due_ns.max(free_since_ns));
-            let bytes = self.job.bytes;
             let io = Io {
                 intended_ns: due_ns,
                 issued_ns,
@@ -118,14 +134,17 @@ impl ThreadsState<'_> {
                 known.add(io.latency_ns());
             }
             gather.take(io, open.then_some(late_ns));
+            if planned && let Ok(mut schedule) = self.schedule.lock() {
+                schedule.completed(number, completed_ns);
+            }
             free_since_ns = completed_ns;
         }
         let waited_ns = no_cpu_ns().zip(waited_ns).map(|(now, then)| now.saturating_sub(then));
         (gather, waited_ns)
     }
 
-    /// The next I/O, once it is due: when that was, and its place.
-    fn due(&self) -> Option<(u64, u64, Op)> {
+    /// The next I/O, once it is due.
+    fn due(&self) -> Option<Due> {
         loop {
             if self.over.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed) {
                 return None;
@@ -134,7 +153,9 @@ impl ThreadsState<'_> {
             let next = self.schedule.lock().ok()?.next(now_ns);
             match next {
                 Next::Done => return None,
-                Next::Start { intended_ns, offset, op } => return Some((intended_ns, offset, op)),
+                Next::Start { intended_ns, offset, op, bytes, number } => {
+                    return Some(Due { intended_ns, offset, op, bytes, number });
+                }
                 Next::At(due_ns) if due_ns.saturating_sub(now_ns) > NEAR_NS => {
                     let nap = Duration::from_nanos(due_ns - now_ns - NEAR_NS);
                     std::thread::sleep(nap.min(TICK));

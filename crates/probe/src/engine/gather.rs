@@ -87,13 +87,18 @@ pub struct Gather {
     pub not_kept: u64,
     /// The first that failed.
     pub failed: Option<Io>,
+    /// How many are kept.
+    kept: usize,
 }
 
 impl Gather {
     /// Nothing yet of a job.
     pub fn of(job: &Job) -> Gather {
         let of_both = job.reads.map(|_| Box::default());
-        Gather { of_both, ..Gather::default() }
+        // Those of a plan are known by number, and room for them is made before they are timed.
+        let planned = job.plan.as_ref().map_or(0, |plan| plan.ios.len());
+        let (kept, ios) = (planned.max(KEPT), Vec::with_capacity(planned));
+        Gather { of_both, kept, ios, ..Gather::default() }
     }
 
     /// Takes one I/O; `late_ns` is the engine's own delay, where a schedule says when it was due.
@@ -111,7 +116,7 @@ impl Gather {
                 self.late.record(late_ns);
             }
         }
-        if self.ios.len() < KEPT {
+        if self.ios.len() < self.kept {
             self.ios.push(io);
         } else {
             self.not_kept += 1;

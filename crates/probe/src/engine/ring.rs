@@ -11,7 +11,7 @@ use iowhy_model::{Op, Random};
 use super::schedule::{Next, Schedule};
 use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
-use crate::job::{Durable, Job, Load};
+use crate::job::{Durable, Job};
 use crate::target::Target;
 
 /// Longest time spent looking at the completion queue before going to sleep, and only when several
@@ -62,16 +62,29 @@ struct Rounds {
     // In an Option so that it can be leaked together with the buffers the kernel still writes to.
     ring: Option<IoUring>,
     buffers: Vec<AlignedBuffer>,
-    /// What each buffer is used for, and when its last I/O was seen to be done.
-    slots: Vec<(Io, u64)>,
-    free: Vec<u16>,
+    /// What each buffer is used for.
+    slots: Vec<Slot>,
+    /// Free buffers by their length, the shortest first.
+    free: Vec<(u32, Vec<u16>)>,
     in_flight: usize,
+    depth: usize,
     open: bool,
     flags: i32,
-    bytes: u32,
     /// Mean time between completions of late, ns.
     gap_ns: u64,
     gather: Gather,
+}
+
+/// What a buffer is used for.
+#[derive(Clone, Copy)]
+struct Slot {
+    io: Io,
+    /// The I/O's number in a plan.
+    number: u32,
+    /// When its last I/O was seen to be done.
+    free_since_ns: u64,
+    /// Which length it has: its place in the list of free ones.
+    class: usize,
 }
 
 /// An I/O that never was.
@@ -105,8 +118,19 @@ impl Rounds {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         let mut random = Random::seeded(job.seed);
-        let mut buffers: Vec<AlignedBuffer> =
-            (0..depth).map(|_| AlignedBuffer::new(job.bytes as usize, &mut random)).collect();
+        let lengths = match &job.plan {
+            Some(plan) => plan.buffers().into_iter().collect(),
+            None => vec![(job.bytes, depth)],
+        };
+        let (mut slots, mut free, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
+        for (class, (length, count)) in lengths.into_iter().enumerate() {
+            let first = slots.len();
+            let slot = Slot { io: NONE, number: 0, free_since_ns: 0, class };
+            slots.resize(first + count, slot);
+            buffers.extend((0..count).map(|_| AlignedBuffer::new(length as usize, &mut random)));
+            let numbers = (first..slots.len()).rev().filter_map(|slot| u16::try_from(slot).ok());
+            free.push((length, numbers.collect()));
+        }
         let areas: Vec<libc::iovec> = buffers
             .iter_mut()
             .map(|buffer| {
@@ -121,12 +145,12 @@ impl Rounds {
         Ok(Rounds {
             ring: Some(ring),
             buffers,
-            slots: vec![(NONE, 0); depth],
-            free: (0..depth as u16).rev().collect(),
+            slots,
+            free,
             in_flight: 0,
-            open: matches!(job.load, Load::Open { .. }),
+            depth,
+            open: job.load.has_a_schedule(),
             flags: if job.durable == Durable::RwfDsync { RWF_DSYNC } else { 0 },
-            bytes: job.bytes,
             gap_ns: u64::MAX / 16,
             gather: Gather::of(job),
         })
@@ -141,7 +165,7 @@ impl Rounds {
         let mut ticked_ns = clock.now_ns();
         let mut ended_ns = None;
         loop {
-            self.reap(clock);
+            self.reap(schedule, clock);
             let mut now_ns = clock.now_ns();
             if now_ns - ticked_ns >= TICK.as_nanos() as u64 {
                 (watcher.tick)(SoFar::of(&self.gather.latency));
@@ -166,7 +190,7 @@ impl Rounds {
     }
 
     /// Takes all completions there are. They share one reading of the clock: all were there.
-    fn reap(&mut self, clock: Clock) {
+    fn reap(&mut self, schedule: &mut Schedule, clock: Clock) {
         let Some(ring) = &mut self.ring else { return };
         let mut completions = ring.completion();
         if completions.is_empty() {
@@ -176,7 +200,8 @@ impl Rounds {
         let mut seen = 0;
         for completion in &mut completions {
             let slot = completion.user_data() as u16;
-            let Some((io, free_since_ns)) = self.slots.get_mut(slot as usize) else { continue };
+            let Some(used) = self.slots.get_mut(slot as usize) else { continue };
+            let io = &mut used.io;
             io.completed_ns = now_ns;
             io.error = match completion.result() {
                 moved if moved == io.bytes as i32 => 0,
@@ -185,10 +210,13 @@ impl Rounds {
                 _ => libc::EIO as u16,
             };
             // Late is what the engine could have helped: due, and a place in flight was free.
-            let late_ns = io.issued_ns.saturating_sub(io.intended_ns.max(*free_since_ns));
+            let late_ns = io.issued_ns.saturating_sub(io.intended_ns.max(used.free_since_ns));
             self.gather.take(*io, self.open.then_some(late_ns));
-            *free_since_ns = now_ns;
-            self.free.push(slot);
+            schedule.completed(used.number, now_ns);
+            used.free_since_ns = now_ns;
+            if let Some((_, free)) = self.free.get_mut(used.class) {
+                free.push(slot);
+            }
             self.in_flight -= 1;
             seen += 1;
             if seen == 1 {
@@ -202,28 +230,35 @@ impl Rounds {
     fn fill(&mut self, schedule: &mut Schedule, mut now_ns: u64, clock: Clock) -> io::Result<Next> {
         let Some(ring) = &mut self.ring else { return Ok(Next::Done) };
         let (submitter, mut submissions, _) = ring.split();
-        while let Some(slot) = self.free.last().copied() {
+        while self.in_flight < self.depth {
+            let wanted = schedule.bytes_next();
+            let long = self.free.iter_mut().filter(|(length, _)| *length >= wanted);
+            let Some((_, free)) = long.into_iter().find(|(_, free)| !free.is_empty()) else {
+                break;
+            };
             let next = schedule.next(now_ns);
-            let Next::Start { intended_ns, offset, op } = next else { return Ok(next) };
+            let Next::Start { intended_ns, offset, op, bytes, number } = next else {
+                return Ok(next);
+            };
+            let Some(slot) = free.pop() else { break };
             let place = slot as usize;
-            let (Some((io, _)), Some(buffer)) =
+            let (Some(used), Some(buffer)) =
                 (self.slots.get_mut(place), self.buffers.get_mut(place))
             else {
                 return Ok(Next::Done);
             };
-            self.free.pop();
             self.in_flight += 1;
             let depth = self.in_flight as u32;
-            *io =
-                Io { intended_ns, issued_ns: now_ns, offset, op, bytes: self.bytes, depth, ..NONE };
+            used.number = number;
+            used.io = Io { intended_ns, issued_ns: now_ns, offset, op, bytes, depth, ..NONE };
             let memory = buffer.bytes().as_mut_ptr();
             let entry = if op == Op::Write {
-                opcode::WriteFixed::new(Fixed(0), memory, self.bytes, slot)
+                opcode::WriteFixed::new(Fixed(0), memory, bytes, slot)
                     .offset(offset)
                     .rw_flags(self.flags)
                     .build()
             } else {
-                opcode::ReadFixed::new(Fixed(0), memory, self.bytes, slot).offset(offset).build()
+                opcode::ReadFixed::new(Fixed(0), memory, bytes, slot).offset(offset).build()
             };
             // SAFETY: the entry points into a registered buffer that is used by no other entry
             // until its completion was seen, and lives until then (see `drop`).
@@ -237,7 +272,7 @@ impl Rounds {
             submissions.sync();
             now_ns = clock.now_ns();
         }
-        Ok(Next::Start { intended_ns: now_ns, offset: 0, op: Op::Read })
+        Ok(Next::Start { intended_ns: now_ns, offset: 0, op: Op::Read, bytes: 0, number: 0 })
     }
 
     /// Submits what was filled in and waits for a completion, or until `until_ns`.

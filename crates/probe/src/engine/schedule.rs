@@ -2,6 +2,7 @@
 
 use iowhy_model::{Op, Random};
 
+use super::course::Course;
 use crate::job::{Arrivals, Job, Load, Order};
 
 /// What is to be done now.
@@ -15,6 +16,10 @@ pub enum Next {
         offset: u64,
         /// Read or write.
         op: Op,
+        /// Its length.
+        bytes: u32,
+        /// Its number in a plan.
+        number: u32,
     },
     /// Nothing before this moment.
     At(u64),
@@ -39,6 +44,8 @@ pub struct Schedule {
     op: Op,
     /// Writes that are still to be drawn among the I/Os left, in a job that does both.
     writes: Option<u64>,
+    /// The plan that is followed instead.
+    course: Option<Course>,
 }
 
 impl Schedule {
@@ -46,7 +53,7 @@ impl Schedule {
     pub fn of(job: &Job, begun_ns: u64) -> Schedule {
         let time = job.time.map_or(u64::MAX, |time| time.as_nanos() as u64);
         let pace = match job.load {
-            Load::Closed { .. } => None,
+            Load::Closed { .. } | Load::Planned { .. } => None,
             Load::Open { per_s, arrivals, .. } => Some((per_s.max(1e-6), arrivals)),
         };
         let mut schedule = Schedule {
@@ -64,6 +71,7 @@ impl Schedule {
             taken: 0,
             op: job.op,
             writes: job.reads.map(|_| job.writes()),
+            course: job.plan.clone().map(|plan| Course::of(plan, time)),
         };
         schedule.advance();
         schedule
@@ -71,6 +79,9 @@ impl Schedule {
 
     /// What to do at `now_ns`.
     pub fn next(&mut self, now_ns: u64) -> Next {
+        if let Some(course) = &mut self.course {
+            return course.next(now_ns);
+        }
         if self.left == 0 || now_ns >= self.end_ns {
             return Next::Done;
         }
@@ -92,7 +103,22 @@ impl Schedule {
         self.left -= 1;
         let offset = self.place();
         self.taken += 1;
-        Next::Start { intended_ns, offset, op }
+        Next::Start { intended_ns, offset, op, bytes: self.bytes as u32, number: 0 }
+    }
+
+    /// Bytes of what comes next.
+    pub fn bytes_next(&mut self) -> u32 {
+        match &mut self.course {
+            Some(course) => course.bytes_next().unwrap_or(0),
+            None => self.bytes as u32,
+        }
+    }
+
+    /// The I/O of that number completed.
+    pub fn completed(&mut self, number: u32, at_ns: u64) {
+        if let Some(course) = &mut self.course {
+            course.completed(number, at_ns);
+        }
     }
 
     /// Read or write: drawn without putting back, so that the writes announced are exact
@@ -111,6 +137,9 @@ impl Schedule {
     /// How many were due by the end (or by `now_ns`) and never started, and for how long the
     /// first of them had waited.
     pub fn unserved(&mut self, now_ns: u64) -> (u64, u64) {
+        if let Some(course) = &mut self.course {
+            return course.unserved(now_ns);
+        }
         let until = now_ns.min(self.end_ns);
         let (mut count, mut longest) = (0, 0);
         while self.pace.is_some() && self.left > 0 {
