@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use iowhy_model::{
-    DeviceId, EVENT_FIELDS, Event, Field, Level, Listing, Recording, Report, Sink, Source, Time,
-    key,
+    DeviceId, EVENT_FIELDS, EVENTS_KEPT, Event, Field, Level, Listing, Recording, Report, Sink,
+    Source, Time, key,
 };
 use iowhy_show::{Style, View, views};
 
@@ -44,6 +44,9 @@ pub struct Rows<'a> {
     view: Option<&'static View>,
     failed: Option<std::io::Error>,
     incomplete: bool,
+    /// Whether nothing is drawn before the end, and whether there were too many I/Os for that.
+    whole: bool,
+    too_long: bool,
     /// Fields that the view has no place for, and that no I/O had so far; those that some had.
     unplaced: Vec<&'static Field<Event>>,
     left_out: Vec<&'static Field<Event>>,
@@ -116,6 +119,8 @@ impl<'a> Rows<'a> {
             view: None,
             failed: None,
             incomplete: false,
+            whole: false,
+            too_long: false,
             unplaced: Vec::new(),
             left_out: Vec::new(),
         }
@@ -126,6 +131,17 @@ impl<'a> Rows<'a> {
     pub fn places(&mut self, carried: &[&str]) {
         self.unplaced =
             EVENT_FIELDS.iter().filter(|field| !carried.contains(&field.name)).collect();
+    }
+
+    /// What is drawn is in another order than that of completion: all is kept until the end, as far
+    /// as there is room.
+    pub fn keep_whole(&mut self) {
+        self.whole = true;
+    }
+
+    /// Whether there were more I/Os than there is room for.
+    pub fn is_too_long(&self) -> bool {
+        self.too_long
     }
 
     /// The fields that some I/O had and that have no place.
@@ -340,6 +356,14 @@ impl Sink for Rows<'_> {
             let there = self.unplaced.extract_if(.., |field| (field.get)(&event).is_some());
             self.left_out.extend(there);
         }
+        if self.whole {
+            self.too_long |= self.held >= EVENTS_KEPT;
+            if !self.too_long {
+                self.held += 1;
+                self.recording.event(event);
+            }
+            return;
+        }
         let before = self.kept();
         self.recording.event(event);
         let kept = self.kept();
@@ -354,6 +378,7 @@ impl Sink for Rows<'_> {
         self.recording.end();
         // Many listings, each of them short.
         if self.held >= KEPT
+            && !self.whole
             && let Some(last) = self.recording.listings.len().checked_sub(1)
         {
             self.make_room(last);

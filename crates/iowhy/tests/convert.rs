@@ -1,5 +1,5 @@
 //! `iowhy convert`: what is written can be read again and counts the same.
-#![expect(clippy::expect_used, reason = "a test may")]
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -94,6 +94,104 @@ fn every_field_of_an_io_goes_out_and_comes_back_or_is_said_to_be_left_out() {
 }
 
 #[test]
+fn what_blkparse_prints_is_written_and_read_again() {
+    let folder = Folder::new();
+    let facts = |file: &Path| {
+        let mut facts: Vec<_> = events(file)
+            .iter()
+            .filter_map(|one| {
+                let ns = |name: &str| one[name].as_i64();
+                let device_ns = ns("completed_ns")? - ns("issued_ns")?;
+                let [sector, bytes, op, error] =
+                    ["sector", "bytes", "op", "error"].map(|name| one[name].to_string());
+                Some((sector, bytes, op, error, one["device"].to_string(), device_ns))
+            })
+            .collect();
+        facts.sort();
+        facts
+    };
+    let mut seen = 0;
+    for sample in [all_samples("blkparse"), all_samples("biosnoop")].concat() {
+        let whole = facts(&sample);
+        if whole.is_empty() {
+            continue;
+        }
+        let file = folder.0.join("again.txt");
+        let (from, to) = (sample.display().to_string(), file.display().to_string());
+        let output = iowhy(&["convert", &from, &to, "--to", "blkparse", "--force"]);
+        assert!(output.status.code() < Some(2), "{from}: {output:?}");
+        let again = facts(&file);
+        let placed: Vec<_> = whole.iter().filter(|one| one.0 != "null").collect();
+        assert!(again.len() >= placed.len(), "{from}: {} of {}", again.len(), whole.len());
+        for one in placed {
+            let same = |other: &&(String, String, String, String, String, i64)| {
+                (&other.0, &other.1, &other.2, &other.3) == (&one.0, &one.1, &one.2, &one.3)
+                    && (other.5 - one.5).abs() <= 1000
+            };
+            assert!(again.iter().any(|other| same(&other)), "{from}: {one:?} is not in {again:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen} I/Os");
+}
+
+#[test]
+fn fio_replays_its_log() {
+    let folder = Folder::new();
+    let capture = folder.0.join("capture.csv");
+    let mut rows = String::from(
+        "input,device,op,flags,queued_ns,issued_ns,completed_ns,sector,bytes,pid,comm,depth,error,\
+         layer,arrived_ns,cgroup,file,weight\n",
+    );
+    for k in 0..50u64 {
+        let (op, flag) = if k % 5 == 4 { ("write", "W") } else { ("read", "R") };
+        // The one that was started first completed last.
+        let (queued, completed) = (k * 4_000_000, k * 4_000_000 + 9_000_000 - k % 2 * 8_000_000);
+        let issued = queued + 1000;
+        let (sector, bytes) = (k * 37 % 200 * 8, 4096 << (k % 3));
+        rows += &format!(
+            "0,sdq,{op},{flag},{queued},{issued},{completed},{sector},{bytes},7,x,1,,block,,,,\n"
+        );
+    }
+    std::fs::write(&capture, rows).expect("written");
+    let log = converted(&folder, &capture, "fio-iolog");
+    let text = std::fs::read_to_string(&log).expect("written");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[..4],
+        ["fio version 3 iolog", "0 /dev/sdq add", "0 /dev/sdq open", "1 /dev/sdq read 0 4096"]
+    );
+    assert_eq!((lines.len(), *lines.last().expect("lines")), (54, "196001 /dev/sdq close"));
+    let times = lines[1..].iter().map(|line| line.split(' ').next()?.parse::<u64>().ok());
+    assert!(times.clone().all(|time| time.is_some()) && times.is_sorted(), "{text}");
+    let target = folder.0.join("target");
+    std::fs::write(&target, vec![7u8; 1 << 20]).expect("written");
+    let mut fio = Command::new("fio");
+    fio.arg("--name=replay").arg(format!("--read_iolog={}", log.display()));
+    fio.arg(format!("--replay_redirect={}", target.display())).arg("--output-format=json");
+    let Ok(output) = fio.stdin(Stdio::null()).output() else {
+        println!("skipped: a replay by fio: needs fio");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let object: Value = serde_json::from_str(&said[said.find('{').expect("JSON")..]).expect(&said);
+    let job = &object["jobs"][0];
+    let bytes = |op: &str| {
+        let of = lines.iter().filter(|line| line.split(' ').nth(2) == Some(op));
+        let sizes = of.filter_map(|line| line.split(' ').nth(4)?.parse::<u64>().ok());
+        (sizes.clone().count() as u64, sizes.sum::<u64>())
+    };
+    for op in ["read", "write"] {
+        let done = (job[op]["total_ios"].as_u64(), job[op]["io_bytes"].as_u64());
+        let (ios, sum) = bytes(op);
+        assert_eq!(done, (Some(ios), Some(sum)), "{op}: {said}");
+    }
+    // And at its time: 196 ms from the first to the last.
+    let ms = job["job_runtime"].as_u64().expect("a time");
+    assert!(ms >= 190, "{ms} ms");
+}
+
+#[test]
 fn averages_survive_json_and_the_iowhy_capture() {
     let folder = Folder::new();
     let lines = |file: &Path| {
@@ -124,6 +222,8 @@ fn what_cannot_be_carried_is_refused_with_the_reason() {
         ("biolatency", "biosnoop", "histograms, not individual I/Os"),
         ("iostat", "parquet", "contains averages"),
         ("smart", "parquet", "contains no latencies"),
+        ("iostat", "blkparse", "averages"),
+        ("biolatency", "fio-iolog", "histograms, not individual I/Os"),
         ("biosnoop", "orc", "unknown output format"),
     ] {
         let output = iowhy(&["convert", &any_sample(input), "-", "--to", target]);
@@ -157,6 +257,19 @@ fn a_capture_is_never_written_over_itself() {
     assert_eq!(std::fs::read(&copy).expect("there"), std::fs::read(sample()).expect("there"));
 }
 
+/// Every format that can be written.
+const TARGETS: [&str; 9] = [
+    "biosnoop",
+    "blkparse",
+    "csv",
+    "fio-hist-log",
+    "fio-iolog",
+    "iowhy-capture",
+    "json",
+    "parquet",
+    "pylatencymap",
+];
+
 #[test]
 fn no_command_writes_over_what_is_there() {
     let folder = Folder::new();
@@ -169,11 +282,10 @@ fn no_command_writes_over_what_is_there() {
     std::os::unix::fs::symlink(at("nowhere"), at("dangling")).expect("a link");
     let commands = |file: &str| {
         let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
-        let mut all: Vec<Vec<String>> =
-            ["csv", "json", "biosnoop", "pylatencymap", "fio-hist-log", "parquet", "iowhy-capture"]
-                .iter()
-                .map(|target| words(&["convert", &input, file, "--to", target]))
-                .collect();
+        let mut all: Vec<Vec<String>> = TARGETS
+            .iter()
+            .map(|target| words(&["convert", &input, file, "--to", target]))
+            .collect();
         all.push(words(&["map", &input, "--svg", file]));
         all.push(words(&["map", &input, "--png", file]));
         all.push(words(&["why", &input, "--learn", file]));

@@ -168,7 +168,9 @@ fn no_command_passes_on_what_a_name_commands() {
         check(&["compare", "--json", file, &files[1]], false);
         check(&["report", file, "-o", "-"], false);
         check(&["map", file, "--svg", "-"], false);
-        for target in ["csv", "json", "biosnoop", "pylatencymap", "fio-hist-log"] {
+        for target in
+            ["csv", "json", "biosnoop", "blkparse", "pylatencymap", "fio-hist-log", "fio-iolog"]
+        {
             check(&["convert", file, "-", "--to", target], false);
         }
     }

@@ -2,10 +2,12 @@
 //! one of them takes its `VIEW`, so that the compiler knows which there are.
 
 pub mod biosnoop_text;
+pub mod blkparse_text;
 pub mod events;
 pub mod events_csv;
 pub mod events_json;
 pub mod fio_hist_log;
+pub mod fio_iolog;
 pub mod heatmap;
 pub mod heatmap_csv;
 pub mod heatmap_json;
@@ -30,10 +32,12 @@ use crate::View;
 /// All views, sorted by name.
 pub const VIEWS: &[View] = &[
     biosnoop_text::VIEW,
+    blkparse_text::VIEW,
     events::VIEW,
     events_csv::VIEW,
     events_json::VIEW,
     fio_hist_log::VIEW,
+    fio_iolog::VIEW,
     heatmap::VIEW,
     heatmap_csv::VIEW,
     heatmap_json::VIEW,

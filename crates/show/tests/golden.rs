@@ -43,6 +43,7 @@ fn views_look_as_accepted() {
         ("stat-json", "live", reports::live()),
         ("events-json", "dusty", reports::dusty()),
         ("biosnoop-text", "dusty", reports::dusty()),
+        ("blkparse-text", "dusty", reports::dusty()),
         ("events-csv", "dusty", reports::dusty()),
         ("heatmap-csv", "gapped", reports::gapped()),
         ("heatmap-svg", "gapped", reports::gapped()),

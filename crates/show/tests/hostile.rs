@@ -56,7 +56,18 @@ const BINARY: [&str; 2] = ["heatmap-png", "parquet"];
 
 /// Whether a view draws on paper; the others write for programs.
 fn on_paper(view: &iowhy_show::View) -> bool {
-    let endings = ["biosnoop-text", "-csv", "-log", "-png", "-records", "-svg", "html", "parquet"];
+    let endings = [
+        "biosnoop-text",
+        "blkparse-text",
+        "fio-iolog",
+        "-csv",
+        "-log",
+        "-png",
+        "-records",
+        "-svg",
+        "html",
+        "parquet",
+    ];
     !view.name.contains("json") && !endings.iter().any(|ending| view.name.ends_with(ending))
 }
 

@@ -7,6 +7,9 @@
 //!   `iowhy.stat/1`, whichever is the most detailed that it contains;
 //! - `csv`: single I/Os, or the cells of the heat maps where there are only histograms over time;
 //! - `biosnoop`: lines as bcc's biosnoop prints them, from single I/Os of block devices;
+//! - `blkparse`: the text that blkparse prints, a `D` and a `C` line per request; not the binary
+//!   file of blktrace, which `fio --read_iolog` also reads;
+//! - `fio-iolog`: fio's log of single I/Os with times (version 3) for `fio --read_iolog`;
 //! - `pylatencymap`: PyLatencyMap's records, from single I/Os or histograms over time;
 //! - `fio-hist-log`: fio's histogram log, from the same data if the direction is known;
 //! - `parquet`: single I/Os, one row each, or else histograms, one row per bucket, with losses and
@@ -23,6 +26,7 @@
 //! ## Examples
 //! `iowhy convert biosnoop.txt trace.csv`: for a spreadsheet.
 //! `iowhy convert nvme.txt - --to pylatencymap | iowhy map - --compat pylatencymap`: its heat map.
+//! `iowhy convert trace.iowhy log --to fio-iolog; fio --name=r --read_iolog=log`: fio's replay.
 //! `blkparse -i sda | iowhy convert - trace.jsonl`: saves live output.
 
 mod stream;
@@ -31,7 +35,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches};
-use iowhy_model::{Filter, Layer, Listing, Report, Stage};
+use iowhy_model::{EVENTS_KEPT, Filter, Layer, Listing, Report, Stage};
 use iowhy_show::{Style, View, views};
 
 use crate::arguments::{self, Files, ReadAs, Selection};
@@ -94,12 +98,19 @@ enum Carries {
 /// All of them, sorted by name.
 const TARGETS: &[Target] = &[
     Target { name: "biosnoop", endings: &[], view: biosnoop, carries: Carries::Only(&BIOSNOOP) },
+    Target { name: "blkparse", endings: &[], view: blkparse, carries: Carries::Only(&BLKPARSE) },
     Target { name: "csv", endings: &["csv"], view: csv, carries: Carries::All },
     Target {
         name: "fio-hist-log",
         endings: &[],
         view: fio_hist_log,
         carries: Carries::Only(&["completed_ns", "issued_ns", "op"]),
+    },
+    Target {
+        name: "fio-iolog",
+        endings: &[],
+        view: fio_iolog,
+        carries: Carries::Only(&["device", "op", "queued_ns", "issued_ns", "sector", "bytes"]),
     },
     Target {
         name: "iowhy-capture",
@@ -142,6 +153,22 @@ const BIOSNOOP: [&str; 11] = [
     "layer",
 ];
 
+/// What blkparse prints of an issue and a completion.
+const BLKPARSE: [&str; 10] = [
+    "device",
+    "op",
+    "flags",
+    "issued_ns",
+    "completed_ns",
+    "sector",
+    "bytes",
+    "pid",
+    "comm",
+    "error",
+];
+/// Formats whose lines are in order of issue: nothing can be written before the last I/O is read.
+const BY_ISSUE: [&str; 2] = ["blkparse", "fio-iolog"];
+
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let convert = Convert::from_arg_matches(matches)?;
     let target = convert.target()?;
@@ -178,8 +205,19 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if let Carries::Only(carried) = target.carries {
         rows.places(carried);
     }
+    if BY_ISSUE.contains(&target.name) {
+        rows.keep_whole();
+    }
     let (failed, prose) = files.pour(&mut rows)?;
     let left_out = rows.left_out().to_vec();
+    if rows.is_too_long() {
+        let text = format!(
+            "cannot convert to {}: more than {EVENTS_KEPT} I/Os, which would all have to be in \
+             memory to be in order of issue",
+            target.name
+        );
+        return Err(HintedError::error(text, "convert a part: `--device`, `--op` or `--comm`"));
+    }
     let done = match rows.finish(prose).map_err(|cause| output.cannot(cause))? {
         RowsOutcome::Parts { recording, refused, incomplete } => {
             if !knows_devices(&recording, &selection) {
@@ -313,6 +351,24 @@ fn biosnoop(listing: &Listing) -> Result<&'static View, &'static str> {
     match listing {
         _ if listing.events.iter().any(at_device) => Ok(&views::biosnoop_text::VIEW),
         _ if !listing.events.is_empty() => Err("its I/Os were not timed at a block device"),
+        _ if !listing.distributions.is_empty() => Err("it contains histograms, not individual \
+                                                       I/Os"),
+        _ if !listing.intervals.is_empty() => Err(AVERAGES),
+        _ => Err(NOTHING),
+    }
+}
+
+fn blkparse(listing: &Listing) -> Result<&'static View, &'static str> {
+    biosnoop(listing).map(|_| &views::blkparse_text::VIEW)
+}
+
+fn fio_iolog(listing: &Listing) -> Result<&'static View, &'static str> {
+    let started = |event: &iowhy_model::Event| {
+        event.sector.is_some() && event.queued.or(event.issued).is_some()
+    };
+    match listing {
+        _ if listing.events.iter().any(started) => Ok(&views::fio_iolog::VIEW),
+        _ if !listing.events.is_empty() => Err("its I/Os have no sector or no time of issue"),
         _ if !listing.distributions.is_empty() => Err("it contains histograms, not individual \
                                                        I/Os"),
         _ if !listing.intervals.is_empty() => Err(AVERAGES),
