@@ -153,8 +153,8 @@ const BIOSNOOP: [&str; 11] = [
     "layer",
 ];
 
-/// What blkparse prints of an issue and a completion.
-const BLKPARSE: [&str; 10] = [
+/// What blkparse prints of an issue and a completion; it watches block devices, too.
+const BLKPARSE: [&str; 11] = [
     "device",
     "op",
     "flags",
@@ -165,6 +165,7 @@ const BLKPARSE: [&str; 10] = [
     "pid",
     "comm",
     "error",
+    "layer",
 ];
 /// Formats whose lines are in order of issue: nothing can be written before the last I/O is read.
 const BY_ISSUE: [&str; 2] = ["blkparse", "fio-iolog"];

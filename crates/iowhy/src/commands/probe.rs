@@ -13,12 +13,14 @@
 //! `iowhy probe ramp /dev/sdb`: is the device saturated at 100 % busy?
 //! `iowhy probe write-latency /var/lib/mysql`: how long does a synchronous write take there?
 //! `iowhy probe read-latency /dev/sdb --size 4k --count 1000`: the read test of a suspect disk.
+//! `iowhy probe replay trace.txt /dev/sdb -o again.iowhy`: the reads of a capture, at the same times.
 //! `iowhy probe surface /dev/sdb --keep sdb.iowhy; iowhy map sdb.iowhy`: its I/Os as a heat map.
 
 mod arguments;
 pub mod ask;
 pub mod followups;
 mod keep;
+mod replay;
 mod result;
 
 use std::io::Write;
@@ -28,16 +30,18 @@ use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Medium, Nanos, Op, Recording, Report};
 use iowhy_probe::{
-    Arrivals, Ask, Durable, EngineChoice, Kind, Order, Outcome, Own, Session, SoFar, Terms, Watcher,
+    Arrivals, Ask, Durable, EngineChoice, Kind, Order, Outcome, Own, Replay, Session, SoFar, Terms,
+    Watcher,
 };
 use iowhy_show::views;
 use serde_json::Value;
 
 use self::arguments::{arrivals, bytes, durable, operation, order, share, size, way};
 use self::keep::Keep;
-use crate::arguments::{Output, duration};
+use crate::arguments::{Output, ReadAs, duration};
 use crate::command::{Command, Status};
 use crate::complete;
+use crate::confinement;
 use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::sanitised;
@@ -58,8 +62,10 @@ struct Probe {
     /// Kind of probe; without it, all kinds are listed
     #[arg(add = complete::kinds())]
     kind: Option<String>,
-    /// A block device, a large file to read, or a directory for a new test file
-    target: Option<PathBuf>,
+    /// A block device, a large file to read, or a directory for a new test file; `replay` takes the
+    /// capture first: `replay CAPTURE TARGET`
+    #[arg(value_name = "TARGET", num_args = 0..=2)]
+    paths: Vec<PathBuf>,
     /// Size of each I/O (may be given several times): `4k`
     #[arg(long, value_name = "BYTES", value_parser = size)]
     size: Vec<u32>,
@@ -102,6 +108,21 @@ struct Probe {
     /// Size of the test file, or of the tested region of a device
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     span: Option<u64>,
+    /// In `replay`, how many times as fast as captured
+    #[arg(long, value_name = "TIMES", value_parser = replay::speed, default_value = "1")]
+    speed: f64,
+    /// In `replay`, each process waits for its own I/Os, with the pauses it made in the capture
+    #[arg(long)]
+    closed: bool,
+    /// In `replay`, replay writes, too: they overwrite a new unnamed file in the target directory, or
+    /// an empty device confirmed by `--serial`
+    #[arg(long)]
+    overwrite: bool,
+    /// In `replay`, the device of the capture
+    #[arg(short, long, value_name = "NAME")]
+    device: Option<String>,
+    #[command(flatten)]
+    read_as: ReadAs,
     /// Seed for random offsets and arrivals
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -121,7 +142,7 @@ struct Probe {
     #[arg(long)]
     share: bool,
     /// Save every I/O in a new file, as `iowhy record` does, for all other commands
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     keep: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
@@ -131,7 +152,7 @@ struct Probe {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let probe = Probe::from_arg_matches(matches)?;
-    let (Some(name), Some(target)) = (&probe.kind, &probe.target) else {
+    let (Some(name), false) = (&probe.kind, probe.paths.is_empty()) else {
         return list(&probe);
     };
     let Some(kind) = iowhy_probe::find(name) else {
@@ -139,13 +160,23 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let hint = format!("the kinds are {}", names.join(", "));
         return Err(HintedError::error(format!("unknown kind of probe `{name}`"), hint));
     };
+    let (capture, target) = probe.places(kind)?;
     let keep = probe.keep.as_deref().map(|file| Keep::new(file, probe.force)).transpose()?;
+    let (mut ask, mut whole) = (probe.ask(), true);
+    if let Some(capture) = capture {
+        // Of a capture, every byte may be a stranger's.
+        confinement::asking()?;
+        let read = replay::read(capture, probe.device.as_deref(), &probe.read_as)?;
+        let (speed, closed, overwrite) = (probe.speed, probe.closed, probe.overwrite);
+        ask.replay = Some(Replay { speed, closed, overwrite, ..read.replay });
+        whole = !read.incomplete;
+    }
     let mut recording = Recording::new();
-    let measured = measure(&probe, kind, target, &mut recording)?;
+    let measured = measure(&ask, &probe.terms(), kind, target, &mut recording)?;
     // What was measured is shown also where it cannot be kept.
     let kept = keep.map_or(Ok(()), |keep| keep.write(&recording));
     let status = probe.show(kind, &measured, recording)?;
-    kept.map(|()| status)
+    kept.map(|()| if whole { status } else { Status::incomplete(true) })
 }
 
 /// What a probe gave besides its I/Os.
@@ -158,7 +189,8 @@ struct ProbeResult {
 
 /// Examines the target, says what will be written, and measures into the recording.
 fn measure(
-    probe: &Probe,
+    ask: &Ask,
+    terms: &Terms,
     kind: &Kind,
     target: &Path,
     recording: &mut Recording,
@@ -166,8 +198,8 @@ fn measure(
     for text in iowhy_probe::recover() {
         messages::warn(&format!("an earlier probe was killed; it had measured\n{text}"), None);
     }
-    let (name, ask, terms) = (kind.name, probe.ask(), probe.terms());
-    let permit = iowhy_probe::examine(target, (kind.purpose)(&ask), &terms)?;
+    let name = kind.name;
+    let permit = iowhy_probe::examine(target, (kind.purpose)(ask), terms)?;
     if let Some(words) = permit.words() {
         messages::warn(&words, None);
     }
@@ -187,7 +219,7 @@ fn measure(
     let medium = target.medium;
     let device = target.name();
     let mut session = Session::begin(name, target, recording, stop.flag(), &mut show);
-    let outcome = (kind.run)(&ask, &mut session)?;
+    let outcome = (kind.run)(ask, &mut session)?;
     let (own, ended) = session.end(&outcome);
     let turns = outcome.rpm.map(|_| Medium::Rotational);
     if let (Some(medium), Some(device)) = (turns.or(medium), recording.find_device(&device)) {
@@ -216,6 +248,24 @@ impl Probe {
             span: self.span,
             seed: self.seed,
             way: self.engine,
+            replay: None,
+        }
+    }
+
+    /// The capture, if one is replayed, and the target.
+    fn places(&self, kind: &Kind) -> anyhow::Result<(Option<&Path>, &Path)> {
+        let name = kind.name;
+        match (self.paths.as_slice(), name == iowhy_probe::REPLAY) {
+            ([target], false) => Ok((None, target)),
+            ([capture, target], true) => Ok((Some(capture), target)),
+            (_, true) => Err(HintedError::error(
+                "`replay` needs a capture and a target",
+                "`iowhy probe replay CAPTURE TARGET`; see `iowhy explain replay`",
+            )),
+            (_, false) => Err(HintedError::error(
+                format!("`{name}` takes one target"),
+                format!("name a device, a file or a directory; see `iowhy explain {name}`"),
+            )),
         }
     }
 

@@ -90,11 +90,15 @@ fn run(ask: &Ask, session: &mut Session<'_>) -> Result<Outcome, Error> {
     let Some(plan) = job.plan.clone() else { return Err(nothing("nothing to replay")) };
     let run = session.measure(&job, "replay")?;
     let done = run.ios.iter().filter(|io| io.error == 0).count() as u64;
-    let ended = (plan.captured.len() as u64).saturating_sub(done + run.unserved.0);
+    let failed = run.ios.len() as u64 - done;
+    let begun = done + failed + run.vanished + run.unserved.0;
+    let ended = (plan.captured.len() as u64).saturating_sub(begun);
     let mut left_out = vec![("writes, without `--overwrite`".to_string(), plan.writes_left_out)];
     left_out.extend(replay.left_out.iter().cloned());
     left_out.push(("larger than the target or than 64 MiB".to_string(), plan.too_large));
     left_out.push(("due, but all places in flight were taken".to_string(), run.unserved.0));
+    left_out.push(("failed".to_string(), failed));
+    left_out.push(("never completed".to_string(), run.vanished));
     left_out.push(("not due before the end".to_string(), ended));
     left_out.retain(|(_, n)| *n > 0);
     let mapped = [
@@ -179,8 +183,11 @@ fn sides(replay: &Replay, plan: &Plan, run: &Run, op: Op) -> [(Latencies, f64); 
     done.for_each(|io| sides[1].record(io.service_ns()));
     let starts = captured.first().zip(captured.last());
     let seconds = starts.map_or(0.0, |(first, last)| (last.started - first.started).seconds());
+    // The same of the replay: without what the engine took to be ready.
+    let issued = || run.ios.iter().filter(|io| io.op == op).map(|io| io.issued_ns);
+    let span_ns = issued().max().zip(issued().min()).map_or(0, |(last, first)| last - first);
     let [captured, replayed] = sides;
-    [(captured, seconds), (replayed, run.seconds())]
+    [(captured, seconds), (replayed, span_ns as f64 / 1e9)]
 }
 
 fn latencies(replay: &Replay, plan: &Plan, run: &Run) -> Table {

@@ -29,7 +29,8 @@ pub fn ask(
     let matches = Probe::augment_args(clap::Command::new("probe")).try_get_matches_from(words)?;
     let probe = Probe::from_arg_matches(&matches)?;
     let Some(kind) = iowhy_probe::find(proposal.kind) else { return Ok(None) };
-    if (kind.purpose)(&probe.ask()) != Purpose::Read {
+    let ask = probe.ask();
+    if (kind.purpose)(&ask) != Purpose::Read {
         let hint = format!("run it yourself: `{command}`");
         messages::warn("the deciding probe writes, so it is not run automatically", Some(&hint));
         return Ok(None);
@@ -47,7 +48,7 @@ pub fn ask(
     if !agreed && !agrees(&command, &proposal.settles, kind.loads)? {
         return Ok(None);
     }
-    let measured = measure(&probe, kind, Path::new(&target), recording)?;
+    let measured = measure(&ask, &probe.terms(), kind, Path::new(&target), recording)?;
     if !quiet {
         let mut out = sanitised::stdout();
         writeln!(out)?;
