@@ -1,4 +1,4 @@
-//! `iowhy probe replay` as a program: what of a capture is done again, and what is said of the rest.
+//! `iowhy probe replay` as a program: what of a capture is done again, and what is not.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 

@@ -7,6 +7,7 @@ mod buffers;
 mod calls;
 mod course;
 mod gather;
+mod next;
 mod ring;
 mod schedule;
 

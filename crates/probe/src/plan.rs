@@ -105,8 +105,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a replay for `span` bytes from byte `from` on of a target of this logical block: places
-    /// modulo the span, aligned to the block; lengths rounded up to it.
+    /// Plans a replay for `span` bytes from byte `from` on, on a target of this logical block:
+    /// places modulo the span, aligned to the block; lengths rounded up to it.
     pub fn of(replay: &Replay, (from, span): (u64, u64), block: u32, depth: Option<u32>) -> Plan {
         let block = u64::from(block.max(1));
         let span = span - span % block;

@@ -44,14 +44,16 @@ fn views_look_as_accepted() {
         ("events-json", "dusty", reports::dusty()),
         ("biosnoop-text", "dusty", reports::dusty()),
         ("blkparse-text", "dusty", reports::dusty()),
+        ("fio-iolog", "dusty", reports::dusty()),
         ("events-csv", "dusty", reports::dusty()),
         ("heatmap-csv", "gapped", reports::gapped()),
         ("heatmap-svg", "gapped", reports::gapped()),
         ("pylatencymap-records", "gapped", reports::gapped()),
     ];
     for (view, what, report) in cases {
-        let on_paper =
-            !["json", "csv", "svg", "records", "text"].iter().any(|end| view.ends_with(end));
+        let on_paper = !["iolog", "json", "csv", "svg", "records", "text"]
+            .iter()
+            .any(|end| view.ends_with(end));
         if !on_paper {
             check(&format!("{view}--{what}.txt"), &drawn(view, report, &Style::plain()));
             continue;

@@ -13,7 +13,7 @@
 //! `iowhy probe ramp /dev/sdb`: is the device saturated at 100 % busy?
 //! `iowhy probe write-latency /var/lib/mysql`: how long does a synchronous write take there?
 //! `iowhy probe read-latency /dev/sdb --size 4k --count 1000`: the read test of a suspect disk.
-//! `iowhy probe replay trace.txt /dev/sdb -o again.iowhy`: the reads of a capture, at the same times.
+//! `iowhy probe replay trace.txt /dev/sdb -o again.iowhy`: the reads of a capture, at their times.
 //! `iowhy probe surface /dev/sdb --keep sdb.iowhy; iowhy map sdb.iowhy`: its I/Os as a heat map.
 
 mod arguments;
@@ -114,8 +114,8 @@ struct Probe {
     /// In `replay`, each process waits for its own I/Os, with the pauses it made in the capture
     #[arg(long)]
     closed: bool,
-    /// In `replay`, replay writes, too: they overwrite a new unnamed file in the target directory, or
-    /// an empty device confirmed by `--serial`
+    /// In `replay`, replay writes, too: they overwrite a new unnamed file in the target directory,
+    /// or an empty device confirmed by `--serial`
     #[arg(long)]
     overwrite: bool,
     /// In `replay`, the device of the capture

@@ -9,7 +9,8 @@ use std::time::Duration;
 use iowhy_model::{Op, Random};
 use rustix::io::ReadWriteFlags;
 
-use super::schedule::{Next, Schedule};
+use super::next::Next;
+use super::schedule::Schedule;
 use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job};

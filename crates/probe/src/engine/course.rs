@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::schedule::Next;
+use super::next::Next;
 use crate::plan::{NOBODY, Plan};
 
 /// How long after the engine is ready the first I/O is due, so that it can be on time.

@@ -8,7 +8,8 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
 use iowhy_model::{Op, Random};
 
-use super::schedule::{Next, Schedule};
+use super::next::Next;
+use super::schedule::Schedule;
 use super::{AlignedBuffer, Clock, EngineResult, Gather, Io, SoFar, TICK, Watcher, no_cpu_ns};
 use crate::error::Error;
 use crate::job::{Durable, Job};
@@ -232,10 +233,9 @@ impl Rounds {
         let (submitter, mut submissions, _) = ring.split();
         while self.in_flight < self.depth {
             let wanted = schedule.bytes_next();
-            let long = self.free.iter_mut().filter(|(length, _)| *length >= wanted);
-            let Some((_, free)) = long.into_iter().find(|(_, free)| !free.is_empty()) else {
-                break;
-            };
+            let fits =
+                |(length, free): &&mut (u32, Vec<u16>)| *length >= wanted && !free.is_empty();
+            let Some((_, free)) = self.free.iter_mut().find(fits) else { break };
             let next = schedule.next(now_ns);
             let Next::Start { intended_ns, offset, op, bytes, number } = next else {
                 return Ok(next);

@@ -3,29 +3,8 @@
 use iowhy_model::{Op, Random};
 
 use super::course::Course;
+use super::next::Next;
 use crate::job::{Arrivals, Job, Load, Order};
-
-/// What is to be done now.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Next {
-    /// Start an I/O.
-    Start {
-        /// When it was due, ns on the session's clock.
-        intended_ns: u64,
-        /// Its first byte.
-        offset: u64,
-        /// Read or write.
-        op: Op,
-        /// Its length.
-        bytes: u32,
-        /// Its number in a plan.
-        number: u32,
-    },
-    /// Nothing before this moment.
-    At(u64),
-    /// No more.
-    Done,
-}
 
 /// The sequence of a job's I/Os.
 pub struct Schedule {

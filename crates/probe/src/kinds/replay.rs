@@ -24,9 +24,9 @@
 //! ## Read it like this
 //! `latency` has the latencies from issue to completion, captured and replayed. `timing` shows how
 //! late I/Os were issued: if many are, the target or the CPUs could not keep up, and the load was
-//! not that of the capture. `left_out` counts what was not replayed and why, `mapped` what was moved
-//! or rounded to fit. A read that a cache answered in the capture is not in a capture of the block
-//! layer, and a target whose cache is warm answers faster than the captured disk.
+//! not that of the capture. `left_out` counts what was not replayed and why, `mapped` what was
+//! moved or rounded to fit. A capture of the block layer has no reads that the page cache answered;
+//! a target whose own cache is warm answers faster than the captured disk.
 
 use std::sync::Arc;
 use std::time::Duration;
