@@ -150,8 +150,10 @@ impl Arrivals {
     fn losses(&self, listing: usize) -> Vec<(String, u64)> {
         let Some(listing) = self.recording.listings.get(listing) else { return Vec::new() };
         let losses = listing.source.losses.iter().map(|loss| (loss.what.clone(), loss.count));
-        let skipped =
-            ("lines of the capture that could not be read".to_string(), listing.source.skipped);
+        let skipped = (
+            "lines or records of the capture that could not be read".to_string(),
+            listing.source.skipped,
+        );
         losses.chain([skipped]).collect()
     }
 }
@@ -208,6 +210,8 @@ fn started(event: &Event) -> Option<Time> {
 
 fn captured(event: &Event) -> Result<Captured, &'static str> {
     match event.op {
+        // A write of nothing is a flush, too (`FWS` of blktrace).
+        Op::Write if event.bytes == Some(0) => return Err("flushes"),
         Op::Read | Op::Write => {}
         Op::Flush => return Err("flushes"),
         Op::Discard => return Err("discards"),
