@@ -85,8 +85,8 @@ pub fn is_ide(disk: &str) -> bool {
 }
 
 /// Host adapters that serve several disks, as their drivers name themselves.
-const ADAPTERS: [&str; 7] =
-    ["mpt2sas", "mpt3sas", "mptsas", "megaraid", "mr_sas", "aacraid", "3w-"];
+const ADAPTERS: [&str; 8] =
+    ["mpt2sas", "mpt3sas", "mptsas", "megaraid", "mr_sas", "aacraid", "3w-", "RaidPort"];
 
 /// Whether it is a host adapter that several disks hang on, or the PCI function of one.
 pub fn is_adapter(name: &str) -> bool {
