@@ -13,10 +13,11 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 /// The objects, one per collector.
 const OBJECTS: [&str; 3] = ["block_trace", "syscalls", "uprobe"];
 /// What they are made of besides.
-const HEADERS: [&str; 9] = [
+const HEADERS: [&str; 10] = [
     "edges.h",
     "finish.h",
     "kernel.h",
+    "kernel_times.h",
     "origin.h",
     "process.h",
     "slots.h",

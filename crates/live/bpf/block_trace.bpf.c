@@ -7,6 +7,7 @@
  * one place where the kernel counts it too, its last block_rq_complete, so that
  *     measured + lost = the difference of /proc/diskstats.
  */
+#include "kernel_times.h"
 #include "origin.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

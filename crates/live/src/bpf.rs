@@ -10,6 +10,7 @@ use crate::Error;
 use crate::attach::KernelShape;
 use crate::clock;
 use crate::kernel_filter::{KernelFilter, PidNamespace};
+use crate::request_counts::Seen;
 use crate::slots::{self, OpenSlot, SET_WORDS, word};
 use crate::thinning::ThinRule;
 
@@ -26,12 +27,16 @@ pub const STAGES_WITH_BEFORE: u32 = 4;
 pub const REQUEST_COUNTS: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
+/// The probe that needs no other.
+const ALONE: (&str, &str) = ("block_rq_complete", "complete_alone");
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
 const CELLS: u32 = 16;
 
 /// What the programs are told before they are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// Take the times that the kernel keeps in each request, with one probe.
+    pub kernel_times: bool,
     /// Send records.
     pub events: bool,
     /// Count into histograms.
@@ -83,9 +88,18 @@ impl Settings {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
     }
 
+    /// What comes of the requests.
+    pub fn seen(&self) -> Seen {
+        let Settings { events, histograms, kernel_times, .. } = *self;
+        Seen { events, histograms, kernel_times }
+    }
+
     /// The tracepoints to attach to.
     fn tracepoints(&self, shape: &KernelShape) -> Vec<(&'static str, &'static str)> {
         let bios = shape.bio_tracepoints.iter().filter(|_| self.bios || self.before);
+        if self.kernel_times {
+            return bios.chain(&[ALONE]).copied().collect();
+        }
         let files = shape.file_tracepoints.iter().filter(|_| self.files);
         // Those of files first: they should know before the first request comes.
         files.chain(&shape.tracepoints).chain(bios).copied().collect()
@@ -193,6 +207,8 @@ impl Programs {
         let arrivals = if settings.before { 1 << ARRIVAL_BITS } else { 1 };
         let origins = settings.files || settings.stacks;
         let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };
+        // One probe remembers nothing; bios have no times of their own.
+        let remembers = !settings.kernel_times || settings.bios;
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let pids = PidNamespace::own();
         let mut loader = EbpfLoader::new();
@@ -202,8 +218,11 @@ impl Programs {
             .map_max_entries("tallied", (settings.rows + 1) * OPS)
             .map_max_entries("counted", histograms)
             .map_max_entries("thinnings", only_if(settings.thinned, settings.rows * OPS))
-            .map_max_entries("slots", 1 << settings.set_bits)
-            .map_max_entries("crossed", only_if(settings.events, cells << settings.place_bits))
+            .map_max_entries("slots", only_if(remembers, 1 << settings.set_bits))
+            .map_max_entries(
+                "crossed",
+                only_if(settings.events && remembers, cells << settings.place_bits),
+            )
             .map_max_entries("records", ring_bytes)
             .map_max_entries("arrivals", arrivals)
             .map_max_entries("origins", only_if(origins, 1 << settings.set_bits))

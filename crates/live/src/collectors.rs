@@ -9,7 +9,7 @@ mod mountstats;
 mod syscalls;
 mod uprobe;
 
-pub use block_trace::{BlockTrace, TraceMode, TraceOptions};
+pub use block_trace::{BlockTrace, TraceClock, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
 pub use ftrace::Ftrace;
 pub use host_facts::{HostFacts, KernelLog};

@@ -79,20 +79,27 @@ impl RequestCounts {
         }
     }
 
-    /// Losses by reason: those every mode has, then those of `events` or of `histograms`. So many
-    /// of those without a start may have begun before the watch: they are none, and are counted
-    /// down.
-    fn losses(&self, events: bool, histograms: bool, edge: &mut Edge) -> [(&'static str, u64); 7] {
+    /// Losses by reason: those every mode has, then those of events or of histograms. So many of
+    /// those without a start may have begun before the watch: they are none, and are counted down.
+    fn losses(&self, seen: Seen, edge: &mut Edge) -> [(&'static str, u64); 7] {
         let no_slot = self.no_slot.min(self.no_start);
         let only = |yes: bool, count: u64| if yes { count } else { 0 };
+        let (no_start, no_total) = if seen.kernel_times {
+            ("not measured: the kernel keeps no times of it", "only D2C: the kernel keeps no start")
+        } else {
+            ("not measured: start missed by the tracer", "only D2C: start missed by the tracer")
+        };
         [
-            ("not measured: start missed by the tracer", edge.rest(self.no_start - no_slot)),
+            (no_start, edge.rest(self.no_start - no_slot)),
             ("not measured: too many in flight at once", no_slot),
             ("not measured: completion missed by the tracer", self.no_completion),
             ("possibly excluded by the filter: the submitter was not seen", self.no_sender),
-            ("dropped: the ring buffer was full", only(events, self.ring_full)),
-            ("only D2C: start missed by the tracer", only(histograms, edge.rest(self.no_total))),
-            ("not counted: no histogram available for the device", only(histograms, self.no_row)),
+            ("dropped: the ring buffer was full", only(seen.events, self.ring_full)),
+            (no_total, only(seen.histograms, edge.rest(self.no_total))),
+            (
+                "not counted: no histogram available for the device",
+                only(seen.histograms, self.no_row),
+            ),
         ]
     }
 }
@@ -117,11 +124,21 @@ impl Edge {
     }
 }
 
+/// What programs give of the requests they see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Records of single ones.
+    pub events: bool,
+    /// Histograms.
+    pub histograms: bool,
+    /// Their times are those that the kernel keeps.
+    pub kernel_times: bool,
+}
+
 /// Reads the counts again and again and pours what was newly lost.
 #[derive(Debug)]
 pub struct RequestCountReader {
-    events: bool,
-    histograms: bool,
+    seen: Seen,
     before: Vec<[u64; REQUEST_COUNTS]>,
     /// By row.
     edges: Vec<Edge>,
@@ -130,9 +147,9 @@ pub struct RequestCountReader {
 }
 
 impl RequestCountReader {
-    /// A reader for programs that send `events`, keep `histograms`, or both. `in_flight` is what
-    /// each device had in flight when the programs were attached, by row.
-    pub fn new(events: bool, histograms: bool, rows: u32, in_flight: &[u64]) -> RequestCountReader {
+    /// A reader for programs that give `seen`. `in_flight` is what each device had in flight when
+    /// the programs were attached, by row, as far as its beginning could be missed.
+    pub fn new(seen: Seen, rows: u32, in_flight: &[u64]) -> RequestCountReader {
         // One more row, for devices that are not in the table.
         let places = ((rows + 1) * OPS) as usize;
         let left = |row: usize| match in_flight.get(row) {
@@ -141,7 +158,7 @@ impl RequestCountReader {
         };
         let edges = (0..=rows as usize).map(|row| Edge { left: left(row) }).collect();
         let (before, at_edge) = (vec![[0; REQUEST_COUNTS]; places], vec![0; places]);
-        RequestCountReader { events, histograms, before, edges, at_edge }
+        RequestCountReader { seen, before, edges, at_edge }
     }
 
     /// Requests that the beginning of the watch found in flight: device, operation, number.
@@ -184,7 +201,7 @@ impl RequestCountReader {
             let op = Op::ALL.get(op as usize).copied().unwrap_or(Op::Other);
             let Some(edge) = self.edges.get_mut(row as usize) else { continue };
             let left = edge.left;
-            let losses = RequestCounts::from_array(new).losses(self.events, self.histograms, edge);
+            let losses = RequestCounts::from_array(new).losses(self.seen, edge);
             if let Some(at_edge) = self.at_edge.get_mut(place) {
                 *at_edge += left - edge.left;
             }

@@ -85,6 +85,11 @@ pub const NAME: &str = "block-trace";
 const THINNED: &str = "on busy devices, only slow I/Os and a sample of the others, each with its \
                        weight, are reported individually; all others are counted in histograms";
 
+/// What is said of the kernel's times where it reads its clock once for a batch.
+const KERNEL_TIMES: &str = "times are those that the kernel keeps in each request (`--clock \
+                            kernel`): since Linux 6.9 it reads its clock once for a batch, so \
+                            queue time (Q2D) of a batch is 0 and counted as device time (D2C)";
+
 /// Where the running system shows its devices.
 const SYS: &str = "/sys";
 /// Histograms are poured at most this often unless told: each pouring waits for a grace period of
@@ -108,9 +113,23 @@ pub enum TraceMode {
     Histograms,
 }
 
+/// Who reads the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TraceClock {
+    /// The tracer, at the start, the issue and the completion of each request.
+    #[default]
+    Exact,
+    /// The kernel, for its own statistics: one probe at the completion finds both times in the
+    /// request. It knows neither process nor depth nor what came before the request.
+    Kernel,
+}
+
 /// What to trace, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceOptions {
+    /// Who reads the clock. The kernel's leaves out `before`, `files` and `stacks`, and process and
+    /// name of the filter.
+    pub clock: TraceClock,
     /// Single events or histograms.
     pub mode: TraceMode,
     /// Only these devices, as (major, minor) of the whole disk; all if empty.
@@ -149,6 +168,7 @@ impl TraceOptions {
     /// GiB, which is that of 100 devices on 190 processors.
     pub fn new(mode: TraceMode) -> Self {
         TraceOptions {
+            clock: TraceClock::Exact,
             mode,
             devices: Vec::new(),
             ops: Vec::new(),
@@ -173,9 +193,11 @@ impl TraceOptions {
 
     fn settings(&self, watched: &WatchList, shape: &KernelShape) -> Settings {
         let events = self.mode == TraceMode::Events;
+        let exact = self.clock == TraceClock::Exact;
         let ops = if self.ops.is_empty() { &Op::ALL[..] } else { &self.ops };
         let bit = |op: &Op| Op::ALL.iter().position(|known| known == op).map_or(0, |at| 1 << at);
         let mut settings = Settings {
+            kernel_times: !exact,
             events,
             histograms: !events || self.filter.over.is_some() || self.count_all,
             unsent_only: self.counts_events(),
@@ -190,10 +212,10 @@ impl TraceOptions {
             rows: watched.rows,
             histogram_rows: watched.rows,
             bios: watched.devices.iter().any(|device| device.without_requests),
-            before: self.before,
+            before: self.before && exact,
             cgroups: self.cgroups || self.filter.cgroup.is_some(),
-            files: self.files && events,
-            stacks: self.stacks && events,
+            files: self.files && events && exact,
+            stacks: self.stacks && events && exact,
             filter: KernelFilter::new(&self.filter, shape.command_flags),
         };
         let fit = self.histogram_bytes / bytes_of_a_row(settings.stages());
@@ -379,7 +401,12 @@ impl Collector for BlockTrace {
         programs.set_epoch(FIRST_EPOCH)?;
         let after = at_work(Path::new(SYS), &watched);
         let looks = first.iter().zip(&before).zip(&after);
-        let in_flight: Vec<u64> = looks.map(|((a, b), c)| AtWork::over(&[*a, *b, *c])).collect();
+        let mut in_flight: Vec<u64> =
+            looks.map(|((a, b), c)| AtWork::over(&[*a, *b, *c])).collect();
+        if settings.kernel_times {
+            // The times of those are in them.
+            in_flight.clear();
+        }
         self.stacks = settings.stacks.then(Stacks::new);
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
@@ -391,13 +418,11 @@ impl Collector for BlockTrace {
         });
         let events = settings.events.then(|| sink.begin(source(Level::D, &shape)));
         clock::state(sink, began);
+        if settings.kernel_times && shape.plug_clock {
+            sink.note(Note { line: 0, text: String::new(), reason: KERNEL_TIMES.to_string() });
+        }
         self.running = Some(AttachedState {
-            counts: RequestCountReader::new(
-                settings.events,
-                settings.histograms,
-                settings.rows,
-                &in_flight,
-            ),
+            counts: RequestCountReader::new(settings.seen(), settings.rows, &in_flight),
             reader: RecordReader::new(shape.command_flags).with_files(settings.files),
             programs,
             counting,
