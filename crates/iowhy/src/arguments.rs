@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
+use iowhy_live::TraceClock;
 use iowhy_model::{Filter, Nanos, Stage};
 use iowhy_read::{Format, Formats};
 use iowhy_show::Style;
@@ -267,7 +268,8 @@ impl Words {
 
 /// Options that act while this machine is watched and nowhere else: their ids, and as they are
 /// typed.
-const LIVE: [(&str, &str); 6] = [
+const LIVE: [(&str, &str); 7] = [
+    ("clock", "--clock"),
     ("overhead", "--overhead"),
     ("ftrace", "--ftrace"),
     ("sampled", "--sampled"),
@@ -308,6 +310,15 @@ fn seconds(text: &str) -> Result<Nanos, String> {
         return Err("the shortest interval is 10ms".to_string());
     }
     Ok(length)
+}
+
+/// Who reads the clock: what `--clock` says.
+pub fn trace_clock(text: &str) -> Result<TraceClock, String> {
+    match text {
+        "exact" => Ok(TraceClock::Exact),
+        "kernel" => Ok(TraceClock::Kernel),
+        _ => Err("use exact or kernel".to_string()),
+    }
 }
 
 fn stage(text: &str) -> Result<Stage, String> {

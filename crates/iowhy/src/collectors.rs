@@ -237,6 +237,7 @@ fn tracer(
         None
     } else {
         let mut trace = BlockTrace::new(TraceOptions {
+            clock: plan.clock,
             devices: devices.clone(),
             ops: plan.ops.clone(),
             filter: plan.filter.clone(),

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iowhy_live::{TraceFilter, TraceMode, TraceOptions};
+use iowhy_live::{TraceClock, TraceFilter, TraceMode, TraceOptions};
 use iowhy_model::Op;
 
 use crate::arguments::{Selection, TraceArgs};
@@ -15,6 +15,8 @@ use crate::confinement::Later;
 pub struct Plan {
     /// Trace requests: every event, or histograms counted in the kernel; `None` to sample only.
     pub trace: Option<TraceMode>,
+    /// Who reads the clock.
+    pub clock: TraceClock,
     /// Only these devices; all if empty.
     pub devices: Vec<String>,
     /// Only these operations; all if empty.

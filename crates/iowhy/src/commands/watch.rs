@@ -50,10 +50,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
+use iowhy_live::TraceClock;
 use iowhy_model::Nanos;
 use iowhy_store::Bounds;
 
-use crate::arguments::{duration, watch_time};
+use crate::arguments::{duration, trace_clock, watch_time};
 use crate::command::{Command, Status};
 use crate::device_lookup;
 use crate::messages::{self, HintedError};
@@ -132,6 +133,10 @@ struct WatchCommand {
     /// Program to run for each incident, without a shell; it gets the incident as JSON on stdin
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
+    /// Whose times: exact (iowhy reads the clock at each event) or kernel (those that the kernel
+    /// keeps in each request: cheaper, without the process and the time before the request)
+    #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
+    clock: TraceClock,
     /// Only this device (may be given several times)
     #[arg(short, long, value_name = "NAME")]
     device: Vec<String>,
@@ -187,6 +192,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
         otlp_ca: asked.otlp_ca,
         exec: asked.exec,
+        clock: asked.clock,
         devices,
         length_ns: asked.watch_for.map(Nanos::ns),
         json: asked.json,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use iowhy_live::TraceClock;
 use iowhy_store::Bounds;
 
 /// What was asked for.
@@ -38,6 +39,8 @@ pub struct Settings {
     pub otlp_ca: Option<PathBuf>,
     /// A program for each incident.
     pub exec: Option<PathBuf>,
+    /// Who reads the clock.
+    pub clock: TraceClock,
     /// Only these devices.
     pub devices: Vec<String>,
     /// How long to record.

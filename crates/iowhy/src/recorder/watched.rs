@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, KernelLog, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Level, Nanos, Recording, Sink, Source, Time, key};
 use signal_hook::consts::SIGUSR1;
 
@@ -109,7 +109,7 @@ impl Watched {
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
         let named = NamingFacts::of(&known_devices()?);
-        let collectors = LiveCollectors::begin(&plan(&settings.devices), &mut intake)?;
+        let collectors = LiveCollectors::begin(&plan(settings), &mut intake)?;
         let mut kernel = KernelLog::open();
         if kernel.is_none() {
             let hint = "start the recorder with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
@@ -318,7 +318,7 @@ fn is_of_another(device: &str, wanted: &[String]) -> bool {
 }
 
 /// What a recorder has its collectors do: every I/O and every histogram, the counters each second.
-fn plan(devices: &[String]) -> Plan {
+fn plan(settings: &Settings) -> Plan {
     Plan {
         trace: Some(TraceMode::Events),
         tracer: Some(TraceOptions {
@@ -330,8 +330,9 @@ fn plan(devices: &[String]) -> Plan {
             ..TraceOptions::new(TraceMode::Events)
         }),
         programs_only: true,
-        devices: devices.to_vec(),
-        before: true,
+        clock: settings.clock,
+        devices: settings.devices.clone(),
+        before: settings.clock == TraceClock::Exact,
         cgroups: true,
         sample: Some(SECOND),
         host_facts: Some(SENSORS),
