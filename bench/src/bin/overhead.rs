@@ -1,6 +1,7 @@
 //! What tracing costs, in one run: nanoseconds per I/O in BPF, and fio's rate beside nothing
-//! attached, for histograms, for every event, for the flight recorder, for Debian's biolatency and
-//! for bpftrace.
+//! attached, for histograms and for every event, each with our clock and with the kernel's, for the
+//! flight recorder, for a program of one probe (`one_probe.bpf.c`), for Debian's biolatency and for
+//! bpftrace.
 //!
 //! `cargo run --release -p iowhy-bench --bin overhead -- [ROUNDS [SLICE_MS]]
 //! [together|free|crowded] [batched] [paced=IOPS]`, as root.
@@ -29,7 +30,9 @@ mod rig;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockTrace, Collector, TraceMode};
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf, EbpfLoader};
+use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::Recording;
 use rig::{Loop, can_run};
 
@@ -90,12 +93,13 @@ struct Setup {
 
 enum TracerKind {
     Nothing,
-    Traced(TraceMode),
+    Traced(TraceMode, TraceClock),
+    OneProbe,
     /// Of another device: the programs are called and return.
     Elsewhere(Loop),
     Biolatency,
     Bpftrace,
-    Recorder,
+    Recorder(&'static str),
 }
 
 /// A child that ends with its guard.
@@ -129,7 +133,7 @@ fn main() {
             let setup = &mut setups[(place + round) % count];
             let is_peer = matches!(
                 setup.how,
-                TracerKind::Biolatency | TracerKind::Bpftrace | TracerKind::Recorder
+                TracerKind::Biolatency | TracerKind::Bpftrace | TracerKind::Recorder(_)
             );
             if is_peer && rounds > FEW_ROUNDS && round % PEERS_EVERY != 0 {
                 continue;
@@ -151,6 +155,9 @@ fn main() {
 }
 
 fn setups() -> Vec<Setup> {
+    use TraceClock::{Exact, Kernel};
+    use TraceMode::{Events, Histograms};
+    let traced = TracerKind::Traced;
     let new = |name, bar, how| Setup {
         name,
         bar,
@@ -163,9 +170,13 @@ fn setups() -> Vec<Setup> {
     let mut setups = vec![
         new("nothing", Bar::None, TracerKind::Nothing),
         new("another device", Bar::None, TracerKind::Elsewhere(Loop::beside_others(16))),
-        new("hist", Bar::Beside(0.35, 0.05), TracerKind::Traced(TraceMode::Histograms)),
-        new("every event", Bar::Beside(0.5, 0.0), TracerKind::Traced(TraceMode::Events)),
-        new("iowhy watch", Bar::Kept(0.95), TracerKind::Recorder),
+        new("one probe", Bar::None, TracerKind::OneProbe),
+        new("hist, kernel's clock", Bar::Kept(0.97), traced(Histograms, Kernel)),
+        new("every event, kernel's clock", Bar::Kept(0.97), traced(Events, Kernel)),
+        new("hist", Bar::Beside(0.35, 0.05), traced(Histograms, Exact)),
+        new("every event", Bar::Beside(0.5, 0.0), traced(Events, Exact)),
+        new("iowhy watch", Bar::Kept(0.95), TracerKind::Recorder("exact")),
+        new("iowhy watch, kernel's clock", Bar::Kept(0.97), TracerKind::Recorder("kernel")),
         new("biolatency", Bar::None, TracerKind::Biolatency),
     ];
     if Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status().is_ok() {
@@ -335,6 +346,7 @@ fn rate(disk: &Loop, slice: Duration, attached: &mut AttachedTracer) -> f64 {
 enum AttachedTracer {
     None,
     Traced(TraceMode, Box<BlockTrace>, Box<Recording>),
+    OneProbe(#[allow(dead_code)] Ebpf),
     Peer(Guard),
 }
 
@@ -345,8 +357,15 @@ impl AttachedTracer {
                 std::thread::sleep(SETTLE);
                 AttachedTracer::None
             }
-            TracerKind::Traced(mode) => AttachedTracer::traced(*mode, disk),
-            TracerKind::Elsewhere(other) => AttachedTracer::traced(TraceMode::Events, other),
+            TracerKind::Traced(mode, clock) => AttachedTracer::traced(*mode, *clock, disk),
+            TracerKind::Elsewhere(other) => {
+                AttachedTracer::traced(TraceMode::Events, TraceClock::Exact, other)
+            }
+            TracerKind::OneProbe => {
+                let attached = AttachedTracer::OneProbe(one_probe(disk));
+                std::thread::sleep(SETTLE);
+                attached
+            }
             TracerKind::Biolatency => {
                 let mut peer = bound("biolatency");
                 peer.args(["-D", "-d", &disk.name, "3600"]);
@@ -357,18 +376,19 @@ impl AttachedTracer {
                 peer.args(["-e", SCRIPT]);
                 AttachedTracer::peer(peer, PEER_LOADS)
             }
-            TracerKind::Recorder => {
+            TracerKind::Recorder(clock) => {
                 let mut peer = bound(recorder());
                 let store =
                     std::env::temp_dir().join(format!("iowhy-{}-store", std::process::id()));
-                peer.args(["watch", "--device", &disk.name, "--store"]).arg(store);
+                peer.args(["watch", "--clock", clock, "--device", &disk.name]);
+                peer.arg("--store").arg(store);
                 AttachedTracer::peer(peer, RECORDER_LOADS)
             }
         }
     }
 
-    fn traced(mode: TraceMode, disk: &Loop) -> AttachedTracer {
-        let mut tracer = BlockTrace::new(disk.options(mode));
+    fn traced(mode: TraceMode, clock: TraceClock, disk: &Loop) -> AttachedTracer {
+        let mut tracer = BlockTrace::new(TraceOptions { clock, ..disk.options(mode) });
         let mut recording = Recording::new();
         tracer.begin(&mut recording).expect("the tracer begins");
         std::thread::sleep(SETTLE);
@@ -401,6 +421,27 @@ impl AttachedTracer {
             tracer.end(&mut *recording).expect("the tracer ends");
         }
     }
+}
+
+/// The program of one probe, compiled now and attached to a device.
+fn one_probe(disk: &Loop) -> Ebpf {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/one_probe.bpf.c");
+    let object = std::env::temp_dir().join(format!("iowhy-one-{}.o", std::process::id()));
+    let how = ["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-nostdinc", "-c", source, "-o"];
+    rig::run("clang", &[&how[..], &[&object.display().to_string()]].concat());
+    let bytes = std::fs::read(&object).expect("the object");
+    let _ = std::fs::remove_file(object);
+    let btf = Btf::from_sys_fs().expect("BTF");
+    let (major, minor) = disk.number;
+    let mut loader = EbpfLoader::new();
+    loader.btf(Some(&btf));
+    loader.override_global("major", &major, true).override_global("minor", &minor, true);
+    let mut ebpf = loader.load(&bytes).expect("the kernel takes it");
+    let program = ebpf.program_mut("complete").expect("a program");
+    let program: &mut BtfTracePoint = program.try_into().expect("of its kind");
+    program.load("block_rq_complete", &btf).expect("it is loaded");
+    program.attach().expect("it is attached");
+    ebpf
 }
 
 /// The kernel's switch for counting time in probes, put back when this goes.
