@@ -2,12 +2,13 @@
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf, StackTraceMap};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::Error;
 use crate::attach::KernelShape;
+use crate::batch::PerCpuTable;
 use crate::clock;
 use crate::kernel_filter::{KernelFilter, PidNamespace};
 use crate::request_counts::Seen;
@@ -113,6 +114,8 @@ pub struct Programs {
     tracepoints: Vec<(&'static str, &'static str)>,
     devices: Array<MapData, [u64; 2]>,
     tallied: PerCpuArray<MapData, [u64; REQUEST_COUNTS]>,
+    /// The same, to be read at once.
+    all_tallied: Option<PerCpuTable>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
     epochs: Array<MapData, [u64; 2]>,
     epoch: u64,
@@ -247,10 +250,15 @@ impl Programs {
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.load(tracepoint, &btf).map_err(|error| refused_program(tracepoint, error))?;
         }
+        let all_tallied = ebpf.map("tallied").and_then(|map| match map {
+            Map::PerCpuArray(map) => PerCpuTable::new(map, REQUEST_COUNTS),
+            _ => None,
+        });
         let mut take = |name: &str| ebpf.take_map(name).ok_or_else(|| absent(name));
         Ok(Programs {
             devices: Array::try_from(take("devices")?).map_err(refused)?,
             tallied: PerCpuArray::try_from(take("tallied")?).map_err(refused)?,
+            all_tallied,
             counted: PerCpuArray::try_from(take("counted")?).map_err(refused)?,
             epochs: Array::try_from(take("epochs")?).map_err(refused)?,
             epoch: 0,
@@ -316,16 +324,34 @@ impl Programs {
         programs.filter_map(|(_, it)| Some(it.fd().ok()?.as_fd().as_raw_fd())).collect()
     }
 
-    /// The request counts of a device and operation, over all CPUs.
+    /// The request counts of devices and operations, over all CPUs: those of the rows from `first`
+    /// on, with all operations of each, by call of the kernel as many as [`BATCH_BYTES`] hold.
     ///
     /// # Errors
     /// If the table cannot be read.
-    pub fn counts(&self, row: u32, op: u32) -> Result<[u64; REQUEST_COUNTS], Error> {
-        let mut sum = [0; REQUEST_COUNTS];
-        for cpu in self.tallied.get(&(row * OPS + op), 0).map_err(broke)?.iter() {
-            sum.iter_mut().zip(cpu).for_each(|(sum, more)| *sum += more);
+    pub fn counts(&self, first: u32, rows: u32) -> Result<Vec<[u64; REQUEST_COUNTS]>, Error> {
+        let (mut keys, end) = (first * OPS, (first + rows) * OPS);
+        let mut found = Vec::with_capacity((rows * OPS) as usize);
+        if let Some(table) = &self.all_tallied {
+            let most = (BATCH_BYTES / size_of::<u64>() / table.words()).max(1) as u32;
+            let mut values = vec![0; most.min(rows * OPS) as usize * table.words()];
+            while keys < end {
+                let count = most.min(end - keys);
+                values.truncate(count as usize * table.words());
+                if table.read(keys, &mut values).is_none() {
+                    break;
+                }
+                found.extend(values.chunks_exact(table.words()).map(|entry| {
+                    let (cpus, _) = entry.as_chunks();
+                    sum(cpus)
+                }));
+                keys += count;
+            }
         }
-        Ok(sum)
+        for key in keys..end {
+            found.push(sum(&self.tallied.get(&key, 0).map_err(broke)?));
+        }
+        Ok(found)
     }
 
     /// The histogram at `key`, one per CPU.
@@ -395,6 +421,17 @@ impl Programs {
     }
 }
 
+/// The counts of all processors.
+fn sum(cpus: &[[u64; REQUEST_COUNTS]]) -> [u64; REQUEST_COUNTS] {
+    let mut sum = [0; REQUEST_COUNTS];
+    for cpu in cpus {
+        sum.iter_mut().zip(cpu).for_each(|(sum, more)| *sum += more);
+    }
+    sum
+}
+
+/// Request counts that one call reads, bytes: of 115 devices on 32 processors.
+const BATCH_BYTES: usize = 2 << 20;
 /// log2 of the places for arrivals, 16 bytes each: far more than bios that wait for a request.
 const ARRIVAL_BITS: u32 = 14;
 /// Files whose paths are known to have been sent, and tasks in direct I/O: the kernel forgets the

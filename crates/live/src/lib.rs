@@ -1,12 +1,13 @@
 //! Watches this machine: block tracepoints by BPF, /proc/diskstats, sysfs.
 //!
-//! The kernel programs are C in `bpf/`; on this side nothing is unsafe but one call of the libc.
+//! The kernel programs are C in `bpf/`; on this side nothing is unsafe but two calls of the libc.
 //!
 //! **Must never know:** probe, diagnose, show.
 
 #![deny(unsafe_code)]
 
 mod attach;
+mod batch;
 mod bpf;
 mod btf;
 mod call_latencies;

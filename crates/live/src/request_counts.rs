@@ -182,14 +182,14 @@ impl RequestCountReader {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        let (devices, rows) = (watched.devices.len() as u32, watched.rows);
-        for (place, before) in self.before.iter_mut().enumerate() {
-            let (row, op) = (place as u32 / OPS, place as u32 % OPS);
-            // Nothing is counted where no device is yet; the last row is of those that have none.
-            if row >= devices && row < rows {
-                continue;
-            }
-            let now = programs.counts(row, op)?;
+        let (devices, rows) = ((watched.devices.len() as u32).min(watched.rows), watched.rows);
+        // Nothing is counted where no device is yet; the last row is of those that have none.
+        let known = (0..).zip(programs.counts(0, devices)?);
+        let others = (rows * OPS..).zip(programs.counts(rows, 1)?);
+        for (place, now) in known.chain(others) {
+            let (row, op) = (place / OPS, place % OPS);
+            let place = place as usize;
+            let Some(before) = self.before.get_mut(place) else { continue };
             let mut new = now;
             new.iter_mut().zip(&*before).for_each(|(new, was)| *new = new.wrapping_sub(*was));
             *before = now;
