@@ -755,6 +755,61 @@ fn a_busy_device_is_kept_in_part_and_counted_in_whole() {
     assert!(weights.contains(&1) && weights.iter().any(|weight| *weight > 1), "{weights:?}");
 }
 
+/// With the kernel's times each I/O is counted as well; from an incident on the exact tracer tells
+/// who sent it and when its bio came.
+#[test]
+fn the_kernels_times_and_the_exact_tracer_take_turns() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    let folder = Folder::new("turns");
+    let store = folder.0.join("store");
+    let more = ["--clock", "kernel", "--device", &disk.name, "--listen", "127.0.0.1:0"];
+    let (recorder, said) = recorder(iowhy(), &store, &more);
+    let port = said.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+    let port: u16 = port.and_then(|(port, _)| port.parse().ok()).expect("its port");
+    let before = disk.counters()[0];
+    let reads = ["--ioengine=io_uring", "--rw=randread", "--iodepth=4", "--size=64m"];
+    let rate = ["--rate_iops=1000", "--time_based", "--runtime=16"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| disk.fio(&[&reads[..], &rate].concat()));
+        std::thread::sleep(Duration::from_secs(6));
+        mark(&store, "turns");
+    });
+    disk.settle();
+    let kernel = (disk.counters()[0] - before) as f64;
+    let incident = incident(&store);
+    let device = format!("iowhy_ios_total{{device=\"{}\"", disk.name);
+    let counted = || -> f64 {
+        let text = get(port, "/metrics").expect("figures");
+        let lines = text.lines().filter(|line| line.starts_with(&device));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    };
+    // Completions that the kernel hides from all probes are not known here.
+    until(10, "each read is counted", || (counted() >= 0.99 * kernel).then_some(()));
+    let all = counted();
+    println!("{kernel} reads, {all} counted");
+    assert!(all <= kernel, "{all} of {kernel}");
+    recorder.ended();
+
+    let capture = store.join(incident["capture"].as_str().expect("its capture"));
+    let mut convert = iowhy();
+    convert.args(["convert", "--to", "json"]).arg(&capture).arg("-");
+    let events = convert.output().expect("events");
+    let lines = String::from_utf8_lossy(&events.stdout).into_owned();
+    let events: Vec<Value> =
+        lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let reads = events.iter().filter(|event| event["op"] == "read");
+    let (exact, others): (Vec<&Value>, Vec<&Value>) =
+        reads.partition(|event| event["comm"] == "fio");
+    println!("{} reads with a sender, {} without", exact.len(), others.len());
+    assert!(exact.len() > 4000 && others.len() > 3000);
+    assert!(others.iter().all(|event| event["comm"].is_null()));
+    let arrived = exact.iter().filter(|event| !event["arrived_ns"].is_null()).count();
+    assert!(arrived > exact.len() * 9 / 10, "{arrived} arrivals");
+}
+
 /// The incident of a store's only mark, once it is judged.
 fn incident(store: &Path) -> Value {
     until(60, "the incident is judged", || {

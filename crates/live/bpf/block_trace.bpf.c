@@ -74,6 +74,8 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		note_origin(&is, arguments);
 		tracked = &is.set->requests[is.way];
 		tracked->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
+		if (by_turns && is.op != FLUSH && rq->rq_flags & io_stat_flag)
+			tracked->queued = rq->start_time_ns;
 		arrived = before && tracked->queued ? arrival_of(rq->bio) : 0;
 		if (arrived)
 			tracked->waited = shortened(tracked->queued - arrived);
@@ -93,7 +95,8 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		/* The kernel's clock and ours are one, but ours may be read while it is set on, a little behind. */
 		tracked->issued = now > tracked->queued ? now : tracked->queued;
 	}
-	if (events)
+	/* Who left between the turns is not known, nor how many are there. */
+	if (events && !by_turns)
 		enter_device(is.set, is.way, is.device, is.place, BY_ISSUE, now);
 	return 0;
 }
@@ -141,7 +144,7 @@ SEC("tp_btf/block_rq_merge") int merge(u64 *arguments)
  * The flush itself is a request of the kernel's own, counted apart. An empty flush is never
  * issued: it has Q2C only.
  */
-SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
+INLINE int completed(u64 *arguments, u64 since)
 {
 	struct request *rq = (struct request *)arguments[0];
 	s32 status = (s32)arguments[1];
@@ -150,7 +153,8 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 	struct subject is;
 	u64 now;
 
-	if (!request_wanted(rq, &is, COMPLETING) || bytes_now < rq->__data_len)
+	is.exact_since = since;
+	if (!followed(rq, &is, COMPLETING) || bytes_now < rq->__data_len)
 		return 0;
 	now = ktime_get_ns();
 	if (is.way < WAYS && is_over(is.set, is.way))
@@ -176,6 +180,8 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		tracked->cmd_flags = rq->cmd_flags;
 		tracked->unwanted = cgroup_wanted && payer(&is) != cgroup_wanted;
 		tracked->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
+		if (by_turns)
+			take_kernel_times(tracked, &is, rq);
 	}
 	if (is.way >= WAYS && passes(tracked) && sender_missed()) {
 		tally(is.row, is.op, NO_SENDER);
@@ -191,6 +197,19 @@ SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
 		end_tracking(is.set, is.way, 1);
 	}
 	return 0;
+}
+
+SEC("tp_btf/block_rq_complete") int complete(u64 *arguments)
+{
+	return completed(arguments, 0);
+}
+
+/* Whose turn it is is read once, so that each request is counted by one of both. */
+SEC("tp_btf/block_rq_complete") int complete_by_turns(u64 *arguments)
+{
+	u64 since = exact_since();
+
+	return since ? completed(arguments, since) : completed_alone(arguments);
 }
 
 /* ---- bios ---- */
@@ -212,7 +231,7 @@ SEC("tp_btf/block_bio_queue") int arrive(u64 *arguments)
 	if (!wanted(&is, bio->bi_opf))
 		return 0;
 	if (!is.device || !is.device->without_requests) {
-		if (before)
+		if (before && (!by_turns || exact_since()))
 			remember_arrival(bio);
 		return 0;
 	}

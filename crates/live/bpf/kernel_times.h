@@ -36,10 +36,24 @@ INLINE void take_extent(struct tracked_request *seen, struct request *rq)
 		seen->sector -= all - (left >> 9);
 }
 
-SEC("tp_btf/block_rq_complete") int complete_alone(u64 *arguments)
+/* All that a request tells of itself at its completion. */
+INLINE void take_kernel_times(struct tracked_request *seen, struct subject *is, struct request *rq)
+{
+	struct request___times *times = (struct request___times *)rq;
+
+	seen->issued = times->io_start_time_ns;
+	/* Without that flag the field may hold the time of another request. */
+	if (is->op != FLUSH && rq->rq_flags & io_stat_flag)
+		seen->queued = rq->start_time_ns;
+	/* Set together with the clock of a plug, which may be a little behind. */
+	if (seen->issued && seen->issued < seen->queued)
+		seen->issued = seen->queued;
+	take_extent(seen, rq);
+}
+
+INLINE int completed_alone(u64 *arguments)
 {
 	struct request *rq = (struct request *)arguments[0];
-	struct request___times *times = (struct request___times *)rq;
 	s32 status = (s32)arguments[1];
 	struct tracked_request seen = {};
 	struct subject is = {};
@@ -66,16 +80,9 @@ SEC("tp_btf/block_rq_complete") int complete_alone(u64 *arguments)
 			note_name(disk, is.number);
 	}
 	is.id = identity(rq);
-	seen.issued = times->io_start_time_ns;
-	/* Without that flag the field may hold the time of another request. */
-	if (is.op != FLUSH && rq_flags & io_stat_flag)
-		seen.queued = rq->start_time_ns;
-	else if (is.op != FLUSH)
+	if (is.op != FLUSH && !(rq_flags & io_stat_flag))
 		tally(is.row, is.op, NOT_ACCOUNTED);
-	/* Set together with the clock of a plug, which may be a little behind. */
-	if (seen.issued && seen.issued < seen.queued)
-		seen.issued = seen.queued;
-	take_extent(&seen, rq);
+	take_kernel_times(&seen, &is, rq);
 	if (cgroup_wanted)
 		seen.unwanted = payer(&is) != cgroup_wanted;
 	if (LIKELY(seen.queued || seen.issued) || !passes(&seen)) {
@@ -86,6 +93,11 @@ SEC("tp_btf/block_rq_complete") int complete_alone(u64 *arguments)
 		tally(is.row, is.op, FAILED);
 	tally(is.row, is.op, NO_START);
 	return 0;
+}
+
+SEC("tp_btf/block_rq_complete") int complete_alone(u64 *arguments)
+{
+	return completed_alone(arguments);
 }
 
 #endif

@@ -11,6 +11,10 @@
 
 #define WAYS 4
 
+/* Marks of `queued`, see `start_by_kernel` of subject.h. */
+#define BY_KERNEL (1ULL << 63)
+#define ARRIVAL (1ULL << 62) /* and that moment is the arrival of its bio */
+
 /* One line of the cache. */
 struct tracked_request {
 	u64 queued; /* 0: not seen; see `start_by_kernel` */
@@ -269,6 +273,9 @@ INLINE void end_tracking(struct set *set, u32 way, u32 seen)
 		return;
 	kind = set->begins[way & (WAYS - 1)].kind;
 	owner = find_device(number_of_kind(kind), &place);
+	/* Between its turns the exact tracer sees no request end; bios are followed throughout. */
+	if (by_turns && !(owner && owner->without_requests))
+		return;
 	tally_more(owner ? owner->row : NO_ROW, kind >> KIND_BITS, NO_COMPLETION, unseen);
 }
 

@@ -20,6 +20,7 @@ struct subject {
 	struct task_struct___sender *task; /* who sends, where it is known */
 	u64 id;
 	u64 epoch;
+	u64 exact_since; /* as in `struct epoch`, where there are turns */
 	struct set *set;
 	u32 way; /* WAYS: it has no slot */
 };
@@ -31,6 +32,15 @@ INLINE u64 epoch_now(void)
 	struct epoch *epoch = map_lookup(&epochs, &first);
 
 	return epoch ? epoch->number : 0;
+}
+
+/* Since when it is the turn of the exact tracer; 0 if it is not. */
+INLINE u64 exact_since(void)
+{
+	u32 first = 0;
+	struct epoch *epoch = map_lookup(&epochs, &first);
+
+	return epoch ? epoch->exact_since : 0;
 }
 
 /* The time of the last poll. */
@@ -68,8 +78,22 @@ INLINE int find_slot(struct subject *is, void *pointer, enum side side)
 	return 1;
 }
 
-/* Whether the request is to be followed: the watch is on, its device and operation are wanted. */
-INLINE int request_wanted(struct request *rq, struct subject *is, enum side side)
+/* Forgets a request of an earlier turn, which ended unseen between the turns. */
+INLINE void forget_earlier(struct subject *is)
+{
+	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
+	struct ends *ends = &is->set->ends[is->way & (WAYS - 1)];
+	u64 last = tracked->issued ? tracked->issued : tracked->queued & ~(BY_KERNEL | ARRIVAL);
+
+	if (is->way < WAYS && last < is->exact_since) {
+		ends->ended = tracked->begun;
+		tracked->issued = 1; /* so that nobody takes it for one that waits for its issue */
+	}
+}
+
+/* Whether the request is to be followed: the watch is on, its device and operation are wanted. Whoever asks knows
+ * whose turn it is. */
+INLINE int followed(struct request *rq, struct subject *is, enum side side)
 {
 	is->epoch = epoch_now();
 	if (!is->epoch)
@@ -85,7 +109,18 @@ INLINE int request_wanted(struct request *rq, struct subject *is, enum side side
 		if (disk)
 			note_name(disk, is->number);
 	}
-	return find_slot(is, rq, side);
+	if (!find_slot(is, rq, side))
+		return 0;
+	if (by_turns)
+		forget_earlier(is);
+	return 1;
+}
+
+/* The same, unless it is not the turn of the exact tracer. */
+INLINE int request_wanted(struct request *rq, struct subject *is, enum side side)
+{
+	is->exact_since = by_turns ? exact_since() : 0;
+	return (!by_turns || is->exact_since) && followed(rq, is, side);
 }
 
 /* The second argument of a probe. Left to itself the compiler makes one load at a computed place out
@@ -212,9 +247,6 @@ INLINE void begin_request(struct subject *is, struct request *rq, enum crossing 
  * rest of the probe. Until the issue takes it from the request, `queued` is some moment before, marked by a
  * bit that no time has, so that this probe need not read from a request.
  */
-#define BY_KERNEL (1ULL << 63)
-#define ARRIVAL (1ULL << 62) /* and that moment is the arrival of its bio */
-
 INLINE int start_by_kernel(struct subject *is)
 {
 	struct blk_plug *plug;

@@ -23,6 +23,7 @@ const volatile u32 has_rq_disk;    /* request.rq_disk exists */
 const volatile u32 io_stat_flag;   /* RQF_IO_STAT */
 const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
 const volatile u32 task_known;     /* bpf_get_current_task_btf is there (5.11) */
+const volatile u32 by_turns;       /* one probe, and at times the exact tracer instead */
 const volatile u32 plug_clock;     /* the kernel reads its clock once for a plug, see `kernel_reads_clock` */
 const volatile u32 never_nested;   /* a probe is never run inside itself */
 const volatile u32 set_shift = 54; /* 64 less log2 of the number of slot sets */
@@ -245,6 +246,7 @@ struct {
 struct epoch {
 	u64 number;
 	u64 about;
+	u64 exact_since; /* 0: where both take turns, it is not that of the exact tracer */
 };
 
 struct {

@@ -80,8 +80,8 @@ impl PerCpuTable {
             )
         };
         // There is nothing behind the last entry.
-        let at_the_end = result != 0
-            && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
+        let at_the_end =
+            result != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
         ((result == 0 || at_the_end) && attributes.count == count).then_some(())
     }
 }

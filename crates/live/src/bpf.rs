@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf, StackTraceMap};
 use aya::programs::BtfTracePoint;
+use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::Error;
@@ -28,8 +29,12 @@ pub const STAGES_WITH_BEFORE: u32 = 4;
 pub const REQUEST_COUNTS: usize = 14;
 /// Sum, min, max and epoch of a histogram, then its buckets.
 pub const HISTOGRAM_WORDS: usize = 4 + 8 + 27 * 8 + 1;
-/// The probe that needs no other.
-const ALONE: (&str, &str) = ("block_rq_complete", "complete_alone");
+/// A tracepoint and the program for it.
+type Attachment = (&'static str, &'static str);
+
+/// The probe that needs no other, and the same where the exact tracer has its turns.
+const ALONE: Attachment = ("block_rq_complete", "complete_alone");
+const BY_TURNS: Attachment = ("block_rq_complete", "complete_by_turns");
 /// Numbers per device, at most, for what is in flight: on more CPUs, some share one.
 const CELLS: u32 = 16;
 
@@ -38,6 +43,8 @@ const CELLS: u32 = 16;
 pub struct Settings {
     /// Take the times that the kernel keeps in each request, with one probe.
     pub kernel_times: bool,
+    /// With it: at times the exact tracer instead ([`Programs::take_turn`]).
+    pub by_turns: bool,
     /// Send records.
     pub events: bool,
     /// Count into histograms.
@@ -95,15 +102,21 @@ impl Settings {
         Seen { events, histograms, kernel_times }
     }
 
-    /// The tracepoints to attach to.
-    fn tracepoints(&self, shape: &KernelShape) -> Vec<(&'static str, &'static str)> {
+    /// What to attach, and what to attach in the turns of the exact tracer besides.
+    fn attachments(&self, shape: &KernelShape) -> (Vec<Attachment>, Vec<Attachment>) {
         let bios = shape.bio_tracepoints.iter().filter(|_| self.bios || self.before);
-        if self.kernel_times {
-            return bios.chain(&[ALONE]).copied().collect();
-        }
         let files = shape.file_tracepoints.iter().filter(|_| self.files);
         // Those of files first: they should know before the first request comes.
-        files.chain(&shape.tracepoints).chain(bios).copied().collect()
+        let exact = files.chain(&shape.tracepoints).chain(bios).copied();
+        if !self.kernel_times {
+            return (exact.collect(), Vec::new());
+        }
+        let alone = if self.by_turns { BY_TURNS } else { ALONE };
+        let bios = shape.bio_tracepoints.iter().filter(|_| self.bios);
+        let always: Vec<_> = bios.chain(&[alone]).copied().collect();
+        let is_new = |one: &Attachment| one.0 != alone.0 && !always.contains(one);
+        let besides = exact.filter(|one| self.by_turns && is_new(one)).collect();
+        (always, besides)
     }
 }
 
@@ -111,13 +124,18 @@ impl Settings {
 pub struct Programs {
     // Dropped first, so that nothing writes into maps that are going.
     ebpf: Option<Ebpf>,
-    tracepoints: Vec<(&'static str, &'static str)>,
+    always: Vec<Attachment>,
+    /// For the turns of the exact tracer.
+    besides: Vec<Attachment>,
+    /// What is attached for its running turn, and since when it has it, ns.
+    turn: Vec<(&'static str, BtfTracePointLinkId)>,
+    exact_since: u64,
     devices: Array<MapData, [u64; 2]>,
     tallied: PerCpuArray<MapData, [u64; REQUEST_COUNTS]>,
     /// The same, to be read at once.
     all_tallied: Option<PerCpuTable>,
     counted: PerCpuArray<MapData, [u64; HISTOGRAM_WORDS]>,
-    epochs: Array<MapData, [u64; 2]>,
+    epochs: Array<MapData, [u64; 3]>,
     epoch: u64,
     thinnings: Array<MapData, [u64; 2]>,
     slots: Array<MapData, [u64; SET_WORDS]>,
@@ -168,7 +186,8 @@ impl Programs {
         let filter = &settings.filter;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 34] = [
+        let globals: [(&str, u32); 35] = [
+            ("by_turns", number(settings.by_turns)),
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
             ("unsent_only", number(settings.unsent_only)),
@@ -211,7 +230,7 @@ impl Programs {
         let origins = settings.files || settings.stacks;
         let only_if = |wanted: bool, places: u32| if wanted { places } else { 1 };
         // One probe remembers nothing; bios have no times of their own.
-        let remembers = !settings.kernel_times || settings.bios;
+        let remembers = !settings.kernel_times || settings.by_turns || settings.bios;
         let ring_bytes = if settings.events { settings.ring_bytes } else { PAGE };
         let pids = PidNamespace::own();
         let mut loader = EbpfLoader::new();
@@ -244,8 +263,8 @@ impl Programs {
             loader.override_global(name, value, true);
         }
         let mut ebpf = loader.load(OBJECT).map_err(refused)?;
-        let tracepoints = settings.tracepoints(shape);
-        for (tracepoint, program) in &tracepoints {
+        let (always, besides) = settings.attachments(shape);
+        for (tracepoint, program) in always.iter().chain(&besides) {
             let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
             let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
             program.load(tracepoint, &btf).map_err(|error| refused_program(tracepoint, error))?;
@@ -267,7 +286,10 @@ impl Programs {
             records: RingBuf::try_from(take("records")?).map_err(refused)?,
             traces: StackTraceMap::try_from(take("traces")?).map_err(refused)?,
             names: Some(HashMap::try_from(take("names")?).map_err(refused)?),
-            tracepoints,
+            always,
+            besides,
+            turn: Vec::new(),
+            exact_since: 0,
             ebpf: Some(ebpf),
         })
     }
@@ -278,12 +300,53 @@ impl Programs {
     /// If the kernel refuses.
     pub fn attach(&mut self) -> Result<(), Error> {
         let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
-        for (_, program) in &self.tracepoints {
-            let program = ebpf.program_mut(program).ok_or_else(|| absent(program))?;
-            let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
-            program.attach().map_err(refused)?;
+        for (_, name) in &self.always {
+            program(ebpf, name)?.attach().map_err(refused)?;
         }
         Ok(())
+    }
+
+    /// Attaches the exact tracer and gives it the turn, or takes that away and detaches it. Nothing
+    /// that completes meanwhile is missed or counted twice.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn take_turn(&mut self, exact: bool) -> Result<(), Error> {
+        if exact == (self.exact_since > 0) || !self.takes_turns() {
+            return Ok(());
+        }
+        if exact {
+            if let Err(error) = self.attach_besides() {
+                self.detach_besides()?;
+                return Err(error);
+            }
+            self.exact_since = clock::now().ns().unsigned_abs();
+            return self.tell_time();
+        }
+        self.exact_since = 0;
+        self.tell_time()?;
+        self.detach_besides()
+    }
+
+    fn attach_besides(&mut self) -> Result<(), Error> {
+        let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
+        for (_, name) in &self.besides {
+            self.turn.push((name, program(ebpf, name)?.attach().map_err(refused)?));
+        }
+        Ok(())
+    }
+
+    fn detach_besides(&mut self) -> Result<(), Error> {
+        let Some(ebpf) = &mut self.ebpf else { return Ok(()) };
+        for (name, link) in self.turn.drain(..) {
+            program(ebpf, name)?.detach(link).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the exact tracer has its turns.
+    pub fn takes_turns(&self) -> bool {
+        !self.besides.is_empty()
     }
 
     /// Detaches and unloads the programs; what they wrote can still be read.
@@ -377,7 +440,7 @@ impl Programs {
     /// If the table cannot be written.
     pub fn tell_time(&mut self) -> Result<(), Error> {
         let now = clock::now().ns().unsigned_abs();
-        self.epochs.set(0, [self.epoch, now], 0).map_err(broke)
+        self.epochs.set(0, [self.epoch, now, self.exact_since], 0).map_err(broke)
     }
 
     /// From now on sends of a device's operation only what takes so long, and a sample of the rest;
@@ -441,6 +504,10 @@ const FILES: u32 = 16_384;
 const STACKS: u32 = 16_384;
 /// A memory page: the least a ring may have.
 const PAGE: u32 = 4096;
+
+fn program<'p>(ebpf: &'p mut Ebpf, name: &str) -> Result<&'p mut BtfTracePoint, Error> {
+    ebpf.program_mut(name).ok_or_else(|| absent(name))?.try_into().map_err(refused)
+}
 
 pub(crate) fn refused(error: impl std::error::Error) -> Error {
     Error::Kernel { what: format!("the kernel refused the tracer: {}", chain(&error)) }

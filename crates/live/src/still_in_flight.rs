@@ -84,7 +84,7 @@ impl StillInFlight {
         let numbers = watched.devices.iter().map(|device| device.number);
         let in_flight: Vec<_> = numbers.map(|number| (number, in_flight_of(sys, number))).collect();
         let asked = Instant::now();
-        let mut gone = held(programs)?;
+        let mut gone = held(programs, watched)?;
         gone.retain(|held| {
             let of = in_flight.iter().find(|(number, _)| *number == held.number);
             let age = at.ns() - held.since;
@@ -92,7 +92,7 @@ impl StillInFlight {
         });
         while !gone.is_empty() && asked.elapsed() < ON_ITS_WAY {
             std::thread::sleep(LOOK_PAUSE);
-            let held = held(programs)?;
+            let held = held(programs, watched)?;
             gone.retain(|gone| held.contains(gone));
         }
         let status = programs.descriptors().into_iter().filter_map(|descriptor| {
@@ -112,7 +112,7 @@ impl StillInFlight {
         watched: &WatchList,
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
-        let mut held = held(programs)?;
+        let mut held = held(programs, watched)?;
         for held in held.iter().filter(|held| held.before > 0) {
             lose(&watched.name(held.number), held, held.before.into(), sink);
         }
@@ -152,8 +152,15 @@ impl StillInFlight {
 }
 
 /// The requests that were still in flight when tracing stopped.
-fn held(programs: &Programs) -> Result<Vec<OpenRequest>, Error> {
-    Ok(programs.in_flight()?.iter().map(open_request).collect())
+fn held(programs: &Programs, watched: &WatchList) -> Result<Vec<OpenRequest>, Error> {
+    let mut held: Vec<_> = programs.in_flight()?.iter().map(open_request).collect();
+    if programs.takes_turns() {
+        // Requests may have ended between two turns; bios are followed throughout.
+        let bios =
+            |number| watched.devices.iter().any(|one| one.without_requests && one.number == number);
+        held.retain(|held| bios(held.number));
+    }
+    Ok(held)
 }
 
 fn lose(name: &str, held: &OpenRequest, count: u64, sink: &mut dyn Sink) {

@@ -4,7 +4,7 @@
 
 mod rig;
 
-use iowhy_live::{TraceClock, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::{Event, Op, Recording, Stage};
 use rig::{Loop, can_run, trace};
 
@@ -211,4 +211,78 @@ fn control_groups_and_filters() {
     assert!(traced.events().all(|event| event.bytes == Some(8192) && event.cgroup.is_some()));
     let filtered: u64 = tracer.request_counts().iter().map(|(_, _, counts)| counts.filtered).sum();
     assert!(filtered >= 495, "{filtered}");
+}
+
+/// The exact tracer has the turn again and again beside a load: nothing is missed or counted twice,
+/// and what was sent in its turns has a sender.
+#[test]
+fn turns_of_the_exact_tracer() {
+    if !can_run(&["fio"]) {
+        return;
+    }
+    let disk = filled();
+    for mode in [TraceMode::Events, TraceMode::Histograms] {
+        disk.settle();
+        let before = disk.counters();
+        let options = TraceOptions {
+            clock: TraceClock::ByTurns,
+            before: true,
+            cgroups: true,
+            ..disk.options(mode)
+        };
+        let mut exact = None;
+        let (recording, tracer) = trace(disk.options(TraceMode::Histograms), 0, || {
+            exact = Some(with_turns(&disk, options));
+        });
+        let (traced, tracer_by_turns) = exact.expect("it traced");
+        drop(tracer);
+        let lost = Traced(recording);
+        let after = disk.counters();
+        for (place, op) in [(0, Op::Read), (1, Op::Write)] {
+            let kernel = after[place] - before[place];
+            let (measured, hidden) = (traced.measured(op), lost.lost(op));
+            println!("turns {mode:?} {}: kernel {kernel}, {measured} + {hidden}", op.name());
+            assert_eq!(measured + traced.lost(op) + hidden, kernel, "{mode:?} {op:?}");
+        }
+        for event in traced.events() {
+            let times = [event.arrived, event.queued, event.issued, event.completed];
+            assert!(times.into_iter().flatten().is_sorted(), "a negative latency: {event:?}");
+            let took = event.latency(Stage::Total).expect("both times");
+            assert!(took.ns() < 5_000_000_000, "a time of an earlier turn: {event:?}");
+        }
+        let sent = |known: bool| traced.events().filter(|e| e.comm.is_some() == known).count();
+        if mode == TraceMode::Events {
+            assert!(sent(true) > 1000 && sent(false) > 1000, "{} {}", sent(true), sent(false));
+            assert!(traced.events().any(|event| event.arrived.is_some()));
+        }
+        let counts = tracer_by_turns.request_counts().iter();
+        let unseen: u64 = counts.map(|(_, _, counts)| counts.no_start + counts.no_completion).sum();
+        assert_eq!(unseen, 0);
+    }
+}
+
+/// Reads and writes for two seconds, a turn in every other fifth of a second.
+fn with_turns(disk: &Loop, options: TraceOptions) -> (Traced, BlockTrace) {
+    let mut recording = Recording::with_budget(BUDGET);
+    let mut tracer = BlockTrace::new(options);
+    tracer.begin(&mut recording).expect("the tracer begins");
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let how = ["--ioengine=io_uring", "--rw=randrw", "--iodepth=32", "--size=256m"];
+            disk.fio(&[&how[..], &["--time_based", "--runtime=3", "--rate_iops=20000"]].concat());
+            disk.settle();
+        });
+        let mut polls = 0;
+        while !load.is_finished() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            tracer.poll(&mut recording).expect("a poll");
+            polls += 1;
+            if polls % 10 == 0 {
+                tracer.take_turn(polls % 20 == 0).expect("a turn");
+            }
+        }
+        load.join().expect("the load ran");
+    });
+    tracer.end(&mut recording).expect("the tracer ends");
+    (Traced(recording), tracer)
 }

@@ -22,6 +22,11 @@
 //! the store later with `iowhy incidents`, and with `--at`, `--since` and `--until` of `why`,
 //! `stat`, `hist`, `map`, `top`, `report`, `compare`.
 //!
+//! `--clock kernel` takes the times that the kernel keeps in each request, from one probe at its
+//! completion: fewer nanoseconds per I/O, but no process, no time before the request (B2Q) and no
+//! queue depth, and Q2D of a batch is 0. While an incident is recorded, and in one second of
+//! thirty, the exact tracer is attached beside it, and these are known as well but for the depth.
+//!
 //! Recording never waits for the disk of the store. If that disk fails writes (full, removed), up
 //! to some minutes of data are buffered in memory; data dropped after that is counted. A store that
 //! is not writable is reported on stderr or in the journal, by status 503 of `/healthz` and in
@@ -134,7 +139,7 @@ struct WatchCommand {
     #[arg(long, value_name = "PROGRAM")]
     exec: Option<PathBuf>,
     /// Whose times: exact (iowhy reads the clock at each event) or kernel (those that the kernel
-    /// keeps in each request: cheaper, without the process and the time before the request)
+    /// keeps in each request: cheaper; the exact ones in incidents and one second of thirty)
     #[arg(long, value_name = "CLOCK", default_value = "exact", value_parser = trace_clock)]
     clock: TraceClock,
     /// Only this device (may be given several times)
@@ -192,7 +197,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         otlp: asked.otlp.map(|address| (address, pause(asked.otlp_every))),
         otlp_ca: asked.otlp_ca,
         exec: asked.exec,
-        clock: asked.clock,
+        clock: match asked.clock {
+            TraceClock::Kernel => TraceClock::ByTurns,
+            clock => clock,
+        },
         devices,
         length_ns: asked.watch_for.map(Nanos::ns),
         json: asked.json,

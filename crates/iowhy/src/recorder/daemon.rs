@@ -18,6 +18,9 @@ use crate::stop::Stop;
 
 /// Settings, mounts, limits and pressure are read so often.
 const SNAPSHOT_S: u64 = 60;
+/// With the kernel's times, a second of so many is traced exactly: who sends, and what waits before
+/// its request.
+const SAMPLE_S: u64 = 30;
 /// What was learned is kept so often.
 const LEARNED_S: u64 = 600;
 /// How long the end waits for the judge and for the disk.
@@ -106,6 +109,8 @@ impl Recorder {
         }
 
         incidents.second(&seen, now, watched, kept);
+        let is_sample = self.seconds.is_multiple_of(SAMPLE_S);
+        watched.trace_exactly(incidents.is_open() || is_sample);
         if self.seconds.is_multiple_of(LEARNED_S) {
             kept.push(Write::Learned(incidents.learned()));
         }

@@ -107,6 +107,11 @@ impl Incidents {
         (self.judge.given_up, self.notifier.given_up)
     }
 
+    /// Whether the I/Os of one are still coming.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Tells of trouble of the recorder's own.
     pub fn tell_trouble(&mut self, text: String) {
         self.notifier.trouble(text);

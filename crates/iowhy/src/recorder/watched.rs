@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use iowhy_live::{BlockTrace, KernelLog, TraceClock, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Level, Nanos, Recording, Sink, Source, Time, key};
 use signal_hook::consts::SIGUSR1;
 
@@ -94,6 +94,8 @@ pub struct Watched {
     drained: u64,
     /// I/Os lost by the tracer.
     pub lost: u64,
+    /// The exact tracer was refused its turn.
+    is_refused: bool,
 }
 
 impl Watched {
@@ -137,6 +139,7 @@ impl Watched {
             due: Instant::now() + SECOND,
             drained: 0,
             lost: 0,
+            is_refused: false,
         };
         watched.keep_lines(&lines);
         Ok(watched)
@@ -197,6 +200,19 @@ impl Watched {
             marks: self.marks.as_ref().map(Marks::take).unwrap_or_default(),
             signalled: self.signal.swap(false, Relaxed),
         })
+    }
+
+    /// Has requests traced exactly from now on, where the kernel's times do else, or no longer.
+    pub fn trace_exactly(&mut self, exact: bool) {
+        if self.is_refused {
+            return;
+        }
+        let trace = self.collectors.of_mut::<BlockTrace>();
+        if let Some(Err(error)) = trace.map(|trace| trace.take_turn(exact)) {
+            let text = format!("incidents are recorded with the kernel's times: {error}");
+            messages::warn(&text, None);
+            self.is_refused = true;
+        }
     }
 
     fn messages(&mut self, now: Clocks) -> Vec<KernelMessage> {
@@ -332,7 +348,7 @@ fn plan(settings: &Settings) -> Plan {
         programs_only: true,
         clock: settings.clock,
         devices: settings.devices.clone(),
-        before: settings.clock == TraceClock::Exact,
+        before: true,
         cgroups: true,
         sample: Some(SECOND),
         host_facts: Some(SENSORS),

@@ -122,13 +122,16 @@ pub enum TraceClock {
     /// The kernel, for its own statistics: one probe at the completion finds both times in the
     /// request. It knows neither process nor depth nor what came before the request.
     Kernel,
+    /// The kernel, and the tracer in turns that [`BlockTrace::take_turn`] gives it. The depth is
+    /// not known then either.
+    ByTurns,
 }
 
 /// What to trace, and how.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceOptions {
-    /// Who reads the clock. The kernel's leaves out `before`, `files` and `stacks`, and process and
-    /// name of the filter.
+    /// Who reads the clock. The kernel's leaves out `before`, `files` and `stacks`, and refuses a
+    /// filter by process.
     pub clock: TraceClock,
     /// Single events or histograms.
     pub mode: TraceMode,
@@ -193,11 +196,12 @@ impl TraceOptions {
 
     fn settings(&self, watched: &WatchList, shape: &KernelShape) -> Settings {
         let events = self.mode == TraceMode::Events;
-        let exact = self.clock == TraceClock::Exact;
+        let exact = self.clock != TraceClock::Kernel;
         let ops = if self.ops.is_empty() { &Op::ALL[..] } else { &self.ops };
         let bit = |op: &Op| Op::ALL.iter().position(|known| known == op).map_or(0, |at| 1 << at);
         let mut settings = Settings {
-            kernel_times: !exact,
+            kernel_times: self.clock != TraceClock::Exact,
+            by_turns: self.clock == TraceClock::ByTurns,
             events,
             histograms: !events || self.filter.over.is_some() || self.count_all,
             unsent_only: self.counts_events(),
@@ -371,6 +375,14 @@ impl BlockTrace {
         Ok(())
     }
 
+    /// With [`TraceClock::ByTurns`]: from now on the tracer reads the clock itself, or no longer.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn take_turn(&mut self, exact: bool) -> Result<(), Error> {
+        self.running.as_mut().map_or(Ok(()), |running| running.programs.take_turn(exact))
+    }
+
     /// What became of every request so far, as of the last poll, by device and operation.
     pub fn request_counts(&self) -> &[(String, Op, RequestCounts)] {
         &self.counts
@@ -384,6 +396,12 @@ impl Collector for BlockTrace {
 
     fn begin(&mut self, sink: &mut dyn Sink) -> Result<(), Error> {
         Rights::read()?.suffice()?;
+        let asked = &self.options.filter;
+        if self.options.clock != TraceClock::Exact && (asked.pid.is_some() || asked.comm.is_some())
+        {
+            let what = "the times that the kernel keeps in a request do not tell who sent it";
+            return Err(Error::Kernel { what: what.to_string() });
+        }
         let shape = KernelShape::of(&KernelTypes::read()?)?;
         self.plug_clock = shape.plug_clock;
         let mut watched = WatchList::new(Path::new(SYS), &self.options.devices)?;

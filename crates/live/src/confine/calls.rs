@@ -158,6 +158,8 @@ const IOCTLS_OF_TRACERS: &[u32] = &[0x2400, 0x2401];
 /// (include/uapi/linux/bpf.h): look up, update, delete, next key, information, look up and delete,
 /// the same in batches, detach.
 const BPF: &[u32] = &[1, 2, 3, 4, 15, 21, 24, 25, 34];
+/// And to attach a program that is loaded: the exact tracer has its turns.
+const BPF_OF_RECORDERS: &[u32] = &[17];
 
 /// Commands of fcntl(2): flags, copies, sizes of pipes. Not who gets signals.
 const FCNTL: &[u32] = &[
@@ -235,6 +237,7 @@ fn more(role: Role) -> (&'static [&'static [Call]], &'static [(i64, When)]) {
                     (libc::SYS_ioctl, When::Is((1, IOCTLS_OF_SOCKETS))),
                     TRACER[1],
                     TRACER[2],
+                    (libc::SYS_bpf, When::Is((0, BPF_OF_RECORDERS))),
                     // The judge gives way to others.
                     (libc::SYS_setpriority, When::Both((0, &[0]), (1, &[0]))),
                     (

@@ -102,6 +102,7 @@ fn attempts() -> Vec<Attempt> {
     for command in 0..40 {
         let name = match command {
             15 => "OBJ_GET_INFO_BY_FD".to_string(),
+            17 => "RAW_TRACEPOINT_OPEN".to_string(),
             21 => "MAP_LOOKUP_AND_DELETE_ELEM".to_string(),
             24 => "MAP_LOOKUP_BATCH".to_string(),
             25 => "MAP_LOOKUP_AND_DELETE_BATCH".to_string(),
@@ -319,6 +320,7 @@ fn each_role_may_do_what_security_md_says() {
             (libc::SYS_accept4, _) => allowed_in(&[Role::Recorder]),
             (libc::SYS_mmap | libc::SYS_mprotect, Some("code")) => allowed_in(&[Role::Pusher]),
             (libc::SYS_bpf, Some("PROG_LOAD" | "MAP_CREATE")) => allowed_in(&[]),
+            (libc::SYS_bpf, Some("RAW_TRACEPOINT_OPEN")) => allowed_in(&[Role::Recorder]),
             (libc::SYS_renameat2 | libc::SYS_unlinkat | libc::SYS_linkat, _) => allowed_in(&[
                 Role::ReaderWithOutput,
                 Role::WatcherWithOutput,

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iowhy_live::{BlockTrace, Collector, TraceMode, TraceOptions};
+use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::{Op, Recording};
 use serde_json::{Value, json};
 
@@ -130,7 +130,12 @@ fn doctor() -> io::Result<Vec<Value>> {
         stacks: true,
         ..TraceOptions::new(TraceMode::Events)
     });
-    let refused = all.begin(&mut Recording::new()).err().map(|error| error.to_string());
+    let turns = TraceOptions { clock: TraceClock::ByTurns, ..TraceOptions::new(TraceMode::Events) };
+    let mut turns = BlockTrace::new(turns);
+    let refused = [&mut all, &mut turns].into_iter().find_map(|trace| {
+        let refused = trace.begin(&mut Recording::new()).err()?;
+        Some(refused.to_string())
+    });
     Ok(vec![json!({
         "with_all": refused.as_deref().unwrap_or("loaded"),
         "attach": points,
