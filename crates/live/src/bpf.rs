@@ -12,7 +12,6 @@ use crate::attach::KernelShape;
 use crate::batch::PerCpuTable;
 use crate::clock;
 use crate::kernel_filter::{KernelFilter, PidNamespace};
-use crate::request_counts::Seen;
 use crate::slots::{self, OpenSlot, SET_WORDS, word};
 use crate::thinning::ThinRule;
 
@@ -94,12 +93,6 @@ impl Settings {
     /// Stages with histograms of their own.
     pub fn stages(&self) -> u32 {
         if self.before { STAGES_WITH_BEFORE } else { STAGES }
-    }
-
-    /// What comes of the requests.
-    pub fn seen(&self) -> Seen {
-        let Settings { events, histograms, kernel_times, .. } = *self;
-        Seen { events, histograms, kernel_times }
     }
 
     /// What to attach, and what to attach in the turns of the exact tracer besides.

@@ -85,8 +85,11 @@ fn filled() -> Loop {
     disk
 }
 
-/// Operation, sector and bytes of each event, in order of both.
-fn extents(traced: &Traced) -> Vec<(&'static str, Option<u64>, Option<u32>, Option<u16>)> {
+/// Operation, sector, bytes and error of an event.
+type Extent = (&'static str, Option<u64>, Option<u32>, Option<u16>);
+
+/// Those of all events, sorted.
+fn extents(traced: &Traced) -> Vec<Extent> {
     let of = |event: &Event| (event.op.name(), event.sector, event.bytes, event.error);
     let mut all: Vec<_> = traced.events().map(of).collect();
     all.sort_unstable();

@@ -67,7 +67,7 @@ use crate::btf::KernelTypes;
 use crate::cost::{self, Cost};
 use crate::kernel_filter::{KernelFilter, TraceFilter};
 use crate::records::RecordReader;
-use crate::request_counts::{RequestCountReader, RequestCounts};
+use crate::request_counts::{RequestCountReader, RequestCounts, Seen};
 use crate::rights::Rights;
 use crate::stacks::{StackCount, Stacks};
 use crate::still_in_flight::{AtWork, StillInFlight, at_work};
@@ -426,6 +426,8 @@ impl Collector for BlockTrace {
             in_flight.clear();
         }
         self.stacks = settings.stacks.then(Stacks::new);
+        let Settings { events, histograms, kernel_times, .. } = settings;
+        let seen = Seen { events, histograms, kernel_times };
         let began = clock::now();
         // Nothing can fail from here on, so no listing is opened in vain.
         let counted = settings.histograms.then(|| {
@@ -440,7 +442,7 @@ impl Collector for BlockTrace {
             sink.note(Note { line: 0, text: String::new(), reason: KERNEL_TIMES.to_string() });
         }
         self.running = Some(AttachedState {
-            counts: RequestCountReader::new(settings.seen(), settings.rows, &in_flight),
+            counts: RequestCountReader::new(seen, settings.rows, &in_flight),
             reader: RecordReader::new(shape.command_flags).with_files(settings.files),
             programs,
             counting,
