@@ -72,6 +72,9 @@ pub struct Day {
     /// 60s
     #[arg(long, value_name = "TIME", default_value = "10s")]
     judge: String,
+    /// Whose times the recorder takes: exact or kernel
+    #[arg(long, default_value = "exact")]
+    clock: String,
 }
 
 /// A disk that was there.
@@ -108,7 +111,7 @@ impl Day {
         let all = Duration::from_secs(60 * self.minutes) / TURNS.len() as u32;
         let length = (all / 2).saturating_sub(QUIET);
         let store = std::env::temp_dir().join(format!("iowhy-day-{}", std::process::id()));
-        let mut recorder = Recorder::start(&store, &self.judge)?;
+        let mut recorder = Recorder::start(&store, &self.judge, &self.clock)?;
         let stretches = self.play(&TURNS[..turns], length, &store);
         let ended = recorder.end();
         let outcomes = stretches.and_then(|stretches| {
@@ -178,11 +181,12 @@ struct Recorder(Child);
 
 impl Recorder {
     /// Starts it, and waits until it has written something.
-    fn start(store: &Path, judge: &str) -> io::Result<Recorder> {
+    fn start(store: &Path, judge: &str, clock: &str) -> io::Result<Recorder> {
         // It ends when this program does, however that is (setpriv(1)).
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]).arg(iowhy()?);
-        command.args(["watch", "--per-hour", "1000", "--judge", judge, "--store"]).arg(store);
+        command.args(["watch", "--per-hour", "1000", "--judge", judge, "--clock", clock]);
+        command.arg("--store").arg(store);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut recorder = Recorder(child);
         let patience = Instant::now() + Duration::from_secs(30);
