@@ -15,8 +15,10 @@
 //! `--clock kernel` takes the times that the kernel keeps in each request, with one probe at the
 //! completion instead of five: fewer nanoseconds per I/O, the same counts. Since Linux 6.9 the
 //! kernel reads its clock once for a batch of requests, so Q2D of a batch is 0 and D2C some
-//! microseconds too long. Neither the process nor the time before the request is known then, and
-//! completions that the kernel hides from its probes are missing without being counted as lost.
+//! microseconds too long. The kernel keeps the time of the issue only where write-back throttling
+//! (wbt), kyber, io.cost or io.latency asks for it; elsewhere only Q2C is known. The process and
+//! the time before the request are unknown, and completions that the kernel hides from its probes
+//! are missing without being counted as lost.
 //!
 //! If only devices and operations are filtered and the kernel counts, the result is compared with
 //! /proc/diskstats. If its counts or await differ from the trace by more than the I/Os in flight at
