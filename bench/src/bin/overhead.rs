@@ -483,6 +483,7 @@ fn print(disk: &Loop, setups: &mut [Setup], rounds: u64, slice: Duration) {
         "turns",
     ];
     line(heads.map(String::from));
+    line(heads.map(|head| if head == heads[0] { "---" } else { "--:" }.to_string()));
     let figures = |setup: &mut Setup| {
         let ns = (!setup.costs.is_empty()).then(|| percentile(&mut setup.costs, 0.5));
         (ns, percentile(&mut setup.ratios, 0.5))
