@@ -59,6 +59,7 @@ mod tests {
     /// Options of one name that do not say the same everywhere, and why that is no other meaning.
     const DIFFER: &[(&str, &str)] = &[
         ("by", "hist counts by more than names, and stat has rows of devices otherwise"),
+        ("clock", "hist has one for all of its time, and watch its turns"),
         ("device", "what of it: I/Os, incidents, sides of a comparison"),
         ("for", "what happens if it is not given, and what is done for so long"),
         ("op", "a probe does the I/O that the others look at"),

@@ -120,6 +120,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("blktrace", "flipped", 0, "records have no checksum, and the byte is of a sector or a time"),
     ("bpftrace", "cut", 0, UNENDED),
     ("bonnie", "dropped", 2, "the sample is so short that its one line is among them"),
+    ("ceph-status", "cut", 0, "the half line is one of those that are passed over"),
     ("collectl", "dropped", 2, "the sample is so short that its heading is among the ten"),
     ("collectl-brief", "dropped", 2, "the sample is so short that its heading is among the lines"),
     ("dstat", "dropped", 2, "the sample is so short that its heading is among the lines"),

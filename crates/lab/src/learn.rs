@@ -379,12 +379,12 @@ fn features(row: &Row, names: &[&str]) -> Vec<f64> {
 fn solved(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let n = b.len();
     for k in 0..n {
-        for row in k + 1..n {
-            let times = a[row][k] / a[k][k];
-            for column in k..n {
-                a[row][column] -= times * a[k][column];
-            }
-            b[row] -= times * b[k];
+        let (above, below) = a.split_at_mut(k + 1);
+        let pivot = &above[k];
+        for (row, value) in below.iter_mut().zip(k + 1..) {
+            let times = row[k] / pivot[k];
+            row.iter_mut().zip(pivot).skip(k).for_each(|(own, other)| *own -= times * other);
+            b[value] -= times * b[k];
         }
     }
     for k in (0..n).rev() {

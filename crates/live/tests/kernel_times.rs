@@ -165,6 +165,24 @@ fn synchronous_writes_flushes_and_discards() {
     }
 }
 
+/// A disk whose requests the kernel does not count, until it is dropped: a loop device keeps its
+/// settings for whoever has it next.
+struct Uncounted(String);
+
+impl Uncounted {
+    fn of(disk: &Loop) -> Uncounted {
+        let setting = format!("/sys/block/{}/queue/iostats", disk.name);
+        std::fs::write(&setting, "0").expect("iostats");
+        Uncounted(setting)
+    }
+}
+
+impl Drop for Uncounted {
+    fn drop(&mut self) {
+        let _ = std::fs::write(&self.0, "1");
+    }
+}
+
 #[test]
 fn errors_and_requests_without_times() {
     if !can_run(&["fio", "dd"]) {
@@ -179,7 +197,7 @@ fn errors_and_requests_without_times() {
     agree(pair);
 
     // Without iostats the kernel counts none of them and keeps no start; the issue remains.
-    std::fs::write(format!("/sys/block/{}/queue/iostats", disk.name), "0").expect("iostats");
+    let _uncounted = Uncounted::of(&disk);
     let options = kernel_clock(&disk, TraceMode::Histograms);
     let (recording, tracer) = trace(options, 0, || {
         disk.fio(&["--rw=randread", "--size=1m", "--number_ios=200"]);

@@ -56,6 +56,14 @@ const CALLS: [Call; 9] = [
     ("TIOCSTI", 16, &[Number(0), Number(0x5412), Text("x")], true),
 ];
 
+/// What came of the calls.
+struct Tried {
+    /// What each gave, up to one that the program did not survive.
+    results: Vec<i64>,
+    /// The signal that ended it while it was held; 0 if it left by itself.
+    ended_by: Option<i32>,
+}
+
 /// How often a program may be met outside a system call, where none can be put in its place.
 const ATTEMPTS: usize = 20;
 
@@ -73,8 +81,15 @@ impl Field<'_> {
             row.inputs += 1;
             let mut child = self.staying(command)?;
             let tried = injected::calls(child.id(), &victim);
-            let _ = child.kill();
-            let by_filter = child.wait()?.signal() == Some(SIGSYS);
+            // Who held it has seen its end; its number may be another's by now.
+            let by_filter = match tried.as_ref().map(|tried| tried.ended_by) {
+                Ok(Some(signal)) => signal == SIGSYS,
+                _ => {
+                    let _ = child.kill();
+                    child.wait()?.signal() == Some(SIGSYS)
+                }
+            };
+            let tried = tried.map(|tried| tried.results);
             for (place, (name, _, _, ends)) in CALLS.iter().enumerate() {
                 let result = tried.as_ref().ok().and_then(|tried| tried.get(place));
                 let refused = result.is_some_and(|result| REFUSALS.contains(result));
@@ -138,7 +153,7 @@ mod injected {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::Pid;
 
-    use super::{ATTEMPTS, Argument, CALLS};
+    use super::{ATTEMPTS, Argument, CALLS, Tried};
 
     /// The instruction `syscall`, as a word in memory ends with it.
     const SYSCALL: u64 = 0x050f;
@@ -147,7 +162,7 @@ mod injected {
     const WORD: usize = 8;
 
     /// What each call gave, up to the one that the program did not survive.
-    pub(super) fn calls(process: u32, victim: &str) -> io::Result<Vec<i64>> {
+    pub(super) fn calls(process: u32, victim: &str) -> io::Result<Tried> {
         let pid = Pid::from_raw(process as i32);
         let start = held(pid)?;
         let mut results = Vec::new();
@@ -171,8 +186,13 @@ mod injected {
             ptrace::step(pid, None)?;
             match waitpid(pid, None)? {
                 WaitStatus::Stopped(_, Signal::SIGTRAP) => {}
-                // Ended by the filter, which a seccomp filter says by a signal first.
-                WaitStatus::Stopped(..) | WaitStatus::Signaled(..) | WaitStatus::Exited(..) => {
+                WaitStatus::Signaled(_, signal, _) => {
+                    return Ok(Tried { results, ended_by: Some(signal as i32) });
+                }
+                WaitStatus::Exited(..) => return Ok(Tried { results, ended_by: Some(0) }),
+                // A signal that ends it is told before it does.
+                WaitStatus::Stopped(_, signal) => {
+                    ptrace::detach(pid, signal)?;
                     break;
                 }
                 _ => return Err(io::Error::other("the program stopped in another way")),
@@ -183,7 +203,7 @@ mod injected {
         if ptrace::setregs(pid, start).is_ok() {
             let _ = ptrace::detach(pid, None);
         }
-        Ok(results)
+        Ok(Tried { results, ended_by: None })
     }
 
     /// Stops it where it waits in a system call, and gives its registers.
@@ -220,7 +240,7 @@ mod injected {
 #[cfg(not(target_arch = "x86_64"))]
 mod injected {
     /// Nothing is known of other processors' registers here.
-    pub(super) fn calls(_: u32, _: &str) -> std::io::Result<Vec<i64>> {
-        Ok(Vec::new())
+    pub(super) fn calls(_: u32, _: &str) -> std::io::Result<super::Tried> {
+        Ok(super::Tried { results: Vec::new(), ended_by: None })
     }
 }

@@ -61,10 +61,10 @@ impl MountStats {
         let mut mounts = Vec::new();
         for line in text.lines() {
             if let MountLine::Begins(Some(mount)) = reader.line(line) {
-                mounts.push(mount);
+                mounts.push(*mount);
             }
         }
-        mounts.extend(reader.finish());
+        mounts.extend(reader.finish().map(|mount| *mount));
         mounts
     }
 

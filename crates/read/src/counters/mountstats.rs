@@ -52,7 +52,7 @@ const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Other];
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MountLine {
     /// It begins a mount; the one before it is complete.
-    Begins(Option<MountCounters>),
+    Begins(Option<Box<MountCounters>>),
     /// It is part of a mount.
     Part,
     /// It should be, and a number in it is none.
@@ -64,7 +64,7 @@ pub enum MountLine {
 /// Reads the file line by line.
 #[derive(Clone, Debug, Default)]
 pub struct MountReader {
-    mount: Option<MountCounters>,
+    mount: Option<Box<MountCounters>>,
     /// Whether the rows of the operations have begun.
     rows: bool,
 }
@@ -86,11 +86,13 @@ impl MountReader {
     /// Takes a line.
     pub fn line(&mut self, line: &str) -> MountLine {
         if let Some((export, point, kind)) = parse_mount(line) {
-            let begun = is_nfs(kind).then(|| MountCounters {
-                export: export.to_string(),
-                point: point.to_string(),
-                kind: kind.to_string(),
-                ..MountCounters::default()
+            let begun = is_nfs(kind).then(|| {
+                Box::new(MountCounters {
+                    export: export.to_string(),
+                    point: point.to_string(),
+                    kind: kind.to_string(),
+                    ..MountCounters::default()
+                })
             });
             self.rows = false;
             return MountLine::Begins(std::mem::replace(&mut self.mount, begun));
@@ -117,7 +119,7 @@ impl MountReader {
     }
 
     /// The mount that was begun last, when the file is over.
-    pub fn finish(&mut self) -> Option<MountCounters> {
+    pub fn finish(&mut self) -> Option<Box<MountCounters>> {
         self.mount.take()
     }
 }
@@ -240,7 +242,7 @@ mod tests {
                 "{line}"
             );
         }
-        reader.finish().unwrap()
+        *reader.finish().unwrap()
     }
 
     #[test]

@@ -59,8 +59,8 @@ struct Mounts {
 }
 
 impl Mounts {
-    fn pour(&mut self, mount: Option<MountCounters>, sink: &mut dyn Sink) {
-        let Some(now) = mount else { return };
+    fn pour(&mut self, mount: Option<Box<MountCounters>>, sink: &mut dyn Sink) {
+        let Some(now) = mount.map(|mount| *mount) else { return };
         let device = sink.device(&now.export);
         let then = self.before.insert(now.point.clone(), now.clone());
         let age = |of: &MountCounters| of.age_s.and_then(|s| i64::try_from(s).ok());
