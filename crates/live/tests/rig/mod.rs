@@ -190,6 +190,10 @@ fn attached(file: &std::path::Path, direct: &str) -> (String, Option<UnixDatagra
 impl Drop for Loop {
     fn drop(&mut self) {
         if !self.gone.load(Ordering::Relaxed) {
+            // A loop device keeps its partitions for whoever has it next.
+            for number in partitions(&self.name) {
+                let _ = Command::new("delpart").args([&self.path, &number]).status();
+            }
             let _ = Command::new("losetup").args(["-d", &self.path]).status();
         }
         let _ = std::fs::remove_file(&self.file);
@@ -198,6 +202,14 @@ impl Drop for Loop {
             let _ = std::fs::remove_dir(folder);
         }
     }
+}
+
+/// The numbers of a disk's partitions.
+fn partitions(disk: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("/sys/block/{disk}")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let begins = format!("{disk}p");
+    names.filter_map(|name| name.strip_prefix(&begins).map(str::to_string)).collect()
 }
 
 /// Runs a program to its end; it must succeed.
