@@ -25,8 +25,17 @@ pub fn seen(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Observati
     all.filter_map(|disk| clean(analysis, input, disk)).collect()
 }
 
+/// Whether the errors in the logs of all drives of an input are long ago.
+pub fn are_history(analysis: &Analysis, input: &str, disks: &[String]) -> bool {
+    let all = disks.iter().map(String::as_str).chain([""]);
+    let mut logged = all.filter(|disk| {
+        number(analysis, input, disk, key::SMART_ERRORS).is_some_and(|(errors, _)| errors > 0.0)
+    });
+    logged.all(|disk| quiet_for(analysis, input, disk).is_some())
+}
+
 /// How long a drive had run since the last error in its log, s, if that is long.
-pub fn quiet_for(analysis: &Analysis, input: &str, disk: &str) -> Option<f64> {
+fn quiet_for(analysis: &Analysis, input: &str, disk: &str) -> Option<f64> {
     let (now, _) = number(analysis, input, disk, key::SMART_HOURS)?;
     let (last, _) = number(analysis, input, disk, key::SMART_ERROR_LOG_HOURS)?;
     Some(now - last).filter(|quiet| *quiet > OLD_S)

@@ -539,8 +539,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
     let of_tasks = waiting_task(analysis, input, any).into_iter();
     seen.extend(of_tasks.chain(busiest_processes(analysis, input, any)).map(Seen::from));
     let is_history = |one: &&NotableNumber| {
-        let quiet = |disk: &str| drive_counters::quiet_for(analysis, input, disk).is_some();
-        one.key == key::SMART_ERRORS && (quiet(any) || quiet(""))
+        one.key == key::SMART_ERRORS && drive_counters::are_history(analysis, input, disks)
     };
     let of_drive = of_drive();
     let of_drive = of_drive.iter().filter(|one| !is_history(one));
