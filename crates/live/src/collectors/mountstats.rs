@@ -18,11 +18,10 @@
 //! Mounts of other namespaces (containers), SMB, Ceph and FUSE. Single requests, and who waits.
 //! What the server's disks did.
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use iowhy_model::{Fact, Level, Medium, Nanos, Note, Sampling, Sink, Source, Time, typed};
-use iowhy_read::mountstats::{MountCounters, MountLine, MountReader};
+use iowhy_model::{Level, Nanos, Sampling, Sink, Source, Time};
+use iowhy_read::mountstats::{MountCounters, MountHistory, MountLine, MountReader, Readings};
 
 use crate::{Collector, Error, clock};
 
@@ -39,18 +38,15 @@ pub struct MountStats {
     listing: Option<usize>,
     began: Time,
     read: Time,
-    /// What each mount had counted, by its mount point.
-    before: HashMap<String, MountCounters>,
-    /// Mounts of which was stated what they are.
-    stated: HashSet<String>,
+    history: MountHistory,
 }
 
 impl MountStats {
     /// Of this machine with `/`, else of a folder with `proc` in it.
     pub fn new(root: &Path) -> Self {
         let zero = Time::from_ns(0);
-        let (before, stated) = (HashMap::new(), HashSet::new());
-        MountStats { path: root.join(PATH), listing: None, began: zero, read: zero, before, stated }
+        let history = MountHistory::default();
+        MountStats { path: root.join(PATH), listing: None, began: zero, read: zero, history }
     }
 
     /// The mounts as they are now; none where the kernel knows no NFS.
@@ -90,8 +86,7 @@ impl Collector for MountStats {
     fn begin(&mut self, _sink: &mut dyn Sink) -> Result<(), Error> {
         self.began = clock::now();
         self.read = self.began;
-        let mounts = self.mounts();
-        self.before = mounts.into_iter().map(|mount| (mount.point.clone(), mount)).collect();
+        self.mounts().into_iter().for_each(|mount| self.history.begin(mount));
         Ok(())
     }
 
@@ -105,34 +100,8 @@ impl Collector for MountStats {
         let start = std::mem::replace(&mut self.read, now);
         self.open(sink);
         for mount in mounts {
-            let device = sink.device(&mount.export);
-            let Some(before) = self.before.insert(mount.point.clone(), mount.clone()) else {
-                note(sink, &mount, "the mount is new: its counters are the baseline");
-                continue;
-            };
-            if self.stated.insert(mount.point.clone()) {
-                sink.set_medium(device, Medium::Network);
-                for (key, text) in
-                    [(typed::MOUNT_POINT, &mount.point), (typed::MOUNT_TYPE, &mount.kind)]
-                {
-                    sink.fact(Fact::of(Some(device), key, text.as_str(), "/proc/self/mountstats"));
-                }
-            }
-            let Some(mut interval) = mount.since(&before, device, length) else {
-                note(sink, &mount, "a counter decreased: mounted anew, no averages");
-                continue;
-            };
-            interval.start = Some(start);
-            sink.interval(interval);
-            let (now, then) = (mount.repeated(), before.repeated());
-            for (key, more) in [
-                (typed::RPC_REPEATED, now.0.saturating_sub(then.0)),
-                (typed::RPC_TIMEOUTS, now.1.saturating_sub(then.1)),
-            ] {
-                if more > 0 {
-                    sink.fact(Fact::of(Some(device), key, more, "/proc/self/mountstats"));
-                }
-            }
+            let between = Readings::Watched(start, length);
+            self.history.pour(mount, between, "/proc/self/mountstats", sink);
         }
         sink.source().watched = Some(now - self.began);
         Ok(())
@@ -146,10 +115,6 @@ impl Collector for MountStats {
         }
         Ok(())
     }
-}
-
-fn note(sink: &mut dyn Sink, mount: &MountCounters, reason: &str) {
-    sink.note(Note { line: 0, text: mount.export.clone(), reason: reason.to_string() });
 }
 
 #[cfg(test)]

@@ -7,7 +7,11 @@
 //! from sending to the reply (RTT), and both with the client's own work (execution). All count
 //! since the file system was mounted.
 
-use iowhy_model::{DeviceId, Interval, Layer, Nanos, Op, Rates};
+use std::collections::{HashMap, HashSet};
+
+use iowhy_model::{
+    DeviceId, Fact, Interval, Layer, Medium, Nanos, Note, Op, Rates, Sink, Time, typed,
+};
 
 use crate::integer;
 
@@ -15,6 +19,7 @@ use crate::integer;
 /// behind their names.
 const TRANSPORTS: [(&str, usize); 2] = [("tcp", 5), ("udp", 2)];
 const NS_PER_MS: f64 = 1e6;
+const NS_PER_S: i64 = 1_000_000_000;
 
 /// One kind of request since the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -220,6 +225,96 @@ impl MountCounters {
         interval.queue_len = Some(exe_ms as f64 / (seconds * 1e3));
         Some(interval)
     }
+}
+
+/// Between which moments two readings of the counters lie.
+#[derive(Clone, Copy, Debug)]
+pub enum Readings {
+    /// By the ages of the mount that stand in both; the first reading counts since the mount.
+    ByAge,
+    /// By the clock of who watches: since when, and for how long.
+    Watched(Time, Nanos),
+}
+
+/// What each mount had counted when it was last read.
+#[derive(Clone, Debug, Default)]
+pub struct MountHistory {
+    /// By mount point.
+    before: HashMap<String, MountCounters>,
+    /// Mount points of which was said what they are.
+    stated: HashSet<String>,
+}
+
+impl MountHistory {
+    /// Takes a reading as the one to begin from.
+    pub fn begin(&mut self, mount: MountCounters) {
+        self.before.insert(mount.point.clone(), mount);
+    }
+
+    /// Pours what a mount did since its last reading, read at `place`.
+    pub fn pour(
+        &mut self,
+        now: MountCounters,
+        between: Readings,
+        place: &str,
+        sink: &mut dyn Sink,
+    ) {
+        let device = sink.device(&now.export);
+        if self.stated.insert(now.point.clone()) {
+            sink.set_medium(device, Medium::Network);
+            let said = [(typed::MOUNT_POINT, &now.point), (typed::MOUNT_TYPE, &now.kind)];
+            for (key, text) in said {
+                sink.fact(Fact::of(Some(device), key, text.as_str(), place));
+            }
+        }
+        let then = self.before.insert(now.point.clone(), now.clone());
+        let seconds = |now: u64, then: u64| {
+            let seconds = i64::try_from(now.saturating_sub(then)).unwrap_or(i64::MAX);
+            Nanos(seconds.saturating_mul(NS_PER_S))
+        };
+        let length = match (between, &then) {
+            (Readings::Watched(_, length), Some(_)) => Some(length),
+            (Readings::Watched(..), None) => {
+                return note(sink, &now, "the mount is new: its counters are the baseline");
+            }
+            (Readings::ByAge, Some(then)) => {
+                now.age_s.zip(then.age_s).map(|(now, then)| seconds(now, then))
+            }
+            (Readings::ByAge, None) => now.age_s.map(|age| seconds(age, 0)),
+        };
+        let earlier = then.unwrap_or_default();
+        let is_first = earlier.point.is_empty();
+        let interval = length.and_then(|length| now.since(&earlier, device, length));
+        let Some(mut interval) = interval else {
+            let why = match is_first {
+                true => "how long it has been mounted is not known: no averages",
+                false => "mounted anew, or no second between two copies: no averages",
+            };
+            return note(sink, &now, why);
+        };
+        if let Readings::Watched(start, _) = between {
+            interval.start = Some(start);
+        }
+        interval.since_boot = is_first;
+        sink.interval(interval);
+        if is_first {
+            return note(sink, &now, "the first copy counts since the file system was mounted");
+        }
+        let (repeated, timeouts) = now.repeated();
+        let (before, timed_out) = earlier.repeated();
+        for (key, more) in [
+            (typed::RPC_REPEATED, repeated.saturating_sub(before)),
+            (typed::RPC_TIMEOUTS, timeouts.saturating_sub(timed_out)),
+        ] {
+            if more > 0 {
+                sink.fact(Fact::of(Some(device), key, more, place));
+            }
+        }
+    }
+}
+
+fn note(sink: &mut dyn Sink, mount: &MountCounters, reason: &str) {
+    sink.note(Note { line: 0, text: mount.export.clone(), reason: reason.to_string() });
 }
 
 #[cfg(test)]

@@ -23,12 +23,11 @@
 //! ## Not in this output
 //! What the server's disks did. Single latencies. Who waits.
 
-use std::collections::HashMap;
+use iowhy_model::{Level, Sink};
 
-use iowhy_model::{Level, Medium, Nanos, Note, Sink, typed};
-
-use crate::counters::mountstats::{MountCounters, MountLine, MountReader, is_nfs, parse_mount};
-use crate::facts::AddFact;
+use crate::counters::mountstats::{
+    MountCounters, MountHistory, MountLine, MountReader, Readings, is_nfs, parse_mount,
+};
 use crate::{Body, Format, Reader, Step};
 
 /// Entry in the list of formats.
@@ -44,8 +43,6 @@ pub const FORMAT: Format = Format {
     },
 };
 
-const NS_PER_S: i64 = 1_000_000_000;
-
 /// Whether a mount of NFS begins.
 fn begins(line: &str) -> bool {
     parse_mount(line).is_some_and(|(_, _, kind)| is_nfs(kind))
@@ -54,48 +51,16 @@ fn begins(line: &str) -> bool {
 #[derive(Default)]
 struct Mounts {
     reader: MountReader,
-    /// What each mount had counted when it was last met, by its mount point.
-    before: HashMap<String, MountCounters>,
+    history: MountHistory,
 }
 
 impl Mounts {
     fn pour(&mut self, mount: Option<Box<MountCounters>>, sink: &mut dyn Sink) {
-        let Some(now) = mount.map(|mount| *mount) else { return };
-        let device = sink.device(&now.export);
-        let then = self.before.insert(now.point.clone(), now.clone());
-        let age = |of: &MountCounters| of.age_s.and_then(|s| i64::try_from(s).ok());
-        let since_mount = MountCounters::default();
-        let length = match &then {
-            Some(then) => age(&now).zip(age(then)).map(|(now, then)| now.saturating_sub(then)),
-            None => age(&now),
-        };
-        let length = Nanos(length.unwrap_or(0).saturating_mul(NS_PER_S));
-        let Some(mut interval) = now.since(then.as_ref().unwrap_or(&since_mount), device, length)
-        else {
-            let reason = match then.is_some() {
-                true => "mounted anew, or no second between two copies: no averages",
-                false => "how long it has been mounted is not known: no averages",
-            };
-            return note(sink, &now.export, reason);
-        };
-        if then.is_none() {
-            sink.set_medium(device, Medium::Network);
-            sink.add_fact(device, typed::MOUNT_POINT, now.point.as_str());
-            sink.add_fact(device, typed::MOUNT_TYPE, now.kind.as_str());
-            note(sink, &now.export, "the first copy counts since the file system was mounted");
-            interval.since_boot = true;
-        } else {
-            let (repeated, timeouts) = now.repeated();
-            let (before, timed_out) = then.map(|then| then.repeated()).unwrap_or_default();
-            sink.add_fact(device, typed::RPC_REPEATED, repeated.saturating_sub(before));
-            sink.add_fact(device, typed::RPC_TIMEOUTS, timeouts.saturating_sub(timed_out));
+        let place = sink.source().place();
+        if let Some(mount) = mount {
+            self.history.pour(*mount, Readings::ByAge, &place, sink);
         }
-        sink.interval(interval);
     }
-}
-
-fn note(sink: &mut dyn Sink, export: &str, reason: &str) {
-    sink.note(Note { line: 0, text: export.to_string(), reason: reason.to_string() });
 }
 
 impl Reader for Mounts {
