@@ -349,14 +349,8 @@ fn biosnoop(listing: &Listing) -> Result<&'static View, &'static str> {
     let at_device = |event: &iowhy_model::Event| {
         event.layer == Layer::Block && event.latency(Stage::Device).is_some()
     };
-    match listing {
-        _ if listing.events.iter().any(at_device) => Ok(&views::biosnoop_text::VIEW),
-        _ if !listing.events.is_empty() => Err("its I/Os were not timed at a block device"),
-        _ if !listing.distributions.is_empty() => Err("it contains histograms, not individual \
-                                                       I/Os"),
-        _ if !listing.intervals.is_empty() => Err(AVERAGES),
-        _ => Err(NOTHING),
-    }
+    single(listing, at_device, "its I/Os were not timed at a block device")
+        .map(|()| &views::biosnoop_text::VIEW)
 }
 
 fn blkparse(listing: &Listing) -> Result<&'static View, &'static str> {
@@ -367,9 +361,19 @@ fn fio_iolog(listing: &Listing) -> Result<&'static View, &'static str> {
     let started = |event: &iowhy_model::Event| {
         event.sector.is_some() && event.queued.or(event.issued).is_some()
     };
+    single(listing, started, "its I/Os have no sector or no time of issue")
+        .map(|()| &views::fio_iolog::VIEW)
+}
+
+/// Whether a listing has single I/Os of which some are `fit`, or why none is.
+fn single(
+    listing: &Listing,
+    fit: impl Fn(&iowhy_model::Event) -> bool,
+    unfit: &'static str,
+) -> Result<(), &'static str> {
     match listing {
-        _ if listing.events.iter().any(started) => Ok(&views::fio_iolog::VIEW),
-        _ if !listing.events.is_empty() => Err("its I/Os have no sector or no time of issue"),
+        _ if listing.events.iter().any(fit) => Ok(()),
+        _ if !listing.events.is_empty() => Err(unfit),
         _ if !listing.distributions.is_empty() => Err("it contains histograms, not individual \
                                                        I/Os"),
         _ if !listing.intervals.is_empty() => Err(AVERAGES),
