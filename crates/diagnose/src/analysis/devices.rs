@@ -2,6 +2,7 @@
 //! what the input says of it, and what a healthy one takes for a request.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use iowhy_model::{DeviceId, Level, Listing, Medium, Op, Recording, Source, key};
 
@@ -52,6 +53,13 @@ impl<'a> Devices<'a> {
     /// Who spoke in a listing.
     pub fn source(&self, place: usize) -> &'a Source {
         &self.recording.listings[place].source
+    }
+
+    /// All inputs, each once, in the order of their first listings.
+    pub fn inputs(&self) -> Vec<&'a str> {
+        let mut known = HashSet::new();
+        let all = self.recording.listings.iter().map(|listing| listing.source.input.as_str());
+        all.filter(|input| known.insert(*input)).collect()
     }
 
     /// The input a listing was found in.

@@ -911,7 +911,7 @@ fn from_log(analysis: &Analysis, reading: &[&LogLine], builder: &mut EvidenceBui
         ),
         (&corrupt, "link error(s) in the kernel's log", CORRUPTED),
         (&lost, "controller or device reset(s) in the kernel's log", WAS_RESET),
-        (&removed, "removal(s) of the disk without notice, in the system's log", REMOVED),
+        (&removed, "surprise removal(s) of the disk, in the system's log", REMOVED),
         (&gone, "request(s) to an offline device, in the kernel's log", WAS_RESET),
         (
             &resets,

@@ -225,18 +225,9 @@ fn denied(
     analysis: &Analysis,
     known: (&[Vec<&IntervalSample>], &HashMap<HistogramCount, f64>),
 ) -> HashSet<String> {
-    let mut inputs: Vec<&str> = Vec::new();
-    for place in 0..analysis.recording.listings.len() {
-        let input = analysis.input(place);
-        if !inputs.contains(&input) {
-            inputs.push(input);
-        }
-        if inputs.len() > MOST_INPUTS {
-            return HashSet::new();
-        }
-    }
     let mut denied = HashSet::new();
-    if inputs.len() < 2 {
+    let inputs = analysis.inputs();
+    if !(2..=MOST_INPUTS).contains(&inputs.len()) {
         return denied;
     }
     for input in inputs {

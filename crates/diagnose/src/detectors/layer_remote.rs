@@ -171,9 +171,7 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         let listings = builder.listings(candidate);
         Some(remote(Some(candidate.device), listings, sentence, builder))
     });
-    let listings = 0..analysis.recording.listings.len();
-    let inputs: BTreeSet<&str> = listings.map(|listing| analysis.input(listing)).collect();
-    let lost = inputs.into_iter().filter_map(|input| lost_sessions(analysis, input));
+    let lost = analysis.inputs().into_iter().filter_map(|input| lost_sessions(analysis, input));
     findings.chain(lost).chain(lost_paths(analysis)).collect()
 }
 

@@ -172,8 +172,8 @@ fn from_log(analysis: &Analysis) -> Vec<Finding> {
         let n = phrase::count(LogLine::messages(&given_up) as f64, "discard(s)");
         finding.sentence = match refused {
             true => format!(
-                "{disk} fails discards (TRIM): {n} failed, but no read, write or flush did; the \
-                 kernel recovers the link each time, and all other I/O waits meanwhile"
+                "{disk} fails discards (TRIM): {n} failed, but no read, write or flush did; \
+                 other I/O waits while the kernel handles each error"
             ),
             false => format!(
                 "{disk} needs longer for discards (TRIM) than the command timeout: {n} timed out, \

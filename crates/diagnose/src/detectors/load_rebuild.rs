@@ -70,14 +70,17 @@ const MEASURED: f64 = 0.80;
 fn members(analysis: &Analysis, input: &str, about: About) -> Vec<(DeviceId, f64)> {
     let Some(reading) = about.last(key::DEVICE_SLAVES) else { return Vec::new() };
     let named = reading.fact.value.words().unwrap_or_default();
-    let mut of_disk: BTreeMap<DeviceId, Vec<f64>> = BTreeMap::new();
+    let mut moved: BTreeMap<DeviceId, (f64, usize)> = BTreeMap::new();
     for row in analysis.intervals.iter().filter(|row| analysis.input(row.listing) == input) {
-        if named.iter().any(|name| disk_names::is_disk_or_part(name, &row.disk)) {
-            of_disk.entry(row.device).or_default().push(row.interval.bytes_per_s());
-        }
+        let (bytes_per_s, rows) = moved.entry(row.device).or_default();
+        *bytes_per_s += row.interval.bytes_per_s();
+        *rows += 1;
     }
-    let mean = |rows: Vec<f64>| rows.iter().sum::<f64>() / rows.len() as f64;
-    of_disk.into_iter().map(|(device, rows)| (device, mean(rows))).collect()
+    moved.retain(|device, _| {
+        let disk = analysis.disk(*device);
+        named.iter().any(|name| disk_names::is_disk_or_part(name, &disk))
+    });
+    moved.into_iter().map(|(device, (sum, rows))| (device, sum / rows as f64)).collect()
 }
 
 /// How much of what the members move is the work of their array, whose rate is that of each member

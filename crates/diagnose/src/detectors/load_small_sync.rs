@@ -83,13 +83,7 @@ struct WriteStream {
 }
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
-    let mut inputs: Vec<&str> = Vec::new();
-    for place in 0..analysis.recording.listings.len() {
-        if !inputs.contains(&analysis.input(place)) {
-            inputs.push(analysis.input(place));
-        }
-    }
-    inputs.into_iter().filter_map(|input| finding(analysis, input)).collect()
+    analysis.inputs().into_iter().filter_map(|input| finding(analysis, input)).collect()
 }
 
 fn finding(analysis: &Analysis, input: &str) -> Option<Finding> {

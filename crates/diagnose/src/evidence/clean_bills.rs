@@ -1,6 +1,8 @@
 //! What speaks for storage that is well where no I/O was timed: a machine in which nobody waits for
 //! I/O.
 
+use std::collections::BTreeSet;
+
 use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
@@ -26,24 +28,25 @@ const SUSPECTED: f64 = 0.30;
 
 /// The clean bills of all inputs.
 pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
-    let mut inputs: Vec<&str> = Vec::new();
-    for place in 0..analysis.recording.listings.len() {
-        let input = analysis.input(place);
-        if !inputs.contains(&input) {
-            inputs.push(input);
-        }
-    }
-    let places = || 0..analysis.recording.listings.len();
-    let open = |input: &&str| {
-        !places().any(|place| analysis.input(place) == *input && is_timed(analysis, place))
-            && !is_accused(analysis, ranked, input)
-            && unaccused::unread(analysis, input).is_none()
+    let reports = |place: &usize| {
+        analysis.listing(*place).facts.iter().any(|fact| fact.key == key::VMSTAT_INTERVALS)
     };
-    let mut found = Vec::new();
-    for input in inputs.into_iter().filter(open) {
-        found.extend(nobody_waits(analysis, input));
+    let places = || 0..analysis.recording.listings.len();
+    let mut inputs: BTreeSet<&str> =
+        places().filter(reports).map(|place| analysis.input(place)).collect();
+    if inputs.is_empty() {
+        return Vec::new();
     }
-    found
+    for place in places().filter(|place| is_timed(analysis, *place)) {
+        inputs.remove(analysis.input(place));
+    }
+    for known in ranked.findings.iter().filter(|known| accuses(known)) {
+        known.subject.listings.iter().for_each(|place| {
+            inputs.remove(analysis.input(*place));
+        });
+    }
+    inputs.retain(|input| unaccused::unread(analysis, input).is_none());
+    inputs.into_iter().filter_map(|input| nobody_waits(analysis, input)).collect()
 }
 
 /// Whether I/O was timed in a listing, by whomever: then that is judged.
@@ -52,12 +55,8 @@ pub fn is_timed(analysis: &Analysis, place: usize) -> bool {
     !listing.events.is_empty() || !listing.intervals.is_empty() || !listing.distributions.is_empty()
 }
 
-fn is_accused(analysis: &Analysis, ranked: &RankedFindings, input: &str) -> bool {
-    ranked.findings.iter().any(|known| {
-        !known.verdict.accuses_nobody()
-            && known.confidence() > SUSPECTED
-            && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
-    })
+fn accuses(known: &Finding) -> bool {
+    !known.verdict.accuses_nobody() && known.confidence() > SUSPECTED
 }
 
 /// No task was blocked, no processor waited, nothing was swapped.

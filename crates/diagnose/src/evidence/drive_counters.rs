@@ -12,7 +12,7 @@ use crate::phrase;
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
 /// Those without which nothing can be said of its surface.
 const NEEDED: [&str; 2] = ["5", "197"];
-/// An error that a drive logged longer ago than this, seconds of running, is history: a month (a
+/// An error that a drive logged longer ago than this, seconds of power-on time, is history: a month (a
 /// choice).
 const OLD_S: f64 = 30.0 * 86_400.0;
 /// From here on a drive is hotter than any maker rates it for (60 degrees Celsius; data sheets).
@@ -69,7 +69,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     let what = format!("defects counted by the drive{name}");
     let evidence = cited(analysis.recording, &reading, &what, 0.0, Unit::Count);
     let log = quiet.map_or(String::new(), |quiet| {
-        format!("; the last error in its log is {} of running time old", phrase::ms(quiet * 1e3))
+        format!("; the last error in its log is {} of power-on time old", phrase::ms(quiet * 1e3))
     });
     let celsius = [key::SMART_CELSIUS, key::SMART_NVME_TEMPERATURE];
     let celsius = celsius.into_iter().find_map(|key| number(analysis, input, disk, key));

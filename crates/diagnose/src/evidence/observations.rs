@@ -97,7 +97,7 @@ fn of_machine() -> Vec<NotableNumber> {
         .measured_in(Unit::BytesPerSecond),
         share(
             key::CLUSTER_DEGRADED,
-            "objects of the cluster without all copies",
+            "degraded objects of the cluster",
             0.0,
             "some of its disks or hosts are missing, and what is left is read to replace them",
             Some(Verdict::LoadRebuild),

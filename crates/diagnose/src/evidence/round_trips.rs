@@ -16,8 +16,8 @@ use crate::phrase;
 /// A server that answers nothing for this long, s, is stuck (a choice: a disk answers within it
 /// unless it is ill itself; a client over TCP repeats after 60 s, nfs(5) `timeo`).
 const SILENT_S: f64 = 5.0;
-/// Mean round trips, ms, that a healthy server needs for nothing but a rare request (a choice: ten
-/// random reads of a spinning disk), and that no load of one client explains.
+/// Mean round trips, ms: longer than those of a healthy server (a choice: ten random reads of a
+/// spinning disk), and longer than the load of one client explains.
 const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
 /// Answers without which a mean is none.
@@ -30,13 +30,12 @@ const LONG: f64 = 0.90;
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
-        for row in listing.intervals.iter().filter(|row| row.layer == Layer::Application) {
-            let remote = analysis.medium(row.device) == Some(Medium::Network);
-            if remote && !row.since_boot {
-                mounts.entry((place, row.device)).or_default().push(row);
-            }
+        let above = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+        for row in listing.intervals.iter().filter(above) {
+            mounts.entry((place, row.device)).or_default().push(row);
         }
     }
+    mounts.retain(|(_, device), _| analysis.medium(*device) == Some(Medium::Network));
     let mounts = mounts.into_iter().filter_map(|((place, device), rows)| {
         let mount = Mount { analysis, place, device, rows };
         let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
@@ -125,7 +124,7 @@ impl Mount<'_, '_> {
             mean("mean time in the client's queue before it", queue),
         ];
         finding.assume(LONG, "round trips of a file server are measured by its client");
-        let by_load = "a server that is saturated, or a link that is";
+        let by_load = "a saturated server or network link";
         finding.doubt_if(trip <= LONG_MS, by_load, SHAPE_ALONE);
         Some(finding)
     }

@@ -1,30 +1,38 @@
 //! What was captured on another system than Linux: no step may name a command that is not there, or
 //! would look at the reader's own machine.
 
+use std::collections::HashMap;
+
 use iowhy_model::Finding;
 
 use crate::analysis::Analysis;
 use crate::facts::systems::System;
 use crate::phrase;
 
-/// The system that an input was captured on; `None` is Linux, or not known.
-fn system(analysis: &Analysis, input: &str) -> Option<System> {
-    let listings = analysis.recording.listings.iter().enumerate();
-    let mut here = listings.filter(|(place, _)| analysis.input(*place) == input);
-    here.find_map(|(_, listing)| {
-        let mut named = listing.facts.iter().filter_map(|fact| fact.device);
-        System::of_format(&listing.source.format).or_else(|| {
-            named.find_map(|it| System::of_device(&analysis.recording.device_of(it).name))
-        })
-    })
+/// The systems of the inputs that were not captured on Linux.
+fn systems<'a>(analysis: &Analysis<'a>) -> HashMap<&'a str, System> {
+    let devices = analysis.recording.devices();
+    let named: Vec<Option<System>> =
+        devices.iter().map(|device| System::of_device(&device.name)).collect();
+    let mut systems = HashMap::new();
+    for (place, listing) in analysis.recording.listings.iter().enumerate() {
+        let mut about = listing.facts.iter().filter_map(|fact| fact.device);
+        let system = System::of_format(&listing.source.format)
+            .or_else(|| about.find_map(|device| *named.get(device.index())?));
+        if let Some(system) = system {
+            systems.entry(analysis.input(place)).or_insert(system);
+        }
+    }
+    systems
 }
 
 /// Replaces the steps that name a command by the next listing of the system. What names none (a
 /// cable, a firmware) stays.
 pub fn fit(analysis: &Analysis, findings: &mut [Finding]) {
+    let systems = systems(analysis);
     for finding in findings {
         let input = finding.subject.listings.first().map(|place| analysis.input(*place));
-        let Some(system) = input.and_then(|input| system(analysis, input)) else { continue };
+        let Some(system) = input.and_then(|input| systems.get(input)) else { continue };
         finding.elsewhere = true;
         let names_none = |step: &String| !phrase::names_a_command(step);
         finding.next_step.retain(names_none);

@@ -87,8 +87,8 @@ keys {
     CLOCK_PRINTED "clock.printed_ns" Nanoseconds "time printed for the zero of the clock, in the \
                                                   input's time zone, since 1970 or since midnight";
     CLOCK_OFFSET "clock.realtime_offset_ns" Nanoseconds "time of day at the zero of the clock, since 1970";
-    CLUSTER_INACTIVE "cluster.inactive" Percent "placement groups of a cluster that serve no I/O";
-    CLUSTER_DEGRADED "cluster.objects.degraded" Percent "objects of a cluster without all copies";
+    CLUSTER_INACTIVE "cluster.inactive" Percent "inactive placement groups of a cluster";
+    CLUSTER_DEGRADED "cluster.objects.degraded" Percent "degraded objects of a cluster";
     CLUSTER_OSDS_DOWN "cluster.osds.down" Count "daemons of a cluster that are down";
     CLUSTER_RECOVERY "cluster.recovery" BytesPerSecond "recovery rate of a cluster";
     COMMIT_SLOW "commit.slow" Count "commits slower than a limit";
