@@ -2,7 +2,6 @@
 //! mean.
 
 pub(crate) mod copies;
-pub(crate) mod device_numbers;
 pub(crate) mod disk_columns;
 pub mod diskstats;
 pub mod mountstats;

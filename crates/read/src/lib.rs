@@ -41,7 +41,6 @@ mod scan;
 mod text;
 mod trace;
 
-pub use counters::device_numbers::{device_name, device_of_numbers};
 pub use counters::diskstats;
 pub use counters::mountstats;
 pub use describe::user::{FormatsError, OWN_FORMATS, formats_of};
@@ -51,6 +50,7 @@ pub use formats::{FORMATS, blktrace, find, log_examples};
 pub use histogram::buckets::histogram_of;
 pub use histogram::literal_records::{LiteralRecord, LiteralRecords};
 pub use index::may_begin;
+pub use iowhy_model::{device_name, device_of_numbers};
 pub use reader::{Binary, BlockSize, Reader, Scan, Sniff, Step};
 pub use scan::scan;
 pub use text::lines::LINE_LIMIT;

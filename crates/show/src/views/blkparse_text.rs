@@ -17,7 +17,7 @@
 
 use std::io::{self, Write};
 
-use iowhy_model::{Event, Layer, Listing, Op, Recording, Report, Stage, Time};
+use iowhy_model::{Event, Layer, Listing, Op, Recording, Report, Stage, Time, numbers_of};
 
 use crate::paint::clean;
 use crate::{Style, View};
@@ -30,15 +30,8 @@ pub const VIEW: View = View {
     write,
 };
 
-/// Majors of the sd driver, 16 disks each (kernel, Documentation/admin-guide/devices.txt).
-const SD_MAJORS: [u32; 16] =
-    [8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135];
-const LOOP_MAJOR: u32 = 7;
-const MD_MAJOR: u32 = 9;
-const XVD_MAJOR: u32 = 202;
 /// `BLOCK_EXT_MAJOR` (include/uapi/linux/major.h): numbers that are handed out at boot.
 const EXTENDED_MAJOR: u32 = 259;
-const MINORS_PER_DISK: u32 = 16;
 
 fn write(report: &Report, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut number = 0u64;
@@ -121,38 +114,7 @@ fn line(
 
 /// Major and minor number of a device of this name.
 fn numbers(name: &str, place: usize) -> (u32, u32) {
-    let disk = |driver: &str| {
-        let rest = name.strip_prefix(driver)?;
-        let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
-        let partition = rest.get(letters.len()..).unwrap_or_default();
-        let partition = if partition.is_empty() { 0 } else { partition.parse().ok()? };
-        if letters.is_empty() || letters.len() > 3 || partition >= MINORS_PER_DISK {
-            return None;
-        }
-        let index = letters.bytes().try_fold(0u32, |index, letter| {
-            letter.is_ascii_lowercase().then(|| index * 26 + u32::from(letter - b'a') + 1)
-        })?;
-        Some((index - 1, partition))
-    };
-    let sd = || {
-        let (index, partition) = disk("sd")?;
-        let major = SD_MAJORS.get((index / MINORS_PER_DISK) as usize)?;
-        Some((*major, index % MINORS_PER_DISK * MINORS_PER_DISK + partition))
-    };
-    let xvd = || {
-        let (index, partition) = disk("xvd")?;
-        Some((XVD_MAJOR, index * MINORS_PER_DISK + partition))
-    };
-    let plain = |driver: &str, major| Some((major, name.strip_prefix(driver)?.parse().ok()?));
-    let given = || {
-        let (major, minor) = name.split_once(':')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    };
-    sd().or_else(xvd)
-        .or_else(|| plain("loop", LOOP_MAJOR))
-        .or_else(|| plain("md", MD_MAJOR))
-        .or_else(given)
-        .unwrap_or((EXTENDED_MAJOR, u32::try_from(place).unwrap_or(u32::MAX)))
+    numbers_of(name).unwrap_or((EXTENDED_MAJOR, u32::try_from(place).unwrap_or(u32::MAX)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Device numbers, as older tools print them, become the names other listings use.
+//! Device numbers, as older tools print them, become the names other listings use, and back.
 //!
 //! Only majors with a fixed meaning are named (kernel, `Documentation/admin-guide/devices.txt`);
 //! the rest (device mapper, virtio, NVMe) are handed out at boot and stay `253:0`.
@@ -20,8 +20,8 @@ const XVD_MAJOR: u32 = 202;
 pub fn device_name(major: u32, minor: u32) -> String {
     let sd = SD_MAJORS.iter().position(|known| *known == major);
     match (sd, major) {
-        (Some(place), _) => disk("sd", place as u32 * 256 / MINORS_PER_DISK, minor),
-        (_, XVD_MAJOR) => disk("xvd", 0, minor),
+        (Some(place), _) => named("sd", place as u32 * 256 / MINORS_PER_DISK, minor),
+        (_, XVD_MAJOR) => named("xvd", 0, minor),
         (_, LOOP_MAJOR) => format!("loop{minor}"),
         (_, MD_MAJOR) => format!("md{minor}"),
         _ => format!("{major}:{minor}"),
@@ -34,7 +34,7 @@ pub fn device_of_numbers(text: &str) -> Option<String> {
     Some(device_name(major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn disk(driver: &str, first: u32, minor: u32) -> String {
+fn named(driver: &str, first: u32, minor: u32) -> String {
     let letters = letters(first.saturating_add(minor / MINORS_PER_DISK));
     match minor % MINORS_PER_DISK {
         0 => format!("{driver}{letters}"),
@@ -52,6 +52,42 @@ fn letters(mut index: u32) -> String {
         }
         index = index / 26 - 1;
     }
+}
+
+/// The numbers of a device or partition by its name: `sdy` is (65, 128), `253:0` (253, 0); `None`
+/// where the name has no fixed ones.
+pub fn numbers_of(name: &str) -> Option<(u32, u32)> {
+    let disk = |driver: &str| {
+        let rest = name.strip_prefix(driver)?;
+        let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+        let partition = rest.get(letters.len()..).unwrap_or_default();
+        let partition = if partition.is_empty() { 0 } else { partition.parse().ok()? };
+        if letters.is_empty() || letters.len() > 3 || partition >= MINORS_PER_DISK {
+            return None;
+        }
+        let index = letters.bytes().try_fold(0u32, |index, letter| {
+            letter.is_ascii_lowercase().then(|| index * 26 + u32::from(letter - b'a') + 1)
+        })?;
+        Some((index - 1, partition))
+    };
+    let sd = || {
+        let (index, partition) = disk("sd")?;
+        let major = SD_MAJORS.get((index / MINORS_PER_DISK) as usize)?;
+        Some((*major, index % MINORS_PER_DISK * MINORS_PER_DISK + partition))
+    };
+    let xvd = || {
+        let (index, partition) = disk("xvd")?;
+        Some((XVD_MAJOR, index * MINORS_PER_DISK + partition))
+    };
+    let plain = |driver: &str, major| Some((major, name.strip_prefix(driver)?.parse().ok()?));
+    let given = || {
+        let (major, minor) = name.split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    sd().or_else(xvd)
+        .or_else(|| plain("loop", LOOP_MAJOR))
+        .or_else(|| plain("md", MD_MAJOR))
+        .or_else(given)
 }
 
 #[cfg(test)]
@@ -77,6 +113,8 @@ mod tests {
             (259, 1, "259:1"),
         ] {
             assert_eq!(device_name(major, minor), name);
+            // Majors that are handed out at boot have no name, but their numbers are one.
+            assert_eq!(numbers_of(name), Some((major, minor)), "{name}");
         }
         assert_eq!(device_of_numbers("202,16").as_deref(), Some("xvdb"));
         assert_eq!(device_of_numbers("8:x"), None);
