@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use iowhy_diagnose::{Calibration, Options, judge};
-use iowhy_model::{Blame, Verdict};
+use iowhy_model::{Blame, Finding, Recording, Verdict};
 use serde_json::Value;
 
 use crate::judgement;
-use crate::score::{Grade, Opinion, Weighed, opinions, published};
-use crate::weak::blame::{SHOWN, Side, WORLDS, blamed, scenario};
+use crate::score::{Grade, Opinion, Weighed, of_all, opinions, published};
+use crate::weak::blame::{SHOWN, WORLDS, World, blamed, scenario};
 
 /// Standard deviation of a factor around 1, and of a shift around 0, in nats, before anything was
 /// seen (choices).
@@ -60,58 +60,61 @@ pub fn learned(cases: usize, each: usize, seed: u64) -> Result<String, String> {
          | --- | --- | --- | --- | --- | --- |\n",
     );
     for verdict in verdicts {
-        let of: Vec<&Row> = rows.iter().filter(|row| row.verdict == verdict).collect();
-        let names = names(&of);
-        let folds: BTreeSet<&str> = of.iter().map(|row| row.fold.as_str()).collect();
-        let (mut stated, mut left_out) = (0.0, 0.0);
-        let mut fits = Vec::new();
-        for fold in &folds {
-            let rest: Vec<&Row> = of.iter().copied().filter(|row| row.fold != *fold).collect();
-            let fit = Fit::of(&rest, &names);
-            for row in of.iter().filter(|row| row.fold == *fold) {
-                stated += row.worth * loss(row, Fit::stated(&names).odds(row, &names));
-                left_out += row.worth * loss(row, fit.odds(row, &names));
-            }
-            fits.push(fit);
-        }
-        let worth: f64 = of.iter().map(|row| row.worth).sum();
-        let right: f64 = of.iter().filter(|row| row.right).map(|row| row.worth).sum();
-        let as_stated = Fit::stated(&names);
-        let said: f64 = of.iter().map(|row| row.worth * share(as_stated.odds(row, &names))).sum();
-        let _ = writeln!(
-            out,
-            "| {verdict} | {} | {:.2} | {:.2} | {:.3} | {:.3} |",
-            of.len(),
-            right / worth,
-            said / worth,
-            stated / worth,
-            left_out / worth
-        );
-        let fit = Fit::of(&of, &names);
-        let spread = |place: usize| {
-            let known = fits.iter().map(|fit| fit.values[place]);
-            (known.clone().fold(f64::MAX, f64::min), known.fold(f64::MIN, f64::max))
-        };
-        for (place, name) in
-            std::iter::once("(prior, nats)").chain(names.iter().copied()).enumerate()
-        {
-            let having: Vec<f64> = of
-                .iter()
-                .flat_map(|row| &row.weighed.clauses)
-                .filter(|(what, _)| what == name)
-                .map(|(_, nats)| *nats)
-                .collect();
-            let (least, most) = spread(place);
-            let mean = having.iter().sum::<f64>() / having.len().max(1) as f64;
-            let _ = writeln!(
-                clauses,
-                "| {verdict} | {name} | {} | {mean:.2} | {:.2} | {least:.2} to {most:.2} |",
-                if place == 0 { of.len() } else { having.len() },
-                fit.values[place]
-            );
-        }
+        tell(verdict, &rows, &mut out, &mut clauses);
     }
     Ok(format!("{out}\n{}\n{clauses}", at_first_meetings(&rows)?))
+}
+
+/// The row of a verdict, and those of its clauses.
+fn tell(verdict: &str, rows: &[Row], out: &mut String, clauses: &mut String) {
+    let of: Vec<&Row> = rows.iter().filter(|row| row.verdict == verdict).collect();
+    let names = names(&of);
+    let folds: BTreeSet<&str> = of.iter().map(|row| row.fold.as_str()).collect();
+    let (mut stated, mut left_out) = (0.0, 0.0);
+    let mut fits = Vec::new();
+    for fold in &folds {
+        let rest: Vec<&Row> = of.iter().copied().filter(|row| row.fold != *fold).collect();
+        let fit = Fit::of(&rest, &names);
+        for row in of.iter().filter(|row| row.fold == *fold) {
+            stated += row.worth * loss(row, Fit::stated(&names).odds(row, &names));
+            left_out += row.worth * loss(row, fit.odds(row, &names));
+        }
+        fits.push(fit);
+    }
+    let worth: f64 = of.iter().map(|row| row.worth).sum();
+    let right: f64 = of.iter().filter(|row| row.right).map(|row| row.worth).sum();
+    let as_stated = Fit::stated(&names);
+    let said: f64 = of.iter().map(|row| row.worth * share(as_stated.odds(row, &names))).sum();
+    let _ = writeln!(
+        out,
+        "| {verdict} | {} | {:.2} | {:.2} | {:.3} | {:.3} |",
+        of.len(),
+        right / worth,
+        said / worth,
+        stated / worth,
+        left_out / worth
+    );
+    let fit = Fit::of(&of, &names);
+    let spread = |place: usize| {
+        let known = fits.iter().map(|fit| fit.values[place]);
+        (known.clone().fold(f64::MAX, f64::min), known.fold(f64::MIN, f64::max))
+    };
+    for (place, name) in std::iter::once("(prior, nats)").chain(names.iter().copied()).enumerate() {
+        let having: Vec<f64> = of
+            .iter()
+            .flat_map(|row| &row.weighed.clauses)
+            .filter(|(what, _)| what == name)
+            .map(|(_, nats)| *nats)
+            .collect();
+        let (least, most) = spread(place);
+        let mean = having.iter().sum::<f64>() / having.len().max(1) as f64;
+        let _ = writeln!(
+            clauses,
+            "| {verdict} | {name} | {} | {mean:.2} | {:.2} | {least:.2} to {most:.2} |",
+            if place == 0 { of.len() } else { having.len() },
+            fit.values[place]
+        );
+    }
 }
 
 /// What was learned, tried on answers that nothing was learned or mended from: those to captures
@@ -201,28 +204,31 @@ fn first_meetings() -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
+/// The judge's first word as weighed by its rule, before any calibration.
+fn first_word(recording: &Recording) -> (Vec<Finding>, Option<(&'static str, Weighed)>) {
+    let options = Options { calibration: Calibration::No, ..Options::default() };
+    let findings = judge(recording, &options);
+    let first = findings.first().and_then(|it| Some((it.verdict.name(), Weighed::of(it)?)));
+    (findings, first)
+}
+
 /// The first findings of published captures.
 fn of_strangers() -> Result<Vec<Row>, String> {
-    let mut rows = Vec::new();
-    for case in published().map_err(|error| error.to_string())? {
+    let cases = published().map_err(|error| error.to_string())?;
+    of_all(&cases, |case| {
         let (recording, read) = case.recording();
-        let options = Options { calibration: Calibration::No, ..Options::default() };
-        let findings = judge(&recording, &options);
-        let (grade, first) = (case.graded(&findings, &recording, read), findings.first());
-        let Some((first, weighed)) = first.and_then(|it| Some((it, Weighed::of(it)?))) else {
-            continue;
-        };
-        if matches!(grade, Grade::Right | Grade::Wrong) {
-            rows.push(Row {
-                fold: case.collection().to_string(),
-                verdict: first.verdict.name(),
-                weighed,
-                right: grade == Grade::Right,
-                worth: 1.0,
-            });
-        }
-    }
-    Ok(rows)
+        let (findings, first) = first_word(&recording);
+        let grade = case.graded(&findings, &recording, read);
+        let judged = first.filter(|_| matches!(grade, Grade::Right | Grade::Wrong));
+        let row = judged.map(|(verdict, weighed)| Row {
+            fold: case.collection().to_string(),
+            verdict,
+            weighed,
+            right: grade == Grade::Right,
+            worth: 1.0,
+        });
+        Ok(row.into_iter().collect())
+    })
 }
 
 fn of_scenarios(opinions: Vec<Opinion>) -> impl Iterator<Item = Row> {
@@ -239,27 +245,23 @@ fn of_scenarios(opinions: Vec<Opinion>) -> impl Iterator<Item = Row> {
 
 /// What is said first of the other author's worlds: right if it blames the right side.
 fn of_worlds(each: usize) -> Result<Vec<Row>, String> {
-    let mut rows = Vec::new();
-    for (world, number) in WORLDS.iter().flat_map(|world| (0..each).map(|number| (*world, number)))
-    {
-        let scenario = scenario(world, number);
+    let numbers: Vec<(World, usize)> =
+        WORLDS.iter().flat_map(|world| (0..each).map(|number| (*world, number))).collect();
+    of_all(&numbers, |(world, number)| {
+        let scenario = scenario(*world, *number);
+        let mut rows = Vec::new();
         for shown in SHOWN {
-            let options = Options { calibration: Calibration::No, ..Options::default() };
-            let findings = judge(&scenario.recording(shown)?, &options);
-            let side: Option<Side> = blamed(&findings);
-            let first = findings.first();
-            if let Some((first, weighed)) = first.and_then(|it| Some((it, Weighed::of(it)?))) {
-                rows.push(Row {
-                    fold: "worlds".to_string(),
-                    verdict: first.verdict.name(),
-                    weighed,
-                    right: side == Some(scenario.side),
-                    worth: 1.0,
-                });
-            }
+            let (findings, first) = first_word(&scenario.recording(shown)?);
+            rows.extend(first.map(|(verdict, weighed)| Row {
+                fold: "worlds".to_string(),
+                verdict,
+                weighed,
+                right: blamed(&findings) == Some(scenario.side),
+                worth: 1.0,
+            }));
         }
-    }
-    Ok(rows)
+        Ok(rows)
+    })
 }
 
 /// An author's worlds are worth at most [`AUTHOR`] captures per verdict.
