@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iowhy_model::{
-    Event, Fact, FactKey, Filter, Note, Recording, Stage, is_kernel_name, key, numbers,
+    DeviceId, Event, Fact, FactKey, Filter, Note, Recording, Stage, is_kernel_name, key, numbers,
 };
 
 use crate::selection::Selection;
@@ -18,11 +18,8 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
     let asked: Vec<String> =
         devices.devices.iter().map(|id| recording.device_of(*id).name.clone()).collect();
     about(recording, &asked);
+    keep(recording, |id| devices.device(id));
     for listing in &mut recording.listings {
-        listing.events.retain(|event| devices.device(event.device));
-        listing.intervals.retain(|interval| devices.device(interval.device));
-        listing.distributions.retain(|known| devices.device(known.device));
-        listing.rest.retain(|known| devices.device(known.device));
         if !part || listing.events.is_empty() {
             continue;
         }
@@ -40,6 +37,16 @@ pub fn narrow(recording: &mut Recording, filter: &Filter, selection: &Selection)
         listing.source.notes.push(Note { line: 0, text: String::new(), reason });
     }
     part.then_some(asked_for)
+}
+
+/// Leaves out the I/O of devices that are not wanted.
+fn keep(recording: &mut Recording, wanted: impl Fn(DeviceId) -> bool) {
+    for listing in &mut recording.listings {
+        listing.events.retain(|event| wanted(event.device));
+        listing.intervals.retain(|interval| wanted(interval.device));
+        listing.distributions.retain(|known| wanted(known.device));
+        listing.rest.retain(|known| wanted(known.device));
+    }
 }
 
 /// Leaves out what is stated of disks that were not asked for, as their messages in the kernel's
@@ -79,6 +86,13 @@ impl Scope {
 
     fn is_near(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|near| near.iter().any(|known| is_one(known, name)))
+    }
+
+    /// Leaves out the I/O of what is not within it.
+    pub fn keep(&self, recording: &mut Recording) {
+        let held: Vec<bool> =
+            recording.devices().iter().map(|device| self.holds(&device.name)).collect();
+        keep(recording, |id| held.get(id.index()).copied().unwrap_or(true));
     }
 
     /// Whether a name is within it; one that is no disk's (a port, a pool) always is.

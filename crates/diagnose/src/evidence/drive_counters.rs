@@ -12,8 +12,8 @@ use crate::phrase;
 const DEFECTS: [&str; 5] = ["5", "187", "197", "198", "199"];
 /// Those without which nothing can be said of its surface.
 const NEEDED: [&str; 2] = ["5", "197"];
-/// An error that a drive logged longer ago than this, seconds of power-on time, is history: a month (a
-/// choice).
+/// An error that a drive logged longer ago than this, seconds of power-on time, is history: a month
+/// (a choice).
 const OLD_S: f64 = 30.0 * 86_400.0;
 /// From here on a drive is hotter than any maker rates it for (60 degrees Celsius; data sheets).
 const HOT: f64 = 60.0;

@@ -138,6 +138,11 @@ fn outcome(case: Case, devices: &[String]) -> CaseVerdict {
         let device = finding.subject.device.map(|id| &recording.device_of(id).name);
         device.is_none_or(|name| scope.holds(name))
     });
+    // All that was said is of other disks: what is known of the watched ones is said instead.
+    if findings.is_empty() && !devices.is_empty() {
+        scope.keep(&mut recording);
+        findings = judge(&recording, &Options::default());
+    }
     let first = findings.first().map(|first| brief(first, &recording));
     let others = others(&findings, &recording);
     let lost = recording.listings.iter().map(|listing| listing.source.lost()).sum();
