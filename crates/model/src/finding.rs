@@ -43,6 +43,9 @@ pub struct Evidence {
     pub amount: Quantity,
     /// The threshold it was compared with; `None` for context.
     pub bound: Option<Bound>,
+    /// The least and the most it may add to the log odds, in nats, if it is a clause of the rule:
+    /// the further beyond its bound, the more.
+    pub weighs: Option<(f64, f64)>,
     /// How many I/Os or intervals it rests on.
     pub n: u64,
     /// How it came about.
@@ -56,6 +59,43 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// The same, compared with a bound.
+    pub fn held(self, bound: Bound) -> Evidence {
+        Evidence { bound: Some(bound), ..self }
+    }
+
+    /// The same, compared with what it had to exceed.
+    pub fn above(self, bound: f64) -> Evidence {
+        self.held(Bound::Above(bound))
+    }
+
+    /// The same, compared with what it had to stay below.
+    pub fn below(self, bound: f64) -> Evidence {
+        self.held(Bound::Below(bound))
+    }
+
+    /// The same, as a clause of the rule that weighs as much as any.
+    pub fn weighs(self) -> Evidence {
+        self.weighs_within(-Evidence::MOST_NATS, Evidence::MOST_NATS)
+    }
+
+    /// The same, as a clause that adds at most so much to the log odds, in nats.
+    pub fn weighs_at_most(self, nats: f64) -> Evidence {
+        self.weighs_within(-Evidence::MOST_NATS, nats)
+    }
+
+    /// The same, as a clause that adds at least so much.
+    pub fn weighs_at_least(self, nats: f64) -> Evidence {
+        self.weighs_within(nats, Evidence::MOST_NATS)
+    }
+
+    fn weighs_within(self, least: f64, most: f64) -> Evidence {
+        Evidence { weighs: Some((least, most)), ..self }
+    }
+
+    /// What a clause is worth at most, in nats: odds of twenty to one.
+    pub const MOST_NATS: f64 = 3.0;
+
     /// Whether it is a fault's own word, not a shape of latency: the drive, the kernel's log or the
     /// status of a request states something that had to exceed a bound, and does.
     pub fn states_fault(&self) -> bool {

@@ -28,15 +28,13 @@
 //! ## Next step
 //! Check the volume's credit balance; use a type with a fixed rate, or reduce the load.
 
-use iowhy_model::{
-    Bound, Clause, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict,
-};
+use iowhy_model::{Clause, DeviceId, Evidence, Finding, Forecast, Level, Nanos, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::measures::bucket::{self, PlateauStep};
 use crate::measures::cap::{self, Limit};
@@ -192,20 +190,17 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     finding.evidence = vec![
         computed("throughput before the fall, median", step.high, unit, step.before as u64, source),
         computed("throughput after the fall, median", step.low, unit, n, source),
-        held(
-            computed(
-                "throughput before the fall, divided by throughput after it",
-                step.high / step.low,
-                Unit::Ratio,
-                n,
-                source,
-            ),
-            Bound::Above(STEP),
-        ),
-        held(
-            computed("variation after the fall", step.cv, Unit::Share, n, source),
-            Bound::Below(variation),
-        ),
+        computed(
+            "throughput before the fall, divided by throughput after it",
+            step.high / step.low,
+            Unit::Ratio,
+            n,
+            source,
+        )
+        .above(STEP),
+        computed("variation after the fall", step.cv, Unit::Share, n, source)
+            .below(variation)
+            .weighs(),
         computed(
             "requests in flight before the fall, median",
             queue_before,
@@ -213,10 +208,8 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
             step.before as u64,
             source,
         ),
-        held(
-            computed("requests in flight after the fall, median", queue, Unit::Requests, n, source),
-            Bound::Above((STILL_ASKED * queue_before).max(WAITING)),
-        ),
+        computed("requests in flight after the fall, median", queue, Unit::Requests, n, source)
+            .above((STILL_ASKED * queue_before).max(WAITING)),
         computed(
             "mean latency before the fall, median",
             before_ms,
@@ -235,7 +228,6 @@ fn finding(analysis: &Analysis, course: &Course) -> Option<Finding> {
     let clauses = [
         Clause::fixed("throughput pinned after the fall", PINNED),
         Clause::fixed("a baseline rate of a product", sold.map_or(0.0, |_| KNOWN_LIMIT)),
-        confidence::below("variation of the throughput", step.cv, variation),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = (1.0 - before_ms / now_ms).clamp(0.0, 1.0);

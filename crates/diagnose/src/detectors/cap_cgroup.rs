@@ -48,7 +48,7 @@ use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::programs;
@@ -194,7 +194,7 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     let on_limit = Bound::Between(by.bound * (1.0 - NEAR), by.bound * (1.0 + NEAR));
     finding.evidence = vec![
         Evidence { how: How::Reported, origin: stated, ..of_group },
-        held(computed("completed per second", by.done, unit, by.n, source), on_limit),
+        computed("completed per second", by.done, unit, by.n, source).held(on_limit),
     ];
     if let Some(asked) = by.asked {
         let asked = computed("requested per second", asked, Unit::PerSecond, by.n, source);
@@ -205,7 +205,7 @@ fn from_probe(analysis: &Analysis, probed: &ProbeListing) -> Option<Finding> {
     if let Some(ms) = by.device_ms {
         let line = computed("latency of the device itself, mean", ms, Unit::Ms, by.n, source);
         let line = Evidence { how: How::Sampled, origin: Origin::of("/sys/block stat"), ..line };
-        finding.evidence.push(held(line, Bound::Below(by.caller_ms / 2.0)));
+        finding.evidence.push(line.below(by.caller_ms / 2.0));
     }
     finding.assume(PROBED, "measured by a probe in the group");
     finding.explained_share = by.device_ms.map_or(0.9, |ms| 1.0 - ms / by.caller_ms.max(1e-9));
@@ -318,19 +318,14 @@ fn strongest<'a>(
             analysis.recording,
             &limit.reading,
             &format!("limit ({})", limit.kind.name()),
-            limit.value,
-            unit,
+            (limit.value, unit),
         ),
         computed("rate, median", found.median, unit, n, source),
-        held(
-            computed("seconds at the limit", found.share, Unit::Share, n, source),
-            Bound::Above(WAITS),
-        ),
+        computed("seconds at the limit", found.share, Unit::Share, n, source).above(WAITS),
         computed("highest rate, divided by the limit", found.most, Unit::Ratio, n, source),
-        held(
-            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
-            Bound::Below(NOT_FULL),
-        ),
+        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+            .below(NOT_FULL)
+            .weighs_at_most(1.0),
     ];
     finding.evidence.extend(pressure(analysis, place));
     let is_rounded = *granted != limit.value;
@@ -340,10 +335,7 @@ fn strongest<'a>(
     }
     // One of three rates fits sooner by chance than one.
     let pinned = if is_rounded { PINNED - 3.0_f64.ln() } else { PINNED };
-    let clauses = [
-        Clause::fixed("throughput pinned at the limit", pinned),
-        confidence::below("busy share of the disk", place.busy, NOT_FULL).at_most(1.0),
-    ];
+    let clauses = [Clause::fixed("throughput pinned at the limit", pinned)];
     confidence::believe(&mut finding, PRIOR, clauses);
     // Of the wait, which nobody measured, the limit has its part in the seconds in which it held.
     finding.explained_share = found.share;
@@ -410,10 +402,9 @@ fn by_arrival(
             n as u64,
             source,
         ),
-        held(
-            computed("share of B2Q in the total", share, Unit::Share, n as u64, source),
-            Bound::Above(WAITS),
-        ),
+        computed("share of B2Q in the total", share, Unit::Share, n as u64, source)
+            .above(WAITS)
+            .weighs(),
         computed(
             "most requests in flight at once",
             f64::from(most),
@@ -421,20 +412,17 @@ fn by_arrival(
             n as u64,
             source,
         ),
-        held(
-            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
-            Bound::Below(NOT_FULL),
-        ),
+        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+            .below(NOT_FULL),
     ];
     finding.evidence.extend(limits.first().map(|limit| {
         let unit = limit.kind.unit();
         let what = format!("limit ({})", limit.kind.name());
-        builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit)
+        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit))
     }));
     finding.evidence.extend(pressure(analysis, place));
     let set = if limits.is_empty() { 1.0 } else { LIMIT_SET };
     let clauses = [
-        confidence::above("share of the time waited before a request", share, WAITS),
         Clause::fixed("a limit of the group", set),
         confidence::below("busy share of the disk", place.busy, IDLE),
     ];
@@ -467,15 +455,13 @@ fn by_pressure(analysis: &Analysis, place: &Place, limits: &[Limit]) -> Option<F
     let clauses = [
         Clause::fixed("a limit of the group", LIMIT_SET),
         confidence::above("I/O pressure", waiting.amount.value, PRESSURE).at_most(1.0),
-        confidence::below("busy share of the disk", place.busy, IDLE).at_most(1.0),
     ];
     finding.evidence = vec![
         waiting,
-        held(
-            computed("busy share of the disk", place.busy, Unit::Share, place.n, source),
-            Bound::Below(IDLE),
-        ),
-        builder::cited(analysis.recording, &limit.reading, &what, limit.value, unit),
+        computed("busy share of the disk", place.busy, Unit::Share, place.n, source)
+            .below(IDLE)
+            .weighs_at_most(1.0),
+        builder::cited(analysis.recording, &limit.reading, &what, (limit.value, unit)),
     ];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - place.busy;
@@ -488,7 +474,7 @@ fn pressure(analysis: &Analysis, place: &Place) -> Option<Evidence> {
     let about = analysis.about(place.listing, place.disk);
     let (share, reading) = about.machine_number(key::PRESSURE_AVG10.of("io.some"))?;
     let what = "time in which a task waits for I/O (pressure, some, 10 s)";
-    Some(builder::cited(analysis.recording, &reading, what, share, Unit::Share))
+    Some(builder::cited(analysis.recording, &reading, what, (share, Unit::Share)))
 }
 
 fn group_of(limit: &Limit) -> String {

@@ -33,7 +33,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::facts::disk_names;
@@ -132,13 +132,13 @@ fn counted(analysis: &Analysis) -> Vec<Finding> {
             phrase::percent(share.min(1.0)),
         );
         finding.evidence = vec![
-            cited_held(
+            cited(
                 analysis.recording,
                 &reading,
                 "share of the time watched in which demand exceeded the limit",
                 (share.min(1.0), Unit::Share),
-                Bound::Above(EXCEEDED_SHARE),
-            ),
+            )
+            .above(EXCEEDED_SHARE),
             computed("time watched", watched, Unit::Seconds, 1, analysis.source(place)),
         ];
         finding.assume(COUNTED, "counted by the volume itself");
@@ -224,10 +224,9 @@ fn finding(analysis: &Analysis, row: &IntervalSample, pin: &Pin) -> Option<Findi
     let source = analysis.source(row.listing);
     let mut evidence =
         evidence(pin, |quantity, value, unit| read_off(quantity, value, unit, pin.n, source));
-    evidence.push(held(
-        read_off("requests in flight (aqu-sz)", queue, Unit::Requests, 1, source),
-        Bound::Above(WAITING),
-    ));
+    evidence.push(
+        read_off("requests in flight (aqu-sz)", queue, Unit::Requests, 1, source).above(WAITING),
+    );
     let wait = row.await_ms().unwrap_or(0.0);
     if wait > 0.0 {
         evidence.push(read_off("mean latency (await)", wait, Unit::Ms, 1, source));
@@ -275,10 +274,9 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     let mut finding = new_finding(DETECTOR.verdict, Some(trace.device), vec![trace.listing]);
     finding.evidence =
         evidence(&pin, |quantity, value, unit| computed(quantity, value, unit, n, source));
-    finding.evidence.push(held(
-        computed("requests in flight, mean", queue, Unit::Requests, n, source),
-        Bound::Above(WAITING),
-    ));
+    finding.evidence.push(
+        computed("requests in flight, mean", queue, Unit::Requests, n, source).above(WAITING),
+    );
     let wait = trace.mean_ns() / 1e6;
     finding.explained_share = ((wait - network_s0_ms()) / wait).max(0.0);
     finish(&mut finding, &trace.disk, &pin);
@@ -352,7 +350,7 @@ fn evidence(pin: &Pin, number: impl Fn(&str, f64, Unit) -> Evidence) -> Vec<Evid
             .push(Evidence { how: iowhy_model::How::Computed, ..number(&what, tier.value, unit) });
         evidence.push(Evidence {
             how: iowhy_model::How::Computed,
-            ..held(number("distance from the limit", off.abs(), Unit::Share), Bound::Below(0.015))
+            ..number("distance from the limit", off.abs(), Unit::Share).below(0.015)
         });
     }
     if let Some(plateau) = &pin.plateau {

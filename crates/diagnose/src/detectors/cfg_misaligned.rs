@@ -30,13 +30,13 @@
 //! ## Next step
 //! Start partitions at multiples of 1 MiB, match file system and stripe, enlarge the stripe cache.
 
-use iowhy_model::{Bound, Clause, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
+use iowhy_model::{Clause, Event, Finding, Forecast, Level, Nanos, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence;
 use crate::facts::About;
@@ -125,19 +125,17 @@ fn by_layout(analysis: &Analysis, disk: &str) -> Option<Finding> {
         starts.len()
     );
     let cited = |reading, what, value| {
-        builder::cited(analysis.recording, reading, what, value, Unit::Bytes)
+        builder::cited(analysis.recording, reading, what, (value, Unit::Bytes))
     };
     finding.evidence = vec![
-        held(
-            computed(
-                "offset of a partition from a physical block boundary",
-                past(*start) as f64,
-                Unit::Bytes,
-                1,
-                analysis.source(reading.listing),
-            ),
-            Bound::Above(0.0),
-        ),
+        computed(
+            "offset of a partition from a physical block boundary",
+            past(*start) as f64,
+            Unit::Bytes,
+            1,
+            analysis.source(reading.listing),
+        )
+        .above(0.0),
         cited(reading, "start of the partition", *start as f64),
         cited(&block_reading, "physical block", block),
     ];
@@ -195,16 +193,9 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::ns(found.spared_ns)
     );
     finding.evidence = vec![
-        held(
-            computed(
-                "writes not aligned to a physical block",
-                share,
-                Unit::Share,
-                off + on,
-                source,
-            ),
-            Bound::Above(SHARE),
-        ),
+        computed("writes not aligned to a physical block", share, Unit::Share, off + on, source)
+            .above(SHARE)
+            .weighs(),
         computed(
             "time of an unaligned write, median",
             found.exposed_ns / 1e6,
@@ -213,29 +204,16 @@ fn off_block(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             source,
         ),
         computed("time of an aligned write, median", found.spared_ns / 1e6, Unit::Ms, on, source),
-        held(
-            computed(
-                "time ratio unaligned/aligned, same sizes",
-                fair,
-                Unit::Ratio,
-                off + on,
-                source,
-            ),
-            Bound::Above(TIMES),
-        ),
-        held(
-            computed("time lost, per second", lost, Unit::Seconds, off, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed("time ratio unaligned/aligned, same sizes", fair, Unit::Ratio, off + on, source)
+            .above(TIMES)
+            .weighs(),
+        computed("time lost, per second", lost, Unit::Seconds, off, source)
+            .above(confidence::COMPLAINED_OF),
     ];
     finding.evidence.extend(stated.map(|(bytes, reading)| {
-        builder::cited(analysis.recording, &reading, "physical block", bytes, Unit::Bytes)
+        builder::cited(analysis.recording, &reading, "physical block", (bytes, Unit::Bytes))
     }));
-    let clauses = [
-        confidence::above("time ratio unaligned/aligned", fair, TIMES),
-        confidence::above("unaligned writes", share, SHARE),
-    ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR, []);
     if stated.is_none() {
         let sure = if found.p < BEYOND_DOUBT { BORNE_OUT } else { GUESSED };
         finding.scale("physical block size inferred, not reported", sure);
@@ -314,20 +292,14 @@ fn parity(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         phrase::ms(lost * 1e3)
     );
     finding.evidence = vec![
-        held(
-            computed("small writes after a read of the same blocks", share, Unit::Share, n, source),
-            Bound::Above(READ_FIRST),
-        ),
-        held(
-            computed("time lost to these reads, per second", lost, Unit::Seconds, n, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed("small writes after a read of the same blocks", share, Unit::Share, n, source)
+            .above(READ_FIRST),
+        computed("time lost to these reads, per second", lost, Unit::Seconds, n, source)
+            .above(confidence::COMPLAINED_OF)
+            .weighs(),
     ];
     let read_first = 3.0 * (share - READ_FIRST) / (1.0 - READ_FIRST);
-    let clauses = [
-        Clause::fixed("writes after a read", read_first),
-        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
-    ];
+    let clauses = [Clause::fixed("writes after a read", read_first)];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share / 2.0;
     finding.refuted_by = lines(&["full-stripe writes cause just as many reads"]);

@@ -29,13 +29,13 @@
 //! ## Next step
 //! Try another scheduler, more requests, a deeper queue; and measure again.
 
-use iowhy_model::{Bound, Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
+use iowhy_model::{Finding, Flags, Level, Medium, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::builder::{computed, estimated, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
 use crate::evidence::stages;
@@ -175,24 +175,17 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     finding.evidence = vec![
         computed("mean wait in the host's queue (Q2D)", found.queue_ns / 1e6, Unit::Ms, n, source),
         computed("mean time on the device (D2C)", found.device_ns / 1e6, Unit::Ms, n, source),
-        held(
-            computed("median time on the device", device_ns / 1e6, Unit::Ms, n, source),
-            Bound::Below(NORMAL * s0_ns / 1e6),
-        ),
-        held(
-            computed("share of Q2D in Q2C", found.queue_share, Unit::Share, n, source),
-            Bound::Above(WAITS),
-        ),
-        held(
-            computed(
-                &format!("share of that wait with fewer than {room} requests on the device"),
-                found.room_share,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Above(ROOM),
-        ),
+        computed("median time on the device", device_ns / 1e6, Unit::Ms, n, source)
+            .below(NORMAL * s0_ns / 1e6),
+        computed("share of Q2D in Q2C", found.queue_share, Unit::Share, n, source).above(WAITS),
+        computed(
+            &format!("share of that wait with fewer than {room} requests on the device"),
+            found.room_share,
+            Unit::Share,
+            n,
+            source,
+        )
+        .above(ROOM),
         computed(
             "most requests on the device at once",
             f64::from(found.deepest),
@@ -201,10 +194,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             source,
         ),
         estimated("longest healthy service time", s0_ns / 1e6, Unit::Ms, n, source),
-        held(
-            computed("time lost in that wait, per second", lost, Unit::Seconds, n, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed("time lost in that wait, per second", lost, Unit::Seconds, n, source)
+            .above(confidence::COMPLAINED_OF),
     ];
     if for_tags {
         let arrivals = found.arrivals as u64;
@@ -218,16 +209,8 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
                     arrivals,
                     source,
                 ),
-                held(
-                    computed(
-                        "share of B2Q in B2C",
-                        found.before_share,
-                        Unit::Share,
-                        arrivals,
-                        source,
-                    ),
-                    Bound::Above(WAITS),
-                ),
+                computed("share of B2Q in B2C", found.before_share, Unit::Share, arrivals, source)
+                    .above(WAITS),
                 computed(
                     "most requests started at once",
                     f64::from(found.outstanding),
@@ -249,7 +232,7 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         [("size of the request queue", tags), ("queue depth of the device", stated)]
     {
         finding.evidence.extend(known.map(|(value, reading)| {
-            builder::cited(analysis.recording, &reading, what, value, Unit::Requests)
+            builder::cited(analysis.recording, &reading, what, (value, Unit::Requests))
         }));
     }
     let clauses = [

@@ -32,7 +32,7 @@ use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::{self, IntervalSample, Silence};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::controllers;
 use crate::evidence::freezes;
@@ -150,16 +150,14 @@ fn from_events(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.assume(SEEN, "observed directly");
     finding.explained_share = stalls.lost_share;
     finding.evidence = vec![
-        held(
-            computed(
-                "longest time without a completion",
-                longest.length_ns() / 1e6,
-                Unit::Ms,
-                n,
-                source,
-            ),
-            Bound::Above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
-        ),
+        computed(
+            "longest time without a completion",
+            longest.length_ns() / 1e6,
+            Unit::Ms,
+            n,
+            source,
+        )
+        .above((SHORTEST_NS / 1e6).max(stalls.threshold_ns / 1e6)),
         computed("next longest time without a completion", others / 1e6, Unit::Ms, n, source),
         computed("time before it began", at_s, Unit::Seconds, n, source),
         computed("requests affected", longest.requests as f64, Unit::Count, n, source),
@@ -214,10 +212,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.explained_share = 1.0;
     let n = rows.len() as u64;
     finding.evidence = vec![
-        held(
-            read_off("requests in flight without a completion", queue, Unit::Requests, 1, source),
-            Bound::Above(0.0),
-        ),
+        read_off("requests in flight without a completion", queue, Unit::Requests, 1, source)
+            .above(0.0),
         computed("time without a completion, at least", length, Unit::Seconds, n, source),
         computed("time before it began", after_s, Unit::Seconds, n, source),
         computed("occurrences in the time watched", silences.len() as f64, Unit::Count, n, source),

@@ -43,7 +43,7 @@ use crate::analysis::groups::too_quick_to_seek;
 use crate::analysis::samples::HistogramSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{cited_held, computed, held, lines, new_finding};
+use crate::evidence::builder::{cited, computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::forecast::from_means;
@@ -119,7 +119,7 @@ fn parks_its_heads(analysis: &Analysis) -> Vec<Finding> {
         let what = "load cycles (SMART 193) per hour in the drive's lifetime";
         let bound = Bound::Above(CYCLES_PER_HOUR);
         let number = (per_hour, Unit::Count);
-        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
         let clause = Clause::fixed(what, PARKS);
         confidence::believe(&mut finding, PRIOR, [clause]);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -255,33 +255,25 @@ fn of_two_runs(analysis: &Analysis, slept: &PausedRun, awake: &PausedRun) -> Fin
     finding.evidence = vec![
         computed("pause between requests, slow run", slept.pause_s, Unit::Seconds, n, long),
         computed("pause between requests, fast run", awake.pause_s, Unit::Seconds, others, short),
-        held(
-            computed("requests of the slow run", n as f64, Unit::Count, n, long),
-            Bound::Above(idle_wake::WOKEN as f64 - 1.0),
-        ),
+        computed("requests of the slow run", n as f64, Unit::Count, n, long)
+            .above(idle_wake::WOKEN as f64 - 1.0),
         computed("median latency of the slow run", slept.median_ns / 1e6, Unit::Ms, n, long),
         computed("median latency of the fast run", awake.median_ns / 1e6, Unit::Ms, others, short),
-        held(
-            computed("latency ratio slow run/fast run", ratio, Unit::Ratio, n, long),
-            Bound::Above(idle_wake::RATIO),
-        ),
-        held(
-            computed(
-                "half the interquartile range of the slow run, divided by its median",
-                slept.spread,
-                Unit::Share,
-                n,
-                long,
-            ),
-            Bound::Below(idle_wake::SPREAD),
-        ),
+        computed("latency ratio slow run/fast run", ratio, Unit::Ratio, n, long)
+            .above(idle_wake::RATIO)
+            .weighs(),
+        computed(
+            "half the interquartile range of the slow run, divided by its median",
+            slept.spread,
+            Unit::Share,
+            n,
+            long,
+        )
+        .below(idle_wake::SPREAD)
+        .weighs_at_most(1.5),
     ];
-    let clauses = [
-        confidence::above("latency ratio long/short pause", ratio, idle_wake::RATIO),
-        confidence::above("requests after a long pause", n as f64, idle_wake::WOKEN as f64),
-        confidence::below("spread of the wake-up time", slept.spread, idle_wake::SPREAD)
-            .at_most(1.5),
-    ];
+    let clauses =
+        [confidence::above("requests after a long pause", n as f64, idle_wake::WOKEN as f64)];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.doubt("the two runs may differ in more than the pause", TWO_RUNS);
     finding.explained_share = 1.0 - awake.median_ns / slept.median_ns;
@@ -332,10 +324,8 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
     );
     finding.evidence = vec![
         computed("shortest pause before a slow request", wake.shortest_s, Unit::Seconds, n, source),
-        held(
-            computed("requests after such a pause", n as f64, Unit::Count, n, source),
-            Bound::Above(idle_wake::WOKEN as f64 - 1.0),
-        ),
+        computed("requests after such a pause", n as f64, Unit::Count, n, source)
+            .above(idle_wake::WOKEN as f64 - 1.0),
         computed("median latency after a pause", wake.woken_ns / 1e6, Unit::Ms, n, source),
         computed(
             "median latency of all other requests",
@@ -344,32 +334,24 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, wake: &Wake) -> Finding {
             all - n,
             source,
         ),
-        held(
-            computed("latency ratio first request/others", wake.ratio, Unit::Ratio, all, source),
-            Bound::Above(idle_wake::RATIO),
-        ),
-        held(
-            computed("median absolute deviation", wake.spread, Unit::Share, n, source),
-            Bound::Below(idle_wake::SPREAD),
-        ),
-        held(
-            computed(
-                "share of slow requests that follow a pause",
-                wake.of_slow,
-                Unit::Share,
-                all,
-                source,
-            ),
-            Bound::Above(OF_SLOW),
-        ),
+        computed("latency ratio first request/others", wake.ratio, Unit::Ratio, all, source)
+            .above(idle_wake::RATIO)
+            .weighs(),
+        computed("median absolute deviation", wake.spread, Unit::Share, n, source)
+            .below(idle_wake::SPREAD)
+            .weighs_at_most(1.5),
+        computed(
+            "share of slow requests that follow a pause",
+            wake.of_slow,
+            Unit::Share,
+            all,
+            source,
+        )
+        .above(OF_SLOW)
+        .weighs(),
     ];
-    let clauses = [
-        confidence::above("latency ratio after a pause/otherwise", wake.ratio, idle_wake::RATIO),
-        confidence::above("requests after a pause", wake.woken as f64, idle_wake::WOKEN as f64),
-        confidence::below("spread of the wake-up time", wake.spread, idle_wake::SPREAD)
-            .at_most(1.5),
-        confidence::above("share of slow requests that follow a pause", wake.of_slow, OF_SLOW),
-    ];
+    let clauses =
+        [confidence::above("requests after a pause", wake.woken as f64, idle_wake::WOKEN as f64)];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = share_lost(trace, wake);
     finding.forecast = forecast(trace, wake);

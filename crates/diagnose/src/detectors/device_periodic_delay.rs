@@ -28,13 +28,13 @@
 //! ## Next step
 //! Look for a throttle or timer with that period; compare the firmware with a peer's.
 
-use iowhy_model::{Bound, Clause, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Clause, FELT_PER_S, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::{Group, too_quick_to_seek};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::builder::{computed, estimated, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::PRIOR;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -202,30 +202,25 @@ fn finding(
     finding.evidence = vec![
         estimated("step", found.period_ms, Unit::Ms, slow, source),
         estimated("service time without a step", found.base_ms, Unit::Ms, n, source),
-        held(
-            computed("requests delayed", slow as f64, Unit::Count, n, source),
-            Bound::Above(SLOW as f64 - 1.0),
-        ),
-        held(
-            estimated(
-                "step pattern without its best step",
-                found.without_best,
-                Unit::Nats,
-                slow,
-                source,
-            ),
-            Bound::Above(STEP_PATTERN),
-        ),
-        held(
-            computed(
-                "share of delayed requests on a multiple of the step",
-                found.on_step,
-                Unit::Share,
-                slow,
-                source,
-            ),
-            Bound::Above(ON_STEP),
-        ),
+        computed("requests delayed", slow as f64, Unit::Count, n, source).above(SLOW as f64 - 1.0),
+        estimated(
+            "step pattern without its best step",
+            found.without_best,
+            Unit::Nats,
+            slow,
+            source,
+        )
+        .above(STEP_PATTERN)
+        .weighs(),
+        computed(
+            "share of delayed requests on a multiple of the step",
+            found.on_step,
+            Unit::Share,
+            slow,
+            source,
+        )
+        .above(ON_STEP)
+        .weighs(),
         computed(
             "share of lost time in whole steps",
             found.explained_share,
@@ -234,11 +229,7 @@ fn finding(
             source,
         ),
     ];
-    let mut clauses = vec![
-        confidence::above("fit to the steps, without the best", found.without_best, STEP_PATTERN),
-        confidence::above("late requests", slow as f64, SLOW as f64),
-        confidence::above("late requests on a step", found.on_step, ON_STEP),
-    ];
+    let mut clauses = vec![confidence::above("late requests", slow as f64, SLOW as f64)];
     clauses.extend(clock.map(|_| Clause::fixed("step of a known clock", KNOWN_CLOCK)));
     confidence::believe(&mut finding, PRIOR, clauses);
     // A provider that lets requests pass at a rate deals them out by a clock of its own.

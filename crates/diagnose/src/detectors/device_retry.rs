@@ -32,14 +32,14 @@
 
 use std::cell::LazyCell;
 
-use iowhy_model::{Bound, Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Evidence, Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::analysis::completeness;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::builder::{computed, estimated, lines, new_finding};
 use crate::evidence::forecast::with_services;
 use crate::measures::ladder::{self, Ladder};
 use crate::measures::{service, spread};
@@ -306,20 +306,10 @@ fn evidence(analysis: &Analysis, case: &Case, ladder: &Ladder) -> Vec<Evidence> 
             n,
             source,
         ),
-        held(
-            computed("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma, slow, source),
-            Bound::Above(3.1),
-        ),
-        held(
-            computed(
-                "fit without the fullest step (u')",
-                ladder.u_prime,
-                Unit::Sigma,
-                slow,
-                source,
-            ),
-            Bound::Above(1.3),
-        ),
+        computed("fit to whole revolutions (V-test, u)", ladder.u, Unit::Sigma, slow, source)
+            .above(3.1),
+        computed("fit without the fullest step (u')", ladder.u_prime, Unit::Sigma, slow, source)
+            .above(1.3),
         estimated(
             "likelihood ratio step pattern/no step pattern",
             ladder.llr,

@@ -42,8 +42,7 @@
 use std::collections::HashMap;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Source, Unit,
-    Verdict,
+    Clause, DeviceId, Edges, Event, Evidence, Finding, Histogram, Level, Op, Source, Unit, Verdict,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -51,7 +50,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED, requests};
 use crate::baseline::history::HealthyOrigin;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::counted::{self, CountedDisk, Slow};
@@ -290,7 +289,7 @@ fn mode_evidence(mode: SlowMode, n: u64, source: &Source) -> Vec<Evidence> {
     let time =
         computed("share of time in slow requests, at least", mode.of_time, Unit::Share, n, source);
     let share = computed("requests in the slow mode", mode.of_requests, Unit::Share, n, source);
-    vec![held(time, Bound::Above(HOLDS)), share]
+    vec![time.above(HOLDS), share]
 }
 
 /// Whether the slow ones may be durable writes: nothing tells that they are reads, and none takes
@@ -738,10 +737,8 @@ fn row_evidence(
     let source = analysis.source(row.listing);
     let mut evidence = vec![
         read_off("mean latency (await)", wait, Unit::Ms, 1, source),
-        held(
-            computed("busy time per completion", effective, Unit::Ms, 1, source),
-            Bound::Above(SLOWDOWN * row.s0.median_ms()),
-        ),
+        computed("busy time per completion", effective, Unit::Ms, 1, source)
+            .above(SLOWDOWN * row.s0.median_ms()),
         computed(
             "await, divided by busy time per completion",
             wait / effective,

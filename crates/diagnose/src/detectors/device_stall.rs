@@ -40,7 +40,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::adapters;
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -373,27 +373,20 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace, stalls: &Stalls) -> Finding
         phrase::ms(longest)
     );
     finding.evidence = vec![
-        held(
-            computed("stalls", n as f64, Unit::Count, n, source),
-            Bound::Above(EPISODES as f64 - 1.0),
-        ),
+        computed("stalls", n as f64, Unit::Count, n, source).above(EPISODES as f64 - 1.0),
         computed("longest stall", longest, Unit::Ms, n, source),
-        held(
-            computed("share of busy time stalled", stalls.busy_share, Unit::Share, n, source),
-            Bound::Above(BUSY_SHARE),
-        ),
+        computed("share of busy time stalled", stalls.busy_share, Unit::Share, n, source)
+            .above(BUSY_SHARE)
+            .weighs(),
         computed("share of the lost time in stalls", stalls.lost_share, Unit::Share, n, source),
         computed("requests affected by a stall", met as f64, Unit::Count, n, source),
     ];
-    let mut clauses = vec![
-        confidence::above("stalls", n as f64, EPISODES as f64 - 0.5),
-        confidence::above("busy before and after", stalls.busy_share, BUSY_SHARE),
-    ];
+    let mut clauses = vec![confidence::above("stalls", n as f64, EPISODES as f64 - 0.5)];
     if let Some(slope) = stalls.slope {
         let what = "slope of latency against issue time";
         finding
             .evidence
-            .push(held(computed(what, slope, Unit::Count, n, source), Bound::Between(-1.3, -0.7)));
+            .push(computed(what, slope, Unit::Count, n, source).held(Bound::Between(-1.3, -0.7)));
         let ramp = if (-1.3..=-0.7).contains(&slope) { 1.0 } else { -1.0 };
         clauses.push(Clause::fixed(what, ramp));
     }

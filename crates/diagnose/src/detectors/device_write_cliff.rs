@@ -25,13 +25,13 @@
 //! ## Next step
 //! Use smaller bursts with pauses, free space and TRIM, or a drive made for sustained writes.
 
-use iowhy_model::{Bound, Clause, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
+use iowhy_model::{Clause, Finding, Forecast, Level, Medium, Nanos, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::state_windows;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::confidence::{PRIOR, SHAPE_ALONE};
 use crate::evidence::forecast::from_latencies;
@@ -148,14 +148,11 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
     finding.evidence = vec![
         computed("time of a write in the fast state", found.fast_ns / 1e6, Unit::Ms, n, source),
         computed("time of a write in the slow state", found.slow_ns / 1e6, Unit::Ms, n, source),
-        held(
-            computed("time ratio slow/fast state", found.ratio, Unit::Ratio, n, source),
-            Bound::Above(SLOW),
-        ),
-        held(
-            computed("transitions from fast to slow", falls as f64, Unit::Count, n, source),
-            Bound::Above(FALLS as f64 - 1.0),
-        ),
+        computed("time ratio slow/fast state", found.ratio, Unit::Ratio, n, source)
+            .above(SLOW)
+            .weighs(),
+        computed("transitions from fast to slow", falls as f64, Unit::Count, n, source)
+            .above(FALLS as f64 - 1.0),
         computed(
             "bytes written before a slowdown, median",
             found.bytes(),
@@ -165,14 +162,11 @@ fn finding(analysis: &Analysis, case: &Case) -> Option<Finding> {
         ),
         computed("share of the lost time in slow states", found.lost_share, Unit::Share, n, source),
     ];
-    let mut clauses = vec![
-        confidence::above("time ratio after/before a slowdown", found.ratio, SLOW),
-        confidence::above("falls", falls as f64, FALLS as f64 - 0.5),
-    ];
+    let mut clauses = vec![confidence::above("falls", falls as f64, FALLS as f64 - 0.5)];
     let recurs = found.cv();
     if let Some(cv) = recurs {
         let variation = computed("variation of these bytes", cv, Unit::Share, falls as u64, source);
-        finding.evidence.push(held(variation, Bound::Below(RECURS)));
+        finding.evidence.push(variation.below(RECURS));
         clauses.push(confidence::below("variation of the bytes before a slowdown", cv, RECURS));
     }
     if analysis.medium(case.device).is_none() {

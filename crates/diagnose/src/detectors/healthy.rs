@@ -41,7 +41,7 @@
 use std::collections::{HashMap, HashSet};
 
 use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Unit, Verdict, key,
+    DeviceId, Evidence, Finding, Layer, Level, Op, Severity, Stage, Unit, Verdict, key,
 };
 
 use crate::analysis::device_trace::DeviceTrace;
@@ -49,7 +49,7 @@ use crate::analysis::samples::{self, HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::HealthyServiceTime;
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, of_disk};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, of_disk};
 use crate::evidence::clean_bills;
 use crate::evidence::fullness;
 use crate::evidence::medium_readings::{self, Readings};
@@ -348,28 +348,12 @@ fn of_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Clearance> {
     let worth = if queued || reads_wait(trace) { Worth::NOTHING } else { judged };
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     let evidence = vec![
-        held(
-            computed(
-                &format!("mean latency of {}", name(&trace.disk)),
-                mean_ms,
-                Unit::Ms,
-                n,
-                source,
-            ),
-            Bound::Below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
-        ),
+        computed(&format!("mean latency of {}", name(&trace.disk)), mean_ms, Unit::Ms, n, source)
+            .below(WITHIN_SLOWEST * trace.s0.slowest_ms()),
         estimated(&healthy, trace.s0.median_ms(), Unit::Ms, n, source),
         computed("excess wait per second", lost, Unit::Seconds, n, source),
-        held(
-            computed(
-                "requests slower than ten healthy service times",
-                tail,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Below(tail_of_chance(n)),
-        ),
+        computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
+            .below(tail_of_chance(n)),
     ];
     let assumption = trace.s0.assumption.clone();
     let readings = medium_readings::of_trace(analysis, trace);
@@ -434,10 +418,7 @@ fn of_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Clearance> {
         _ => format!("95th percentile of the mean latency of rows, of {}", name(&row.disk)),
     };
     let evidence = vec![
-        held(
-            computed(&what, wait, Unit::Ms, n, source),
-            Bound::Below(WITHIN_SLOWEST * row.s0.slowest_ms()),
-        ),
+        computed(&what, wait, Unit::Ms, n, source).below(WITHIN_SLOWEST * row.s0.slowest_ms()),
         estimated(&healthy, row.s0.median_ms(), Unit::Ms, n, source),
     ];
     let assumption = row.s0.assumption.clone();
@@ -517,21 +498,11 @@ fn of_histogram(analysis: &Analysis, sample: &HistogramSample) -> Option<Clearan
     let healthy = format!("healthy service time (assumed class: {})", sample.s0.assumption);
     let what = format!("mean latency of {}", name(&sample.disk));
     let evidence = vec![
-        held(
-            estimated(&what, mean_ms, Unit::Ms, n, source),
-            Bound::Below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
-        ),
+        estimated(&what, mean_ms, Unit::Ms, n, source)
+            .below(WITHIN_SLOWEST * sample.s0.slowest_ms()),
         estimated(&healthy, sample.s0.median_ms(), Unit::Ms, n, source),
-        held(
-            computed(
-                "requests slower than ten healthy service times",
-                tail,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Below(tail_of_chance(n)),
-        ),
+        computed("requests slower than ten healthy service times", tail, Unit::Share, n, source)
+            .below(tail_of_chance(n)),
     ];
     let assumption = sample.s0.assumption.clone();
     let told = told("mean", mean_ms, &sample.s0);

@@ -30,7 +30,7 @@ use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::medium_readings;
 use crate::evidence::observations;
 use crate::evidence::unaccused;
@@ -135,7 +135,7 @@ fn starved_rebuilds(analysis: &Analysis) -> Vec<Finding> {
         let bound = Bound::Below(arrays::NEAR_FLOOR * arrays::FLOOR_BYTES_PER_S);
         let number = (speed, Unit::BytesPerSecond);
         let what = "speed of the background work";
-        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
         finding.assume(CERTAIN, "it is known what is missing");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["`sysctl dev.raid.speed_limit_max` is set that low"]);
@@ -183,7 +183,7 @@ fn waited_for_io(analysis: &Analysis, ranked: &RankedFindings) -> Option<Finding
     let what = "time in which tasks waited for I/O";
     let bound = Bound::Above(PRESSED);
     finding.evidence =
-        vec![cited_held(analysis.recording, &reading, what, (share, Unit::Share), bound)];
+        vec![cited(analysis.recording, &reading, what, (share, Unit::Share)).held(bound)];
     finding.assume(CERTAIN, "it is known what is missing");
     finding.refuted_by = lines(&["the capture below shows idle disks"]);
     finding.next_step =
@@ -494,10 +494,9 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
         }
         if let Some(known) = suspicion {
             let what = format!("confidence of {}", known.verdict);
-            finding.evidence.push(held(
-                computed(&what, known.confidence(), Unit::Share, 1, source),
-                Bound::Above(STANDS),
-            ));
+            finding
+                .evidence
+                .push(computed(&what, known.confidence(), Unit::Share, 1, source).above(STANDS));
         }
     }
     let suspected = suspicion.map_or(0.0, |known| known.confidence());

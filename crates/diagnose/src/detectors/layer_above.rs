@@ -46,7 +46,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{EvidenceBuilder, computed, held, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
@@ -352,26 +352,17 @@ fn charge_between(
         computed("mean latency above", above.mean_ns() / 1e6, Unit::Ms, n, source),
         computed("mean latency below", below.mean_ns() / 1e6, Unit::Ms, below_n, source),
         computed("I/Os below per I/O above", each, Unit::Count, n, source),
-        held(
-            computed("latency ratio above/below", times, Unit::Ratio, n, source),
-            Bound::Above(TIMES),
-        ),
-        held(
-            computed("maximum busy share of the devices below", busy, Unit::Share, below_n, source),
-            Bound::Below(IDLE),
-        ),
+        computed("latency ratio above/below", times, Unit::Ratio, n, source).above(TIMES).weighs(),
+        computed("maximum busy share of the devices below", busy, Unit::Share, below_n, source)
+            .below(IDLE),
         builder::cited(
             analysis.recording,
             &made_of,
             "underlying devices",
-            lowers.len() as f64,
-            Unit::Count,
+            (lowers.len() as f64, Unit::Count),
         ),
     ];
-    let clauses = [
-        confidence::above("latency ratio above/below", times, TIMES),
-        Clause::fixed("both were observed at the same time", SIDE_BY_SIDE),
-    ];
+    let clauses = [Clause::fixed("both were observed at the same time", SIDE_BY_SIDE)];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast =
@@ -432,10 +423,9 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
             under,
         ),
         computed("block I/Os per call", per_call, Unit::Count, n, under),
-        held(
-            computed("latency ratio above/block layer", times, Unit::Ratio, n, source),
-            Bound::Above(TIMES),
-        ),
+        computed("latency ratio above/block layer", times, Unit::Ratio, n, source)
+            .above(TIMES)
+            .weighs(),
     ];
     let about = analysis.about(*at, "");
     for (key, what) in [
@@ -450,14 +440,11 @@ fn finding(analysis: &Analysis, place: usize, above: &LayerTime) -> Option<Findi
     ] {
         let high = about.machine_number(key).filter(|(share, _)| *share > PRESSURE);
         finding.evidence.extend(high.map(|(share, reading)| {
-            builder::cited(analysis.recording, &reading, what, share, Unit::Share)
+            builder::cited(analysis.recording, &reading, what, (share, Unit::Share))
         }));
     }
     let together = if same_time { SIDE_BY_SIDE } else { 0.0 };
-    let clauses = [
-        confidence::above("latency ratio above/below", times, TIMES),
-        Clause::fixed("both were observed at the same time", together),
-    ];
+    let clauses = [Clause::fixed("both were observed at the same time", together)];
     confidence::believe(&mut finding, PRIOR, clauses);
     finding.explained_share = 1.0 - 1.0 / times;
     finding.forecast = Some(without_waiting(above, needed_ns, "no waiting above the block layer"));
@@ -621,20 +608,14 @@ fn averages_of_listing(
                 n,
                 source,
             ),
-            held(
-                computed("latency ratio above/slowest disk", times, Unit::Ratio, n, source),
-                Bound::Above(TIMES_OF_AVERAGES),
-            ),
-            held(
-                computed("requests in flight on a disk, maximum", busiest, Unit::Count, n, source),
-                Bound::Below(IDLE),
-            ),
+            computed("latency ratio above/slowest disk", times, Unit::Ratio, n, source)
+                .above(TIMES_OF_AVERAGES)
+                .weighs(),
+            computed("requests in flight on a disk, maximum", busiest, Unit::Count, n, source)
+                .below(IDLE)
+                .weighs(),
         ];
-        let clauses = [
-            confidence::above("latency ratio above/below", times, TIMES_OF_AVERAGES),
-            confidence::below("busy share of the busiest disk", busiest, IDLE),
-        ];
-        confidence::believe(&mut finding, PRIOR, clauses);
+        confidence::believe(&mut finding, PRIOR, []);
         finding.doubt_if(
             few,
             "fewer than ten requests are a snapshot and do not show which they were",

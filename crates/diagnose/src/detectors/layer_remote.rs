@@ -45,7 +45,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::EvidenceBuilder;
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::candidates::{self};
 use crate::evidence::confidence;
 use crate::evidence::confidence::SHAPE_ALONE;
@@ -133,8 +133,7 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
         );
         let what = "placement groups that are not active";
         let source = analysis.source(place);
-        finding.evidence =
-            vec![held(read_off(what, value, Unit::Share, 1, source), Bound::Above(0.0))];
+        finding.evidence = vec![read_off(what, value, Unit::Share, 1, source).above(0.0)];
         finding.assume(OF_A_CLUSTER, "stated by the cluster");
         finding.explained_share = 1.0;
         finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
@@ -414,10 +413,8 @@ fn stuck(analysis: &Analysis) -> Vec<Finding> {
             phrase::digits(outstanding)
         );
         finding.evidence = vec![
-            held(
-                read_off("requests in flight (aqu-sz)", outstanding, Unit::Requests, 1, source),
-                Bound::Above(1.0),
-            ),
+            read_off("requests in flight (aqu-sz)", outstanding, Unit::Requests, 1, source)
+                .above(1.0),
             read_off("completions", row.per_s(), Unit::PerSecond, 1, source),
             computed(
                 "rows without a completion",
@@ -558,26 +555,20 @@ fn finding(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             again,
             source,
         ),
-        held(
-            computed(
-                "time ratio first/later reads, same sizes",
-                fair,
-                Unit::Ratio,
-                first + again,
-                source,
-            ),
-            Bound::Above(TIMES),
-        ),
-        held(
-            computed("time lost in first reads, per second", lost, Unit::Seconds, first, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed(
+            "time ratio first/later reads, same sizes",
+            fair,
+            Unit::Ratio,
+            first + again,
+            source,
+        )
+        .above(TIMES)
+        .weighs(),
+        computed("time lost in first reads, per second", lost, Unit::Seconds, first, source)
+            .above(confidence::COMPLAINED_OF)
+            .weighs_at_most(1.0),
     ];
-    let clauses = [
-        Clause::fixed("known properties of the device", worth),
-        confidence::above("time ratio slow/fast reads, same sizes", fair, TIMES),
-        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF).at_most(1.0),
-    ];
+    let clauses = [Clause::fixed("known properties of the device", worth)];
     confidence::believe(&mut finding, PRIOR, clauses);
     let why = "nothing identifies the device as remote: a cache in front of a slow disk looks the \
                same";

@@ -31,7 +31,7 @@ use iowhy_model::{Bound, Finding, Level, Unit, Verdict};
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::forecast::unqueued;
 use crate::measures::ramp;
@@ -115,51 +115,33 @@ fn finding(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.evidence = vec![
         computed("batches", ramps.count as f64, Unit::Count, n, source),
         computed("share of requests in batches", n as f64, Unit::Count, n, source),
-        held(
-            computed(
-                "slope of latency against completion time",
-                ramps.slope,
-                Unit::Count,
-                n,
-                source,
-            ),
-            Bound::Between(SLOPE.0, SLOPE.1),
-        ),
+        computed("slope of latency against completion time", ramps.slope, Unit::Count, n, source)
+            .held(Bound::Between(SLOPE.0, SLOPE.1)),
         computed("time between completions", spacing_ms, Unit::Ms, n, source),
-        held(
-            computed(
-                "variation of the time between completions",
-                ramps.spacing_cv,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Below(VARIATION),
-        ),
-        held(
-            computed("overall rate, divided by the rate in batches", pace, Unit::Share, n, source),
-            Bound::Below(NO_ROOM),
-        ),
-        held(
-            computed(
-                "share of time with less than half a batch in flight",
-                rest,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Above(RESTS),
-        ),
-        held(
-            computed("share of the lost time in batches", ramps.lost_share, Unit::Share, n, source),
-            Bound::Above(HOLDS),
-        ),
+        computed(
+            "variation of the time between completions",
+            ramps.spacing_cv,
+            Unit::Share,
+            n,
+            source,
+        )
+        .below(VARIATION)
+        .weighs(),
+        computed("overall rate, divided by the rate in batches", pace, Unit::Share, n, source)
+            .below(NO_ROOM),
+        computed(
+            "share of time with less than half a batch in flight",
+            rest,
+            Unit::Share,
+            n,
+            source,
+        )
+        .above(RESTS),
+        computed("share of the lost time in batches", ramps.lost_share, Unit::Share, n, source)
+            .above(HOLDS)
+            .weighs(),
     ];
-    let clauses = [
-        confidence::above("share of the time lost in ramps", ramps.lost_share, HOLDS),
-        confidence::below("variation of the spacing", ramps.spacing_cv, VARIATION),
-    ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = ramps.lost_share;
     finding.forecast = unqueued(trace);
     finding.refuted_by = lines(&[

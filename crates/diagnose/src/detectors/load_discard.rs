@@ -36,9 +36,7 @@ use crate::analysis::Analysis;
 use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{
-    EvidenceBuilder, cited, computed, held, lines, new_finding, read_off,
-};
+use crate::evidence::builder::{EvidenceBuilder, cited, computed, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_means;
@@ -111,8 +109,8 @@ fn from_stacks(analysis: &Analysis) -> Vec<Finding> {
         }
         let mut finding = new_finding(DETECTOR.verdict, None, vec![place]);
         let what = "tasks with a discard in their stack, in the kernel's log";
-        let evidence = cited(analysis.recording, &reading, what, tasks, Unit::Count);
-        finding.evidence = vec![held(evidence, Bound::Above(0.0))];
+        let evidence = cited(analysis.recording, &reading, what, (tasks, Unit::Count));
+        finding.evidence = vec![evidence.above(0.0)];
         let named = phrase::count(tasks, "task(s)");
         let wait = if tasks > 1.0 { "wait" } else { "waits" };
         finding.sentence = format!(
@@ -265,10 +263,8 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
     };
     finding.evidence = vec![
         computed("discards", n as f64, Unit::Count, n, source),
-        held(
-            computed("share of busy time with a discard in flight", share, Unit::Share, n, source),
-            Bound::Above(BUSY_SHARE),
-        ),
+        computed("share of busy time with a discard in flight", share, Unit::Share, n, source)
+            .above(BUSY_SHARE),
         computed(
             &format!("median latency of {others} during a discard"),
             effect.single.exposed_ns / 1e6,
@@ -283,36 +279,30 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             free,
             source,
         ),
-        held(
-            computed(
-                &format!("latency ratio with/without discards, by {place}"),
-                decisive.ratio,
-                Unit::Ratio,
-                (decisive.exposed + decisive.spared) as u64,
-                source,
-            ),
-            Bound::Above(TIMES),
-        ),
-        held(
-            computed("time lost, per second", lost, Unit::Seconds, met, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed(
+            &format!("latency ratio with/without discards, by {place}"),
+            decisive.ratio,
+            Unit::Ratio,
+            (decisive.exposed + decisive.spared) as u64,
+            source,
+        )
+        .above(TIMES)
+        .weighs(),
+        computed("time lost, per second", lost, Unit::Seconds, met, source)
+            .above(confidence::COMPLAINED_OF)
+            .weighs(),
     ];
     if let Some(matched) = effect.single.matched {
-        finding.evidence.push(held(
-            computed("the same ratio at equal queue depth", matched, Unit::Ratio, met, source),
-            Bound::Above(MATCHED),
-        ));
+        finding.evidence.push(
+            computed("the same ratio at equal queue depth", matched, Unit::Ratio, met, source)
+                .above(MATCHED),
+        );
     }
-    let clauses = [
-        confidence::above("latency ratio with/without discards", decisive.ratio, TIMES),
-        confidence::above(
-            "the same ratio, matched",
-            effect.single.matched.unwrap_or(MATCHED),
-            MATCHED,
-        ),
-        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
-    ];
+    let clauses = [confidence::above(
+        "the same ratio, matched",
+        effect.single.matched.unwrap_or(MATCHED),
+        MATCHED,
+    )];
     confidence::believe(&mut finding, PRIOR, clauses);
     let trace = analysis.trace(requests.listing, requests.device);
     let own: f64 = trace.map_or(0.0, |trace| trace.lost_ns());
@@ -428,10 +418,9 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     let (met, free) = (effect.exposed as u64, effect.spared as u64);
     finding.evidence = vec![
-        held(
-            computed("share of busy time in discards, at most", share(row), Unit::Share, 1, source),
-            Bound::Above(BUSY_SHARE),
-        ),
+        computed("share of busy time in discards, at most", share(row), Unit::Share, 1, source)
+            .above(BUSY_SHARE)
+            .weighs(),
         read_off(
             &format!("await of {others} with them, median"),
             effect.exposed_ns / 1e6,
@@ -446,22 +435,17 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             free,
             source,
         ),
-        held(
-            computed(
-                "latency ratio with/without discards",
-                effect.ratio,
-                Unit::Ratio,
-                met + free,
-                source,
-            ),
-            Bound::Above(TIMES),
-        ),
+        computed(
+            "latency ratio with/without discards",
+            effect.ratio,
+            Unit::Ratio,
+            met + free,
+            source,
+        )
+        .above(TIMES)
+        .weighs(),
     ];
-    let clauses = [
-        confidence::above("latency ratio with/without discards", effect.ratio, TIMES),
-        confidence::above("share of busy time in discards", share(row), BUSY_SHARE),
-    ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = 1.0 - effect.spared_ns / effect.exposed_ns;
     advise(&mut finding, &row.disk);
     Some(finding)

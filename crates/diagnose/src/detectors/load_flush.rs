@@ -39,7 +39,7 @@ use crate::analysis::requests::{self, Requests};
 use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::programs;
 use crate::measures::durability::{self, FlushCost, Kind, ServedRequest};
@@ -149,10 +149,9 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
             ),
             Bound::Above(BUSY_SHARE),
         ),
-        held(
-            computed("time lost, per second", lost, Unit::Seconds, n, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed("time lost, per second", lost, Unit::Seconds, n, source)
+            .above(confidence::COMPLAINED_OF)
+            .weighs(),
     ];
     if let (Some(plain), Some(ratio)) = (found.plain_ns, found.ratio) {
         let count = found.plain as u64;
@@ -180,8 +179,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
         Some(times) if times.nats > share.nats => times,
         _ => share,
     };
-    let lost = confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF);
-    confidence::believe(&mut finding, PRIOR, [stronger, lost]);
+    confidence::believe(&mut finding, PRIOR, [stronger]);
     finding.explained_share = if all > 0.0 { mine / all } else { 1.0 };
     finding.forecast = Some(Forecast {
         now_mean: Nanos(found.mean_ns as i64),
@@ -200,7 +198,7 @@ fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {
 /// One of two numbers of which either is enough: compared with its bound where it is the one that
 /// holds.
 fn if_held(evidence: Evidence, bound: Bound) -> Evidence {
-    if bound.holds(evidence.amount.value) { held(evidence, bound) } else { evidence }
+    if bound.holds(evidence.amount.value) { evidence.held(bound) } else { evidence }
 }
 
 fn kind(op: Op, flags: Flags) -> Kind {
@@ -264,16 +262,12 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     finding.evidence = vec![
         read_off("flushes", per_s, Unit::PerSecond, n, source),
         read_off("their mean latency (f_await)", ms, Unit::Ms, n, source),
-        held(
-            computed("share of busy time in flushes", share, Unit::Share, n, source),
-            Bound::Above(BUSY_SHARE),
-        ),
+        computed("share of busy time in flushes", share, Unit::Share, n, source)
+            .above(BUSY_SHARE)
+            .weighs(),
         estimated("a plain write of its class", plain_ms, Unit::Ms, 1, source),
     ];
-    let clauses = [
-        confidence::above("busy share of flushes", share, BUSY_SHARE),
-        confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms),
-    ];
+    let clauses = [confidence::above("mean flush, ms", ms, TIMES_PLAIN * plain_ms)];
     confidence::believe(&mut finding, PRIOR, clauses);
     let mine = per_s * (ms - plain_ms) / 1000.0;
     finding.explained_share = mine / (mine + row.lost());

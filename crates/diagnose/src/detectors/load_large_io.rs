@@ -21,14 +21,14 @@
 //! ## Next step
 //! Accept it if throughput is the goal; otherwise reduce `max_sectors_kb` or read-ahead.
 
-use iowhy_model::{Bound, DeviceId, Finding, Level, Op, Source, Unit, Verdict};
+use iowhy_model::{DeviceId, Finding, Level, Op, Source, Unit, Verdict};
 
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding};
+use crate::evidence::builder::{computed, estimated, lines, new_finding};
 use crate::evidence::confidence;
 use crate::evidence::runs;
 use crate::measures::service::{ServiceSpan, busy_ns};
@@ -185,10 +185,9 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
     );
     let healthy = format!("healthy time for that size (assumed class: {})", large.s0.assumption);
     finding.evidence = vec![
-        held(
-            computed("mean request size", large.bytes, Unit::Bytes, large.n, source),
-            Bound::Above(LARGE),
-        ),
+        computed("mean request size", large.bytes, Unit::Bytes, large.n, source)
+            .above(LARGE)
+            .weighs(),
         computed("mean latency", large.latency_ms, Unit::Ms, large.n, source),
         computed(
             "latency, divided by requests in flight",
@@ -198,32 +197,25 @@ fn finding(analysis: &Analysis, large: &Large) -> Option<Finding> {
             source,
         ),
         estimated(&healthy, healthy_ms, Unit::Ms, large.n, source),
-        held(
-            computed(
-                "that time, divided by the upper end of the healthy time",
-                over,
-                Unit::Ratio,
-                large.n,
-                source,
-            ),
-            Bound::Below(WITHIN),
-        ),
-        held(
-            estimated(
-                "transfer share of the excess over a 4 KiB request",
-                transfer.min(1.0),
-                Unit::Share,
-                large.n,
-                source,
-            ),
-            Bound::Above(TRANSFER),
-        ),
+        computed(
+            "that time, divided by the upper end of the healthy time",
+            over,
+            Unit::Ratio,
+            large.n,
+            source,
+        )
+        .below(WITHIN)
+        .weighs(),
+        estimated(
+            "transfer share of the excess over a 4 KiB request",
+            transfer.min(1.0),
+            Unit::Share,
+            large.n,
+            source,
+        )
+        .above(TRANSFER),
     ];
-    let clauses = [
-        confidence::below("service time, divided by the transfer time", over, WITHIN),
-        confidence::above("mean size, bytes", large.bytes, LARGE),
-    ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = transfer.min(1.0);
     finding.refuted_by = lines(&["requests of 4 KiB on the same device are just as slow"]);
     finding.next_step = vec![

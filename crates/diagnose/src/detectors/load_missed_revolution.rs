@@ -43,7 +43,7 @@ use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::groups::Group;
 use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::disk_names;
 use crate::facts::probe_listing::{ProbeListing, Revolutions};
@@ -167,8 +167,8 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     );
     let near = Bound::Between(revolution_ms * 0.96, revolution_ms * 1.04);
     finding.evidence = vec![
-        held(read_off("mean latency of a write", wait_ms, Unit::Ms, n, source), near),
-        held(computed("time per completion", 1e3 / row.per_s(), Unit::Ms, n, source), near),
+        read_off("mean latency of a write", wait_ms, Unit::Ms, n, source).held(near),
+        computed("time per completion", 1e3 / row.per_s(), Unit::Ms, n, source).held(near),
         computed(
             "in flight, rate times latency",
             row.per_s() * wait_ms / 1e3,
@@ -287,20 +287,16 @@ fn facts_of(missed: &MissedRevolution, advance_ms: f64, source: &Source) -> Vec<
     let (low, high) = (missed.standard_rpm - near - advance, missed.standard_rpm + near);
     vec![
         estimated("one revolution", missed.revolution_ms, Unit::Ms, missed.n, source),
-        held(
-            estimated("matching spindle speed", missed.rpm, Unit::Rpm, missed.n, source),
-            Bound::Between(low, high),
-        ),
-        held(
-            computed(
-                "share of writes that take whole revolutions",
-                missed.on_revolution_share,
-                Unit::Share,
-                missed.n,
-                source,
-            ),
-            Bound::Above(missed.most),
-        ),
+        estimated("matching spindle speed", missed.rpm, Unit::Rpm, missed.n, source)
+            .held(Bound::Between(low, high)),
+        computed(
+            "share of writes that take whole revolutions",
+            missed.on_revolution_share,
+            Unit::Share,
+            missed.n,
+            source,
+        )
+        .above(missed.most),
         computed(
             "revolutions per write, mean",
             missed.mean_revolutions,

@@ -32,7 +32,7 @@ use iowhy_model::{Bound, DeviceId, Evidence, Finding, Level, Unit, Verdict, key}
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::arrays;
-use crate::evidence::builder::{cited_held, lines, new_finding};
+use crate::evidence::builder::{cited, lines, new_finding};
 use crate::evidence::complaint::{self, STATED, UNKNOWN_SHARE};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::facts::About;
@@ -97,7 +97,7 @@ fn of_members(
     let number = (share.min(1.0), Unit::Share);
     let bound = Bound::Above(ITS_OWN);
     (members.len() > 1 && (ITS_OWN..=1.0 / ITS_OWN).contains(&share))
-        .then(|| (share.min(1.0), cited_held(analysis.recording, &reading, what, number, bound)))
+        .then(|| (share.min(1.0), cited(analysis.recording, &reading, what, number).held(bound)))
 }
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
@@ -125,7 +125,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             let bound = Bound::Above(0.0);
             let number = (1.0, Unit::Count);
             let what = format!("background work of the array: {said}");
-            finding.evidence = vec![cited_held(analysis.recording, &reading, &what, number, bound)];
+            finding.evidence = vec![cited(analysis.recording, &reading, &what, number).held(bound)];
             let more = [
                 (key::ARRAY_SPEED, "rebuild rate", Unit::BytesPerSecond),
                 (key::ARRAY_LEFT, "time remaining", Unit::Seconds),
@@ -133,7 +133,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             for (key, what, unit) in more {
                 if let Some((value, reading)) = about.number(key) {
                     let cited = crate::evidence::builder::cited;
-                    finding.evidence.push(cited(analysis.recording, &reading, what, value, unit));
+                    finding.evidence.push(cited(analysis.recording, &reading, what, (value, unit)));
                 }
             }
             let array = if name.is_empty() { "an array" } else { &name };
@@ -162,7 +162,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             if let Some((missing, reading)) = state.missing {
                 let what = "missing members of the array";
                 let number = (missing, Unit::Count);
-                let evidence = cited_held(analysis.recording, &reading, what, number, bound);
+                let evidence = cited(analysis.recording, &reading, what, number).held(bound);
                 finding.evidence.insert(0, evidence);
                 let done = state
                     .done

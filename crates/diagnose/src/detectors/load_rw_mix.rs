@@ -27,13 +27,13 @@
 //! ## Next step
 //! Set a latency target for reads, limit the writer, or put the two on separate devices.
 
-use iowhy_model::{Bound, Finding, Forecast, Level, Op, Unit, Verdict};
+use iowhy_model::{Finding, Forecast, Level, Op, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, new_finding, read_off};
+use crate::evidence::builder::{computed, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::forecast::from_latencies;
 use crate::measures::exposure::{self, Exposure, Sample};
@@ -120,30 +120,22 @@ fn from_trace(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
             free,
             source,
         ),
-        held(
-            computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source),
-            Bound::Above(TIMES),
-        ),
-        held(
-            computed(
-                "the same ratio at equal queue depth",
-                effect.fair,
-                Unit::Ratio,
-                met + free,
-                source,
-            ),
-            Bound::Above(MATCHED),
-        ),
-        held(
-            computed("time lost, per second", lost, Unit::Seconds, met, source),
-            Bound::Above(confidence::COMPLAINED_OF),
-        ),
+        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
+            .above(TIMES),
+        computed(
+            "the same ratio at equal queue depth",
+            effect.fair,
+            Unit::Ratio,
+            met + free,
+            source,
+        )
+        .above(MATCHED)
+        .weighs(),
+        computed("time lost, per second", lost, Unit::Seconds, met, source)
+            .above(confidence::COMPLAINED_OF)
+            .weighs(),
     ];
-    let clauses = [
-        confidence::above("latency ratio mixed/alone, matched", effect.fair, MATCHED),
-        confidence::above("share of the time lost", lost, confidence::COMPLAINED_OF),
-    ];
-    confidence::believe(&mut finding, PRIOR, clauses);
+    confidence::believe(&mut finding, PRIOR, []);
     finding.explained_share = found.excess_ns / trace.lost_ns().max(found.excess_ns).max(1.0);
     finding.forecast = alone(trace, &effect);
     advise(&mut finding, &trace.disk, effect.victim);
@@ -248,13 +240,11 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
             free,
             source,
         ),
-        held(
-            computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source),
-            Bound::Above(TIMES),
-        ),
+        computed("latency ratio mixed/alone", found.ratio, Unit::Ratio, met + free, source)
+            .above(TIMES)
+            .weighs(),
     ];
-    let clause = confidence::above("latency ratio mixed/alone", found.ratio, TIMES);
-    confidence::believe(&mut finding, PRIOR_OF_ROWS, [clause]);
+    confidence::believe(&mut finding, PRIOR_OF_ROWS, []);
     finding.explained_share = 1.0 - found.spared_ns / found.exposed_ns;
     advise(&mut finding, &row.disk, victim);
     Some(finding)

@@ -32,13 +32,13 @@
 //! ## Next step
 //! Find the process with the most requests; use fewer or larger I/Os, a cache, more spindles.
 
-use iowhy_model::{Bound, Clause, Finding, Level, Unit, Verdict};
+use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
 
 use crate::analysis::device_trace::{DeviceTrace, SEVERAL, WAITS};
 use crate::analysis::samples::{self, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::counted::{self, CountedDisk, Slow};
 use crate::evidence::forecast::{unqueued, vote_evidence};
@@ -121,10 +121,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
     let disk = phrase::disk(&counted.disk);
     let healthy = format!("healthy service time (assumed class: {})", s0.assumption);
     finding.evidence = vec![
-        held(
-            estimated("mean latency", wait, Unit::Ms, n, source),
-            Bound::Above(WAITS * s0.median_ms()),
-        ),
+        estimated("mean latency", wait, Unit::Ms, n, source).above(WAITS * s0.median_ms()),
         estimated(&healthy, s0.median_ms(), Unit::Ms, n, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
@@ -145,7 +142,7 @@ fn from_counts(analysis: &Analysis, counted: &CountedDisk) -> Option<Finding> {
             finding.weigh([confidence::above("mean queue", queue, QUEUE).at_least(0.0)]);
             let what = "requests in flight, mean (rate times latency)";
             let queue = estimated(what, queue, Unit::Requests, n, source);
-            let queue = if queued { held(queue, Bound::Above(QUEUE)) } else { queue };
+            let queue = if queued { queue.above(QUEUE) } else { queue };
             finding.evidence.insert(1, queue);
             let few = "few are in flight on average: all of them would wait only if they came in \
                        batches";
@@ -241,23 +238,19 @@ fn by_throughput(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
         trace.s0.range()
     );
     finding.assume(believed, format!("{votes} of 9 baseline variants fit a throughput plateau"));
-    finding.weigh([confidence::above("in flight", known.in_flight, QUEUE).at_least(0.0)]);
     finding.explained_share = (1.0 - s0.max(pace_ms) / wait_ms).max(0.0) * known.even;
     let healthy = format!("healthy service time (assumed class: {})", trace.s0.assumption);
     finding.evidence = vec![
-        held(
-            computed("requests in flight, mean", known.in_flight, Unit::Requests, n, source),
-            Bound::Above(QUEUE),
-        ),
-        held(computed("mean latency", wait_ms, Unit::Ms, n, source), Bound::Above(WAITS * s0)),
-        held(
-            computed("busy time per completion", pace_ms, Unit::Ms, n, source),
-            Bound::Below(s0 / SEVERAL),
-        ),
+        computed("requests in flight, mean", known.in_flight, Unit::Requests, n, source)
+            .above(QUEUE)
+            .weighs_at_least(0.0),
+        computed("mean latency", wait_ms, Unit::Ms, n, source).above(WAITS * s0),
+        computed("busy time per completion", pace_ms, Unit::Ms, n, source).below(s0 / SEVERAL),
         computed("share of time at the usual throughput", known.even, Unit::Share, n, source),
         estimated(&healthy, s0, Unit::Ms, n, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
+    confidence::weigh_evidence(&mut finding);
     Some(finding)
 }
 
@@ -308,33 +301,25 @@ fn from_rows(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
     let latency = read_off("mean latency (await)", wait, Unit::Ms, 1, source);
     finding.evidence = vec![
         // A disk that is full need not wait so long.
-        if full { latency } else { held(latency, Bound::Above(WAITS * s0)) },
-        held(
-            computed("busy time per completion", effective, Unit::Ms, 1, source),
-            Bound::Below(SERVED_WELL * s0),
-        ),
+        if full { latency } else { latency.above(WAITS * s0) },
+        computed("busy time per completion", effective, Unit::Ms, 1, source)
+            .below(SERVED_WELL * s0),
         estimated(&healthy, s0, Unit::Ms, 1, source),
         estimated("baseline variants that agree, of 9", votes as f64, Unit::Count, 9, source),
     ];
     if let Some(busy) = row.interval.busy.filter(|_| full) {
         let busy = read_off("busy time (%util)", busy, Unit::Share, 1, source);
-        finding.evidence.insert(0, held(busy, Bound::Above(samples::WITHOUT_PAUSE)));
+        finding.evidence.insert(0, busy.above(samples::WITHOUT_PAUSE));
     }
     if let Some(queue) = row.interval.queue_len {
         let what = "requests queued or served (aqu-sz)";
         let queue = read_off(what, queue, Unit::Requests, 1, source);
-        finding.evidence.push(if full {
-            held(queue, Bound::Above(samples::QUEUED))
-        } else {
-            queue
-        });
+        finding.evidence.push(if full { queue.above(samples::QUEUED) } else { queue });
     }
     if let Some((eps, rows)) = fullness::elasticity(analysis, row) {
         let n = rows as u64;
         let what = "elasticity of throughput, d ln X / d ln N";
-        finding
-            .evidence
-            .push(held(computed(what, eps, Unit::Count, n, source), Bound::Below(STILL_GROWS)));
+        finding.evidence.push(computed(what, eps, Unit::Count, n, source).below(STILL_GROWS));
         if eps > STILL_GROWS {
             finding.scale("throughput still grows with the queue", DOUBT);
         }

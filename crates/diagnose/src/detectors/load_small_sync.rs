@@ -25,13 +25,13 @@
 //! ## Next step
 //! Remove the option, let the page cache read ahead and cluster writes, or use larger blocks.
 
-use iowhy_model::{Bound, Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
+use iowhy_model::{Clause, DeviceId, Evidence, Finding, Level, Op, Unit, Verdict};
 
 use crate::analysis::groups::Stream;
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::mounts;
 use crate::measures::{sequential, service, spread};
@@ -277,22 +277,11 @@ fn stream_evidence(
     let n = bad.n as u64;
     let mut evidence = size_evidence(analysis, bad, "usual size of");
     evidence.extend([
-        held(
-            computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source),
-            Bound::Below(SMALL),
-        ),
-        held(
-            computed("sequential requests", bad.contiguous, Unit::Share, n, source),
-            Bound::Above(CONTIGUOUS),
-        ),
-        held(
-            computed("requests in flight", alone, Unit::Requests, n, source),
-            Bound::Below(IN_FLIGHT),
-        ),
-        held(
-            computed("time with a request in flight", waiting, Unit::Share, n, source),
-            Bound::Above(BUSY_AT_ALL),
-        ),
+        computed("mean request size", bad.mean_bytes, Unit::Bytes, n, source).below(SMALL),
+        computed("sequential requests", bad.contiguous, Unit::Share, n, source).above(CONTIGUOUS),
+        computed("requests in flight", alone, Unit::Requests, n, source).below(IN_FLIGHT),
+        computed("time with a request in flight", waiting, Unit::Share, n, source)
+            .above(BUSY_AT_ALL),
     ]);
     evidence
 }
@@ -333,7 +322,7 @@ fn row_evidence(analysis: &Analysis, row: &IntervalSample) -> Vec<Evidence> {
     }
     if let Some(busy) = row.interval.busy {
         let what = format!("busy share of {}", row.disk);
-        evidence.push(held(read_off(&what, busy, Unit::Share, 1, source), Bound::Below(BUSY)));
+        evidence.push(read_off(&what, busy, Unit::Share, 1, source).below(BUSY));
     }
     evidence
 }
@@ -378,7 +367,7 @@ fn add_option(analysis: &Analysis, finding: &mut Finding) -> f64 {
     let what = format!("direct or synchronous mount options: {}", options.join(" and "));
     let count = options.len() as f64;
     let evidence = read_off(&what, count, Unit::Count, 1, analysis.source(reading.listing));
-    finding.evidence.push(held(evidence, Bound::Above(0.0)));
+    finding.evidence.push(evidence.above(0.0));
     finding.subject.listings.push(reading.listing);
     OPTION
 }

@@ -37,9 +37,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{
-    cited, cited_held, computed, estimated, held, lines, new_finding, read_off,
-};
+use crate::evidence::builder::{cited, computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
@@ -122,26 +120,24 @@ fn slow_members(analysis: &Analysis) -> Vec<Finding> {
         let what = "slow I/Os counted by its pool (zio_slow_io_ms, 30 s by default)";
         let recording = analysis.recording;
         finding.evidence = match judged {
-            Some(judged) => vec![cited_held(
-                recording,
-                &judged,
-                "members degraded by their pool for too many slow I/Os",
-                (1.0, Unit::Count),
-                Bound::Above(0.0),
-            )],
+            Some(judged) => vec![
+                cited(
+                    recording,
+                    &judged,
+                    "members degraded by their pool for too many slow I/Os",
+                    (1.0, Unit::Count),
+                )
+                .above(0.0),
+            ],
             None => Vec::new(),
         };
         if let Some(counted) = counted {
             let bound = Bound::Above(SLOW_IOS - 1.0);
-            finding.evidence.push(cited_held(
-                recording,
-                &counted,
-                what,
-                (slow, Unit::Count),
-                bound,
-            ));
+            finding
+                .evidence
+                .push(cited(recording, &counted, what, (slow, Unit::Count)).held(bound));
             let what = "slow I/Os of another member, maximum";
-            finding.evidence.push(cited(recording, &counted, what, most, Unit::Count));
+            finding.evidence.push(cited(recording, &counted, what, (most, Unit::Count)));
         }
         let words = match judged {
             Some(_) => "its pool degraded it for too many slow I/Os".to_string(),
@@ -323,11 +319,8 @@ fn evidence(
             n,
             source,
         ),
-        held(computed(view, standing.ratio, Unit::Ratio, n, source), Bound::Above(RATIO)),
-        held(
-            computed("two-view z", standing.z, Unit::Sigma, n, source),
-            Bound::Above(standing.threshold),
-        ),
+        computed(view, standing.ratio, Unit::Ratio, n, source).above(RATIO),
+        computed("two-view z", standing.z, Unit::Sigma, n, source).above(standing.threshold),
         read_off("mean latency", member.mean_ns / 1e6, Unit::Ms, n, source),
         computed("mean latency of a peer, median", peers_mean, Unit::Ms, all, source),
     ];

@@ -37,7 +37,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, held, lines, new_finding};
+use crate::evidence::builder::{computed, lines, new_finding};
 use crate::evidence::confidence;
 use crate::measures::{correlation, spread};
 use crate::phrase;
@@ -207,28 +207,15 @@ fn finding(
     finding.subject.devices = slow.iter().map(|member| member.device).collect();
     let disks = slow.len() as u64;
     finding.evidence = vec![
-        held(
-            computed("slow disks", slow.len() as f64, Unit::Count, disks, source),
-            Bound::Above(1.0),
-        ),
-        held(
-            computed("their share of all disks", share, Unit::Share, family.len() as u64, source),
-            Bound::Above(SHARE - 0.01),
-        ),
-        held(
-            computed(
-                "excess per request, median r over pairs",
-                r,
-                Unit::Count,
-                bins as u64,
-                source,
-            ),
-            Bound::Above(TOGETHER),
-        ),
+        computed("slow disks", slow.len() as f64, Unit::Count, disks, source).above(1.0),
+        computed("their share of all disks", share, Unit::Share, family.len() as u64, source)
+            .above(SHARE - 0.01),
+        computed("excess per request, median r over pairs", r, Unit::Count, bins as u64, source)
+            .above(TOGETHER)
+            .weighs(),
     ];
     let mut clauses = vec![
         confidence::above("share of the disks", share, SHARE),
-        confidence::above("correlation of their waits", r, TOGETHER),
         confidence::above("slow disks", slow.len() as f64, DISKS as f64 - 0.5)
             .at_least(if stood_still { 2.0 } else { -3.0 }),
     ];
@@ -316,7 +303,7 @@ fn culprit(
         let share = (steal, Unit::Share);
         let bound = Bound::Above(STEAL);
         let what = "CPU time stolen by the host";
-        let cited = builder::cited_held(analysis.recording, &reading, what, share, bound);
+        let cited = builder::cited(analysis.recording, &reading, what, share).held(bound);
         return (Some("the host takes CPU time away"), STOLEN, vec![(cited, reading.listing)]);
     }
     let adapter = analysis.facts.nameless().find(|line| line.kind == MessageKind::Controller);
@@ -324,7 +311,7 @@ fn culprit(
         let what = "adapter errors in the kernel's log";
         let bound = Bound::Above(0.0);
         let one = (1.0, Unit::Count);
-        let cited = builder::cited_held(analysis.recording, &line.reading, what, one, bound);
+        let cited = builder::cited(analysis.recording, &line.reading, what, one).held(bound);
         return (Some("their adapter reports errors"), LOGGED, vec![(cited, line.reading.listing)]);
     }
     (None, 0.0, Vec::new())

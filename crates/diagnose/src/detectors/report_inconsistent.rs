@@ -51,7 +51,7 @@ use crate::analysis::samples::{HistogramSample, IntervalSample};
 use crate::analysis::{Analysis, EVENTS_NEEDED};
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder;
-use crate::evidence::builder::{computed, estimated, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
 use crate::evidence::candidates;
 use crate::evidence::runs;
 use crate::facts::reading::FactReading;
@@ -142,7 +142,7 @@ fn suspended(analysis: &Analysis) -> Vec<Finding> {
         );
         let what = "longest round that flushed nothing";
         let (of, bound) = ((seconds, Unit::Seconds), Bound::Above(LONGEST_WAIT_S));
-        finding.evidence = vec![builder::cited_held(analysis.recording, &reading, what, of, bound)];
+        finding.evidence = vec![builder::cited(analysis.recording, &reading, what, of).held(bound)];
         finding.assume(AWAY, "a round that writes nothing waits for no disk");
         finding.explained_share = 1.0;
         finding.refuted_by =
@@ -189,7 +189,7 @@ fn unusable(analysis: &Analysis) -> Vec<Finding> {
         let what = "unusable lines";
         let above = Bound::Above(if source.records > 0 { 0.0 } else { FEW_LINES as f64 - 1.0 });
         finding.evidence = vec![
-            held(read_off(what, source.skipped as f64, Unit::Count, source.skipped, source), above),
+            read_off(what, source.skipped as f64, Unit::Count, source.skipped, source).held(above),
             computed("usable lines", source.records as f64, Unit::Count, source.skipped, source),
         ];
         finding.assume(UNUSABLE, "impossible lines");
@@ -222,7 +222,7 @@ fn size_denied(analysis: &Analysis) -> Vec<Finding> {
         let bound = if times > 1.0 { Bound::Above(1.1) } else { Bound::Below(0.9) };
         let times_of = (times, Unit::Ratio);
         finding.evidence =
-            vec![builder::cited_held(analysis.recording, &reading, what, times_of, bound)];
+            vec![builder::cited(analysis.recording, &reading, what, times_of).held(bound)];
         finding.assume(CERTAIN, "a contradiction within the report");
         finding.explained_share = 1.0 - times.min(1.0 / times);
         advise(&mut finding, &candidate.disk);
@@ -258,16 +258,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                 read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
                 read_off("queue length (aqu-sz)", queue_len, Unit::Requests, 1, source),
                 computed("rate times latency", product, Unit::Requests, 1, source),
-                held(
-                    computed(
-                        "deviation from Little's law",
-                        deviation.abs(),
-                        Unit::Share,
-                        1,
-                        source,
-                    ),
-                    Bound::Above(LITTLE_TOLERANCE),
-                ),
+                computed("deviation from Little's law", deviation.abs(), Unit::Share, 1, source)
+                    .above(LITTLE_TOLERANCE),
             ];
             // Less than one request in flight either way: true, and of no consequence.
             // So it is of one row where a wait is counted when it ends and the queue as time
@@ -335,16 +327,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
             );
             finding.evidence = vec![
                 evidence,
-                held(
-                    computed(
-                        "rows with such a value",
-                        all as f64,
-                        Unit::Count,
-                        rows as u64,
-                        source,
-                    ),
-                    Bound::Above(0.0),
-                ),
+                computed("rows with such a value", all as f64, Unit::Count, rows as u64, source)
+                    .above(0.0),
             ];
             finding.assume(CERTAIN, "a contradiction within the report");
             finding.explained_share = all as f64 / rows.max(1) as f64;
@@ -378,16 +362,8 @@ fn finding(analysis: &Analysis, inconsistency: &Inconsistency) -> Option<Finding
                     source,
                 ),
                 read_off("mean latency (await)", await_ms, Unit::Ms, 1, source),
-                held(
-                    computed(
-                        "throughput of one request",
-                        bytes_per_s,
-                        Unit::BytesPerSecond,
-                        1,
-                        source,
-                    ),
-                    Bound::Above(LINK_BYTES_PER_S),
-                ),
+                computed("throughput of one request", bytes_per_s, Unit::BytesPerSecond, 1, source)
+                    .above(LINK_BYTES_PER_S),
             ];
             finding.assume(CERTAIN, "a contradiction within the report");
             finding.explained_share = 1.0 - LINK_BYTES_PER_S / bytes_per_s;
@@ -426,10 +402,7 @@ fn overrun(
         read_off("the run took", took_s, Unit::Seconds, n, source),
         computed("sum of all waits", sum_s, Unit::Seconds, n, source),
         read_off("in flight at most", at_once, Unit::Requests, n, source),
-        held(
-            computed("mean concurrency", concurrency, Unit::Ratio, n, source),
-            Bound::Above(1.1 * at_once),
-        ),
+        computed("mean concurrency", concurrency, Unit::Ratio, n, source).above(1.1 * at_once),
     ];
     if let Some(rate) = rate {
         finding.evidence.push(computed(
@@ -468,10 +441,7 @@ fn phantom(
     );
     let n = rows as u64;
     finding.evidence = vec![
-        held(
-            computed("rows that show it (all)", rows as f64, Unit::Count, n, source),
-            Bound::Above(0.0),
-        ),
+        computed("rows that show it (all)", rows as f64, Unit::Count, n, source).above(0.0),
         computed("excess of requests in flight", queue_len, Unit::Requests, n, source),
         computed("rate times latency, maximum", needed, Unit::Requests, n, source),
     ];
@@ -579,10 +549,7 @@ fn listings_apart(
     finding.evidence = vec![
         read_off("mean latency (await), median", wait, Unit::Ms, n, of),
         read_off("the same in the other listing", other, Unit::Ms, m, beside),
-        held(
-            computed("ratio of the means", times, Unit::Ratio, n + m, of),
-            Bound::Above(MEANS_APART),
-        ),
+        computed("ratio of the means", times, Unit::Ratio, n + m, of).above(MEANS_APART),
     ];
     finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;
@@ -641,7 +608,7 @@ fn trace_apart(analysis: &Analysis, trace: &DeviceTrace) -> Option<Finding> {
     finding.evidence = vec![
         computed("mean latency of the individual I/Os", mean_ms, Unit::Ms, n, of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-        held(computed("ratio of the means", apart, Unit::Ratio, n, of), Bound::Above(MEANS_APART)),
+        computed("ratio of the means", apart, Unit::Ratio, n, of).above(MEANS_APART),
     ];
     finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;
@@ -676,10 +643,8 @@ fn apart_from_rows(analysis: &Analysis, sample: &HistogramSample) -> Option<Find
     finding.evidence = vec![
         estimated("mean of the histogram", mean_ms, Unit::Ms, histogram.count(), of),
         read_off("mean latency (await)", wait, Unit::Ms, 1, other),
-        held(
-            computed("ratio of the means", apart, Unit::Ratio, histogram.count(), of),
-            Bound::Above(MEANS_APART),
-        ),
+        computed("ratio of the means", apart, Unit::Ratio, histogram.count(), of)
+            .above(MEANS_APART),
     ];
     finding.assume(TWO_WINDOWS, "two listings that may not cover the same time");
     finding.explained_share = SIDE_NOTE;

@@ -25,12 +25,12 @@
 
 use std::collections::HashMap;
 
-use iowhy_model::{Bound, Clause, Finding, Level, Unit, Verdict};
+use iowhy_model::{Clause, Finding, Level, Unit, Verdict};
 
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::measures::elasticity::{self, Load};
 use crate::phrase;
@@ -123,14 +123,14 @@ fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {
         }
     }
     let (source, n) = (analysis.source(high.listing), all.len() as u64);
-    finding.evidence.push(held(
-        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source),
-        Bound::Above(GROWS),
-    ));
+    finding.evidence.push(
+        computed("elasticity of throughput, d ln X / d ln N", eps, Unit::Ratio, n, source)
+            .above(GROWS)
+            .weighs(),
+    );
     finding.evidence.push(computed("throughput grew by", growth, Unit::Ratio, 2, source));
     let falls = low.interval.svctm_ns.zip(high.interval.svctm_ns).is_some_and(|(a, b)| b < a);
     let clauses = [
-        confidence::above("growth of throughput with the queue", eps, GROWS),
         confidence::above("growth of throughput", growth, GREW),
         Clause::fixed("svctm falls meanwhile", if falls { 1.5 } else { 0.0 }),
     ];

@@ -27,6 +27,7 @@ pub fn read_off(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source)
         quantity: quantity.to_string(),
         amount: Quantity { value, unit },
         bound: None,
+        weighs: None,
         n,
         how,
         basis: Basis::Measured,
@@ -45,11 +46,6 @@ pub fn estimated(quantity: &str, value: f64, unit: Unit, n: u64, source: &Source
     Evidence { how: How::Estimated, ..read_off(quantity, value, unit, n, source) }
 }
 
-/// The same evidence, compared with a bound.
-pub fn held(evidence: Evidence, bound: Bound) -> Evidence {
-    Evidence { bound: Some(bound), ..evidence }
-}
-
 /// The same evidence, about this disk of several.
 pub fn of_disk(evidence: Evidence, disk: &str) -> Evidence {
     Evidence { disk: Some(disk.to_string()), ..evidence }
@@ -65,31 +61,20 @@ pub fn cited(
     recording: &Recording,
     reading: &FactReading,
     quantity: &str,
-    value: f64,
-    unit: Unit,
+    (value, unit): (f64, Unit),
 ) -> Evidence {
     let format = recording.listings[reading.listing].source.format.clone();
     Evidence {
         quantity: quantity.to_string(),
         amount: Quantity { value, unit },
         bound: None,
+        weighs: None,
         n: 1,
         how: How::Reported,
         basis: Basis::Stated(reading.fact.key.clone()),
         disk: None,
         origin: Origin { format, ..Origin::of(reading.read_from()) },
     }
-}
-
-/// The same, compared with a bound.
-pub fn cited_held(
-    recording: &Recording,
-    reading: &FactReading,
-    quantity: &str,
-    (value, unit): (f64, Unit),
-    bound: Bound,
-) -> Evidence {
-    Evidence { bound: Some(bound), ..cited(recording, reading, quantity, value, unit) }
 }
 
 /// What an accusation rests on: evidence, the listings it was read in, and its weight.
@@ -115,7 +100,7 @@ impl EvidenceBuilder {
         (value, unit): (f64, Unit),
         bound: Option<Bound>,
     ) {
-        let cited = cited(analysis.recording, reading, quantity, value, unit);
+        let cited = cited(analysis.recording, reading, quantity, (value, unit));
         self.evidence.push(Evidence { bound, ..cited });
         self.rests_on(reading.listing);
     }

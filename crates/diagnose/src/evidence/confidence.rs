@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use iowhy_model::{Bound, Clause, Finding};
+use iowhy_model::{Bound, Clause, Evidence, Finding};
 
 /// Prior of a device's fault when someone complains (docs/METHOD.md, 11 Confidence).
 pub const PRIOR: f64 = 0.20;
@@ -12,10 +12,30 @@ pub const SHAPE_ALONE: f64 = 0.55;
 /// Share of the time lost below which nobody complains (docs/METHOD.md, 10 Rules).
 pub const COMPLAINED_OF: f64 = 0.05;
 
-/// Starts a finding from a prior and adds the log-likelihood ratio of each clause.
+/// Starts a finding from a prior and adds the log-likelihood ratio of each clause: of the evidence
+/// that is one, then of what no number states.
 pub fn believe(finding: &mut Finding, prior: f64, clauses: impl IntoIterator<Item = Clause>) {
     finding.assume(prior, "prior of this verdict");
+    weigh_evidence(finding);
     finding.weigh(clauses);
+}
+
+/// Adds what the evidence that is a clause of the rule is worth.
+pub fn weigh_evidence(finding: &mut Finding) {
+    let clauses: Vec<Clause> = finding.evidence.iter().filter_map(clause).collect();
+    finding.weigh(clauses);
+}
+
+/// The clause that a piece of evidence is.
+fn clause(evidence: &Evidence) -> Option<Clause> {
+    let (least, most) = evidence.weighs?;
+    let (what, value) = (evidence.quantity.clone(), evidence.amount.value);
+    let clause = match evidence.bound? {
+        Bound::Above(bound) => above(what, value, bound),
+        Bound::Below(bound) => below(what, value, bound),
+        Bound::Between(..) => return None,
+    };
+    Some(clause.at_least(least).at_most(most))
 }
 
 /// The clause `value > threshold`: three nats per doubling, never more than three
@@ -34,9 +54,10 @@ pub fn below(what: impl Into<Cow<'static, str>>, value: f64, threshold: f64) -> 
 /// What a value beyond a threshold is worth, in nats.
 pub fn beyond(value: f64, threshold: f64) -> f64 {
     if value <= 0.0 || threshold <= 0.0 {
-        return -3.0;
+        return -Evidence::MOST_NATS;
     }
-    (3.0 * (value / threshold).log2()).clamp(-3.0, 3.0)
+    let most = Evidence::MOST_NATS;
+    (most * (value / threshold).log2()).clamp(-most, most)
 }
 
 #[cfg(test)]

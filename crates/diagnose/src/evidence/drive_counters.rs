@@ -67,7 +67,7 @@ fn clean(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     let (_, reading) = of(NEEDED[0])?;
     let name = if disk.is_empty() { String::new() } else { format!(" ({disk})") };
     let what = format!("defects counted by the drive{name}");
-    let evidence = cited(analysis.recording, &reading, &what, 0.0, Unit::Count);
+    let evidence = cited(analysis.recording, &reading, &what, (0.0, Unit::Count));
     let log = quiet.map_or(String::new(), |quiet| {
         format!("; the last error in its log is {} of power-on time old", phrase::ms(quiet * 1e3))
     });

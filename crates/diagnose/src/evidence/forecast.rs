@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use iowhy_model::{Bound, Evidence, Forecast, Nanos, Unit};
+use iowhy_model::{Evidence, Forecast, Nanos, Unit};
 
 use crate::analysis::Analysis;
 use crate::analysis::device_trace::DeviceTrace;
-use crate::evidence::builder::{computed, estimated, held};
+use crate::evidence::builder::{computed, estimated};
 use crate::measures::replay::{self, Load, Side, Vote};
 use crate::measures::service::{self, ServiceSpan};
 use crate::measures::spread;
@@ -43,7 +43,7 @@ pub fn vote_evidence(
             source,
         ),
         estimated(&s0, trace.s0.median_ms(), Unit::Ms, n, source),
-        held(estimated(what, share, Unit::Share, n, source), Bound::Above(0.5)),
+        estimated(what, share, Unit::Share, n, source).above(0.5),
         estimated("replays that agree, of 9", f64::from(votes), Unit::Count, 9, source),
     ]
 }

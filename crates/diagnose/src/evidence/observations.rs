@@ -531,7 +531,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
         // What makes a suspicion stands there already, with its bound.
         let told = seen.iter().any(|known| known.one.evidence.quantity == one.quantity);
         if value > one.above && !told {
-            let evidence = cited(recording, &reading, one.quantity, value, one.unit);
+            let evidence = cited(recording, &reading, one.quantity, (value, one.unit));
             let would_mean = meaning_here(analysis, input, &one, value);
             seen.push(Observation { evidence, would_mean, verdict: one.verdict }.into());
         }
@@ -742,7 +742,7 @@ fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
         return None;
     }
     let what = format!("file systems mounted with `{}`", options.join("`, `"));
-    let evidence = cited(analysis.recording, &reading, &what, 1.0, Unit::Count);
+    let evidence = cited(analysis.recording, &reading, &what, (1.0, Unit::Count));
     let would_mean = format!(
         "writes to it wait for the disks one by one, whatever else is slow: {}",
         mounts::remount(analysis)
@@ -766,7 +766,7 @@ fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Obs
         return None;
     }
     let what = format!("checkpoints of a database triggered by the volume of changes, of {all}");
-    let evidence = cited(analysis.recording, &reading, &what, forced, Unit::Count);
+    let evidence = cited(analysis.recording, &reading, &what, (forced, Unit::Count));
     let apart = apart.map_or(String::new(), |(seconds, _)| {
         format!(", at intervals down to {}", phrase::ms(seconds * 1e3))
     });
@@ -787,7 +787,7 @@ fn complaints(analysis: &Analysis, input: &str, disks: &[String]) -> Vec<Seen> {
         let name = line.disk.as_ref().map_or(String::new(), |disk| format!(" of {disk}"));
         let what = format!("kernel messages{name} not known to iowhy");
         let n = LogLine::messages(&[line]);
-        let mut evidence = cited(analysis.recording, &line.reading, &what, n as f64, Unit::Count);
+        let mut evidence = cited(analysis.recording, &line.reading, &what, (n as f64, Unit::Count));
         evidence.n = n;
         let would_mean =
             format!("`{}`: judging by its words, {}", line.message.text.trim(), meaning(line.kind));
@@ -826,7 +826,7 @@ fn by_kind<'a, 'b: 'a>(
         };
         let first = lines.first()?;
         let n = lines.len() as f64;
-        let mut evidence = cited(analysis.recording, &first.reading, &what, n, Unit::Count);
+        let mut evidence = cited(analysis.recording, &first.reading, &what, (n, Unit::Count));
         evidence.n = lines.len() as u64;
         let (would_mean, verdict) = (meaning(kind).to_string(), speaks_for(kind));
         let one = Observation { evidence, would_mean, verdict };
@@ -958,7 +958,7 @@ fn of_drives(analysis: &Analysis, input: &str, disks: &[String], one: &NotableNu
     numbers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
     let observed = numbers.into_iter().take(WORST).map(|(value, reading, disk)| {
         let what = named(one.quantity, disk, disks);
-        let mut evidence = cited(analysis.recording, &reading, &what, value, one.unit);
+        let mut evidence = cited(analysis.recording, &reading, &what, (value, one.unit));
         evidence.disk = Some(disk.clone());
         let would_mean = one.would_mean.to_string();
         let observed = Observation { evidence, would_mean, verdict: one.verdict };
@@ -974,7 +974,7 @@ fn busiest_processes(analysis: &Analysis, input: &str, disk: &str) -> Vec<Observ
     let found = both.into_iter().filter_map(|(known, what)| {
         let (per_s, who, reading) = about.busiest_process(known)?;
         let what = format!("{what} {who}, per second");
-        let evidence = cited(analysis.recording, &reading, &what, per_s, Unit::BytesPerSecond);
+        let evidence = cited(analysis.recording, &reading, &what, (per_s, Unit::BytesPerSecond));
         let would_mean = "the disk, and the number and latency of requests, are not in this output \
                           (`iostat -x 1`)";
         let would_mean = would_mean.to_string();
@@ -990,7 +990,7 @@ const WAITS: f64 = 0.1;
 fn waiting_task(analysis: &Analysis, input: &str, disk: &str) -> Option<Observation> {
     let (share, who, reading) = analysis.facts.about(Some(input), disk).waiting_task()?;
     let what = format!("time that {who} waited for I/O");
-    let evidence = cited(analysis.recording, &reading, &what, share, Unit::Share);
+    let evidence = cited(analysis.recording, &reading, &what, (share, Unit::Share));
     let would_mean = "its requests are numerous or slow; this input does not say which disk they \
                       go to or how long one takes";
     (share > WAITS).then(|| Observation {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{Blame, Bound, DeviceId, Fact, Finding, Layer, Listing, Op, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::runs;
 use crate::facts::disk_models;
@@ -210,16 +210,8 @@ fn prevailing(
         phrase::ms(mean)
     );
     finding.evidence = vec![
-        held(
-            computed(
-                "share of flushes in the time of slow operations",
-                share,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Above(PREVAIL),
-        ),
+        computed("share of flushes in the time of slow operations", share, Unit::Share, n, source)
+            .above(PREVAIL),
         read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
     ];
     finding.assume(ALONE, "waits for durability, without plain writes for comparison");
@@ -286,16 +278,8 @@ fn held_up_in(
         phrase::ms(mean)
     );
     finding.evidence = vec![
-        held(
-            computed(
-                "share of a task's time in its flushes, at least",
-                share,
-                Unit::Share,
-                n,
-                source,
-            ),
-            Bound::Above(HELD_UP),
-        ),
+        computed("share of a task's time in its flushes, at least", share, Unit::Share, n, source)
+            .above(HELD_UP),
         read_off("mean wait for a listed flush", mean, Unit::Ms, n, source),
     ];
     finding.assume(ALONE, "waits for durability, without plain writes for comparison");
@@ -336,10 +320,8 @@ pub fn cache_off(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
              waits for the disks, reads do not",
             phrase::disk(&name)
         );
-        finding.evidence = vec![held(
-            read_off("disabled write caches", 1.0, Unit::Count, 1, source),
-            Bound::Above(0.0),
-        )];
+        finding.evidence =
+            vec![read_off("disabled write caches", 1.0, Unit::Count, 1, source).above(0.0)];
         finding.assume(CACHE_OFF, "a write cache reported as disabled");
         // The load is what it was while the cache worked.
         finding.blame = Some(Blame::Configuration);
@@ -398,16 +380,14 @@ fn waiting(analysis: &Analysis, place: usize, waits: &Waits, verdict: Verdict) -
         phrase::ms(shown),
         phrase::digits((1000.0 / shown).max(0.01))
     );
-    finding.evidence = vec![held(
-        read_off("mean wait for a flush", shown, Unit::Ms, n, source),
-        Bound::Above(FELT_MS),
-    )];
+    finding.evidence =
+        vec![read_off("mean wait for a flush", shown, Unit::Ms, n, source).above(FELT_MS)];
     if let Some(plain) = plain {
         finding.evidence.push(read_off("wait for a plain write", plain, Unit::Ms, n, source));
-        finding.evidence.push(held(
-            computed("latency ratio flush/plain write", shown / plain, Unit::Ratio, n, source),
-            Bound::Above(TIMES_PLAIN),
-        ));
+        finding.evidence.push(
+            computed("latency ratio flush/plain write", shown / plain, Unit::Ratio, n, source)
+                .above(TIMES_PLAIN),
+        );
     }
     let (worth, why) = match plain {
         _ if waits.n < FEW => (ONCE, "few waits for durability"),
@@ -471,7 +451,7 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             phrase::ms(middle)
         );
         finding.evidence = vec![
-            held(read_off("its mean wait", ms, Unit::Ms, 1, source), Bound::Above(SLOW_MS)),
+            read_off("its mean wait", ms, Unit::Ms, 1, source).above(SLOW_MS),
             read_off(
                 "mean wait of its peers, median",
                 middle,
@@ -479,10 +459,8 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 others.len() as u64,
                 source,
             ),
-            held(
-                computed("ratio of its wait to its peers'", ms / middle, Unit::Ratio, 1, source),
-                Bound::Above(FAR),
-            ),
+            computed("ratio of its wait to its peers'", ms / middle, Unit::Ratio, 1, source)
+                .above(FAR),
         ];
         finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;
@@ -535,10 +513,8 @@ pub fn held_by_limit(analysis: &Analysis, verdict: Verdict) -> Option<Finding> {
     let n = held_back.len() as u64;
     finding.evidence = vec![
         read_off("limit of the control group", limit, Unit::BytesPerSecond, 1, analysis.source(at)),
-        held(
-            computed("throughput, divided by the limit", fastest / limit, Unit::Ratio, n, source),
-            Bound::Between(OF_LIMIT.0, OF_LIMIT.1),
-        ),
+        computed("throughput, divided by the limit", fastest / limit, Unit::Ratio, n, source)
+            .held(Bound::Between(OF_LIMIT.0, OF_LIMIT.1)),
     ];
     let worth = if held_back.len() > 1 { RUNS } else { ONE_RUN };
     finding.assume(worth, "runs at the limit of their control group");

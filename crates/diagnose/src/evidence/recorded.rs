@@ -194,7 +194,7 @@ fn memory(analysis: &Analysis, input: &str) -> Option<Observation> {
     let about = analysis.facts.about(Some(input), "");
     let (rate, reading) = about.machine_number(key::MEMORY_THROUGHPUT)?;
     let what = "cached reads, without disk access";
-    let mut evidence = cited(analysis.recording, &reading, what, rate, Unit::BytesPerSecond);
+    let mut evidence = cited(analysis.recording, &reading, what, (rate, Unit::BytesPerSecond));
     evidence.how = How::Reported;
     let slow = phrase::rate(throughput::SLOW_MEMORY);
     let would_mean = format!("measures the host itself: below {slow} any disk looks slow");

@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Bound, DeviceId, Evidence, Finding, Interval, Layer, Medium, Unit, Verdict, key,
-};
+use iowhy_model::{DeviceId, Evidence, Finding, Interval, Layer, Medium, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, computed, held, new_finding, read_off};
+use crate::evidence::builder::{cited, computed, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
 use crate::phrase;
@@ -85,8 +83,7 @@ impl Mount<'_, '_> {
         let requests =
             read_off("requests without a reply", waiting as f64, Unit::Requests, 1, source);
         let silence = computed("time without any reply", longest, Unit::Seconds, 1, source);
-        finding.evidence =
-            vec![held(silence, Bound::Above(SILENT_S)), held(requests, Bound::Above(0.0))];
+        finding.evidence = vec![silence.above(SILENT_S), requests.above(0.0)];
         finding.assume(UNANSWERED, "requests were sent and none was answered");
         Some(finding)
     }
@@ -120,7 +117,7 @@ impl Mount<'_, '_> {
         let source = self.analysis.source(self.place);
         let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count as u64, source);
         finding.evidence = vec![
-            held(mean("mean round trip", trip), Bound::Above(SLOW_MS)),
+            mean("mean round trip", trip).above(SLOW_MS),
             mean("mean time in the client's queue before it", queue),
         ];
         finding.assume(LONG, "round trips of a file server are measured by its client");
@@ -141,7 +138,7 @@ impl Mount<'_, '_> {
         let known = known.into_iter().filter_map(|(key, what)| {
             let last = about.last(key.clone())?;
             let sum: f64 = about.all(key).filter_map(|reading| reading.fact.value.number()).sum();
-            (sum > 0.0).then(|| cited(recording, &last, what, sum, Unit::Count))
+            (sum > 0.0).then(|| cited(recording, &last, what, (sum, Unit::Count)))
         });
         known.collect()
     }

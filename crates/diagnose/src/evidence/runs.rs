@@ -13,9 +13,7 @@ use iowhy_model::{
 use crate::analysis::Analysis;
 use crate::analysis::samples::HistogramSample;
 use crate::baseline::healthy_time::Request;
-use crate::evidence::builder::{
-    cited_held, computed, estimated, held, lines, new_finding, read_off,
-};
+use crate::evidence::builder::{cited, computed, estimated, lines, new_finding, read_off};
 use crate::evidence::confidence;
 use crate::evidence::peer_families;
 use crate::facts::disk_names;
@@ -349,25 +347,20 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 }
             };
             finding.evidence = vec![
-                held(depth, Bound::Above(DEEP)),
+                depth.above(DEEP),
                 read_off("completions", run.per_s, Unit::PerSecond, 1, source),
-                held(
-                    match run.await_ms {
-                        Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
-                        None => computed(
-                            "mean latency, depth divided by rate",
-                            latency,
-                            Unit::Ms,
-                            1,
-                            source,
-                        ),
-                    },
-                    Bound::Above(WAITS * s0.median_ms()),
-                ),
-                held(
-                    computed("time per completion", revolution_ms, Unit::Ms, 1, source),
-                    Bound::Below(pace_ms),
-                ),
+                match run.await_ms {
+                    Some(ms) => read_off("mean latency", ms, Unit::Ms, 1, source),
+                    None => computed(
+                        "mean latency, depth divided by rate",
+                        latency,
+                        Unit::Ms,
+                        1,
+                        source,
+                    ),
+                }
+                .above(WAITS * s0.median_ms()),
+                computed("time per completion", revolution_ms, Unit::Ms, 1, source).below(pace_ms),
                 computed("mean request size", run.bytes(), Unit::Bytes, 1, source),
                 estimated("healthy service time", s0.median_ms(), Unit::Ms, 1, source),
             ];
@@ -436,14 +429,8 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
             finding.evidence = vec![
                 read_off("throughput, reads and writes", rate, unit, 1, source),
                 computed(&format!("nearest known limit ({})", tier.known_from), tier.value, unit, 1, source),
-                held(
-                    computed("distance from the limit", off.abs(), Unit::Share, 1, source),
-                    Bound::Below(near),
-                ),
-                held(
-                    computed("requests in flight", in_flight, Unit::Requests, 1, source),
-                    Bound::Above(DEEP),
-                ),
+                computed("distance from the limit", off.abs(), Unit::Share, 1, source).below(near),
+                computed("requests in flight", in_flight, Unit::Requests, 1, source).above(DEEP),
                 read_off("the run took", run.seconds, Unit::Seconds, 1, source),
             ];
             let distance = confidence::below("distance from the limit", off.abs(), NEAR);
@@ -455,14 +442,14 @@ pub fn capped(analysis: &Analysis, verdict: Verdict, prior: f64) -> Vec<Finding>
                 let what = "standard deviation of its rate over time";
                 let number = (deviation, Unit::Share);
                 let bound = Bound::Below(STEADY);
-                let cited = cited_held(analysis.recording, &reading, what, number, bound);
+                let cited = cited(analysis.recording, &reading, what, number).held(bound);
                 finding.evidence.insert(2, cited);
                 clauses.push(Clause::fixed("constant rate", PINNED));
             }
             if let Some(spread) = even {
                 let what = "spread of the latencies, 5th to 95th percentile, over the median";
                 let spread = computed(what, spread, Unit::Share, 1, source);
-                finding.evidence.insert(2, held(spread, Bound::Below(EVEN_LATENCY)));
+                finding.evidence.insert(2, spread.below(EVEN_LATENCY));
                 clauses.push(Clause::fixed("constant latency", PINNED));
             }
             confidence::believe(&mut finding, prior, clauses);
@@ -510,10 +497,7 @@ pub fn cached(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
                 phrase::ns(ns)
             );
             finding.evidence = vec![
-                held(
-                    read_off("mean latency", ns / 1e6, Unit::Ms, 1, source),
-                    Bound::Below(MEMORY_NS / 1e6),
-                ),
+                read_off("mean latency", ns / 1e6, Unit::Ms, 1, source).below(MEMORY_NS / 1e6),
                 read_off("completions", run.per_s, Unit::PerSecond, 1, source),
             ];
             finding.assume(STATED, "faster than any device");

@@ -1,9 +1,9 @@
 //! What programs waited for on a file system of a server: no disk of this machine took part.
 
-use iowhy_model::{Bound, DeviceId, Fact, Finding, Layer, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Fact, Finding, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs;
 use crate::facts::mount_options;
@@ -51,10 +51,7 @@ fn long_calls(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Fin
         event.op.name()
     );
     finding.evidence = vec![
-        held(
-            read_off("longest call on files of a server", *ms, Unit::Ms, 1, source),
-            Bound::Above(LONG_MS),
-        ),
+        read_off("longest call on files of a server", *ms, Unit::Ms, 1, source).above(LONG_MS),
         computed("calls longer than a second", long.len() as f64, Unit::Count, 1, source),
     ];
     finding.assume(OF_A_SERVER, "the files are on a server");
@@ -86,10 +83,8 @@ fn slow_streams(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let per_s = run.throughput();
         let what = "throughput of a file on a server";
-        finding.evidence = vec![held(
-            read_off(what, per_s, Unit::BytesPerSecond, 1, source),
-            Bound::Below(SLOW_PER_S),
-        )];
+        finding.evidence =
+            vec![read_off(what, per_s, Unit::BytesPerSecond, 1, source).below(SLOW_PER_S)];
         finding.assume(OF_A_SERVER, "the file is on a server, and slower than any current network");
         finding.doubt("small requests, or a network that is this slow by design", SHAPE_ALONE);
         finding.explained_share = 1.0;

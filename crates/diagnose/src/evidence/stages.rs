@@ -8,11 +8,11 @@
 
 use std::collections::HashSet;
 
-use iowhy_model::{Bound, DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
+use iowhy_model::{DeviceId, Finding, Layer, Op, Stage, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::baseline::healthy_time::Request;
-use crate::evidence::builder::{computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::peer_families;
 use crate::phrase;
@@ -103,16 +103,14 @@ impl Stages {
         let source = analysis.source(self.listing);
         let mut finding = new_finding(verdict, Some(self.device), vec![self.listing]);
         finding.evidence = vec![
-            held(
-                computed(
-                    &format!("share of {stage} in Q2C"),
-                    self.share(ms),
-                    Unit::Share,
-                    self.n,
-                    source,
-                ),
-                Bound::Above(MOST),
-            ),
+            computed(
+                &format!("share of {stage} in Q2C"),
+                self.share(ms),
+                Unit::Share,
+                self.n,
+                source,
+            )
+            .above(MOST),
             read_off(
                 "mean time from the program to completion (Q2C)",
                 self.total_ms,
@@ -126,7 +124,7 @@ impl Stages {
             let what = "requests on the device at once (D2C divided by the arrival interval)";
             let known = computed(what, on_device, Unit::Requests, self.n, source);
             let has_room = on_device < ROOM;
-            finding.evidence.push(if has_room { held(known, Bound::Below(ROOM)) } else { known });
+            finding.evidence.push(if has_room { known.below(ROOM) } else { known });
         }
         finding.assume(WORTH, format!("{stage} is most of the time"));
         finding.doubt(MEANS, SHAPE_ALONE);

@@ -7,7 +7,7 @@
 use iowhy_model::{Bound, DeviceId, Finding, Observation, Quantity, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, cited_held, computed, held, lines, new_finding, read_off};
+use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::runs::{self, Run};
 use crate::facts::disk_names;
@@ -101,10 +101,10 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         ))
     );
     let per_s = run.throughput();
-    finding.evidence = vec![held(
-        read_off("throughput of one stream", per_s, Unit::BytesPerSecond, 1, source),
-        Bound::Below(SLOW_PER_S),
-    )];
+    finding.evidence = vec![
+        read_off("throughput of one stream", per_s, Unit::BytesPerSecond, 1, source)
+            .below(SLOW_PER_S),
+    ];
     if let Some(other) = control {
         let source = analysis.source(other.place());
         let what = format!("throughput of one stream of {}", phrase::disk(other.name()));
@@ -112,12 +112,12 @@ fn slow_stream(analysis: &Analysis, run: &Run, all: &[Run], verdict: Verdict) ->
         finding.evidence.push(read_off(&what, value, Unit::BytesPerSecond, 1, source));
         let what = "ratio to this disk";
         let times = computed(what, value / per_s, Unit::Ratio, 1, source);
-        finding.evidence.push(held(times, Bound::Above(FAR)));
+        finding.evidence.push(times.above(FAR));
     }
     if let Some((value, reading)) = fast {
         let what = "throughput of cached reads";
         let (number, bound) = ((value, Unit::BytesPerSecond), Bound::Above(SLOW_MEMORY));
-        finding.evidence.push(cited_held(analysis.recording, &reading, what, number, bound));
+        finding.evidence.push(cited(analysis.recording, &reading, what, number).held(bound));
     }
     finding.assume(SLOW, "one stream of large requests, slower than any class");
     finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
@@ -181,12 +181,10 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let of_link = "throughput of one stream, divided by that of its link";
         finding.evidence = vec![
-            held(
-                computed(of_link, share, Unit::Share, 1, source),
-                Bound::Between(*CEILING.start(), *CEILING.end()),
-            ),
+            computed(of_link, share, Unit::Share, 1, source)
+                .held(Bound::Between(*CEILING.start(), *CEILING.end())),
             read_off("throughput of one stream", best, Unit::BytesPerSecond, 1, source),
-            cited(analysis.recording, reading, "link speed", speed / 8.0, Unit::BytesPerSecond),
+            cited(analysis.recording, reading, "link speed", (speed / 8.0, Unit::BytesPerSecond)),
         ];
         finding.assume(AT_THE_CEILING, "a disk that is as fast as its link");
         finding.explained_share = 1.0;
@@ -227,7 +225,7 @@ pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         );
         let what = "throughput of cached reads";
         let (number, bound) = ((per_s, Unit::BytesPerSecond), Bound::Below(SLOW_MEMORY));
-        finding.evidence = vec![cited_held(analysis.recording, &reading, what, number, bound)];
+        finding.evidence = vec![cited(analysis.recording, &reading, what, number).held(bound)];
         finding.assume(SLOW, "memory as slow as a disk");
         finding.doubt("one short test: other programs may have used the CPUs", SHAPE_ALONE);
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
