@@ -19,6 +19,7 @@ pub mod mounts;
 pub mod observations;
 pub mod peer_families;
 pub mod programs;
+pub mod quick_programs;
 pub mod recorded;
 pub mod requesters;
 pub mod round_trips;

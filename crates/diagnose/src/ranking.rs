@@ -18,7 +18,6 @@ use iowhy_model::{
 use crate::analysis::samples::IntervalSample;
 use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, RankedFindings, Rule};
-use crate::evidence::clean_bills;
 use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::{medium_readings, requesters};
 use crate::facts::disk_names;
@@ -263,10 +262,7 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
         let (why, factor) = carried_by(level);
         finding.scale(why, factor);
     }
-    // The laboratory counted clean bills of latencies only.
-    let is_counted = finding.verdict != Verdict::Healthy
-        || finding.subject.listings.iter().any(|place| clean_bills::is_timed(analysis, *place));
-    if analysis.options.calibration != Calibration::No && is_counted {
+    if analysis.options.calibration != Calibration::No && is_counted(&finding) {
         let known = calibration::of(finding.verdict, level, finding.confidence());
         let known = match finding.verdict {
             Verdict::Healthy => known.max(cleared_by_less(level, believed)),
@@ -279,6 +275,12 @@ fn capped(analysis: &Analysis, mut finding: Finding) -> Finding {
     medium_readings::bound(analysis, &mut finding);
     finding.explained_share = finding.explained_share.clamp(0.0, 1.0);
     finding
+}
+
+/// Whether the laboratory counted how often such findings are right: of clean bills only those of
+/// measured devices.
+fn is_counted(finding: &Finding) -> bool {
+    finding.verdict != Verdict::Healthy || !finding.share_is_assumed
 }
 
 /// What the richest input can carry, and its name.
@@ -303,7 +305,7 @@ fn cleared_by_less(level: Level, believed: f64) -> f64 {
 
 /// What is said first is worth what the first is worth in the laboratory. The order stays.
 fn calibrate_first(analysis: &Analysis, findings: &mut [Finding]) {
-    let Some(first) = findings.first_mut() else { return };
+    let Some(first) = findings.first_mut().filter(|first| is_counted(first)) else { return };
     if matches!(analysis.options.calibration, Calibration::First | Calibration::Field) {
         let level = analysis.level_of_first(&first.subject.listings);
         let known = calibration::of_first(first.verdict, level, first.confidence());

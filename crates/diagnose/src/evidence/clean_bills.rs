@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Bound, FactKey, Finding, Unit, Verdict, key};
+use iowhy_model::{Bound, FactKey, Finding, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
+use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::phrase;
 
@@ -26,18 +27,10 @@ const NOBODY_WAITS: f64 = 0.70;
 /// Another cause from this confidence on is looked at first.
 const SUSPECTED: f64 = 0.30;
 
-/// The clean bills of all inputs.
+/// The clean bills of all inputs of which no disk was timed.
 pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
-    let reports = |place: &usize| {
-        analysis.listing(*place).facts.iter().any(|fact| fact.key == key::VMSTAT_INTERVALS)
-    };
-    let places = || 0..analysis.recording.listings.len();
-    let mut inputs: BTreeSet<&str> =
-        places().filter(reports).map(|place| analysis.input(place)).collect();
-    if inputs.is_empty() {
-        return Vec::new();
-    }
-    for place in places().filter(|place| is_timed(analysis, *place)) {
+    let mut inputs: BTreeSet<&str> = analysis.inputs().into_iter().collect();
+    for place in (0..analysis.recording.listings.len()).filter(|place| is_timed(analysis, *place)) {
         inputs.remove(analysis.input(place));
     }
     for known in ranked.findings.iter().filter(|known| accuses(known)) {
@@ -46,17 +39,24 @@ pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
         });
     }
     inputs.retain(|input| unaccused::unread(analysis, input).is_none());
-    inputs.into_iter().filter_map(|input| nobody_waits(analysis, input)).collect()
+    let bills = inputs.into_iter().filter_map(|input| {
+        nobody_waits(analysis, input).or_else(|| quick_programs::nothing_slow(analysis, input))
+    });
+    bills.collect()
 }
 
-/// Whether I/O was timed in a listing, by whomever: then that is judged.
-pub fn is_timed(analysis: &Analysis, place: usize) -> bool {
+/// Whether I/O of disks was timed in a listing: then that is judged.
+fn is_timed(analysis: &Analysis, place: usize) -> bool {
     let listing = analysis.listing(place);
-    !listing.events.is_empty() || !listing.intervals.is_empty() || !listing.distributions.is_empty()
+    listing.events.iter().any(|event| event.layer == Layer::Block)
+        || listing.intervals.iter().any(|row| row.layer == Layer::Block)
+        || listing.distributions.iter().any(|one| one.layer == Layer::Block)
 }
 
+/// Whether a cause must be looked at first; the queue that a test makes for itself is none.
 fn accuses(known: &Finding) -> bool {
-    !known.verdict.accuses_nobody() && known.confidence() > SUSPECTED
+    let own_queue = matches!(known.verdict, Verdict::LoadSaturated | Verdict::LoadLargeIo);
+    !known.verdict.accuses_nobody() && !own_queue && known.confidence() > SUSPECTED
 }
 
 /// No task was blocked, no processor waited, nothing was swapped.
@@ -93,7 +93,7 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
     }
     finding.evidence = builder.evidence;
     finding.assume(NOBODY_WAITS, "no task was blocked on I/O while the reports were made");
-    finding.explained_share = 1.0;
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur while `vmstat` ran",
         "the slow program waits in another way: for a server, a lock, or an asynchronous request",

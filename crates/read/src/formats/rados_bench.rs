@@ -109,10 +109,34 @@ fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
         && report.kept("flight").is_some_and(|before| before > 0.0)
         && flight > 0.0;
     report.add("silent", f64::from(u8::from(stood)));
+    if let Some((last, before)) = report.kept("second").zip(report.kept("finished")) {
+        let rate = (finished - before) / (second - last).max(1.0);
+        report.add("samples", 1.0);
+        report.add("sum of rates", rate);
+        report.add("sum of squares", rate * rate);
+    }
     report.keep("second", second);
     report.keep("flight", flight);
     report.keep("finished", finished);
     report.keep("mean so far", found.number("mean")?)
+}
+
+/// How much the seconds of a run differ: standard deviation over mean, as fio prints it.
+fn rates_of_seconds(
+    op: Option<Op>,
+    samples: [Option<f64>; 3],
+    report: &mut Report,
+    sink: &mut dyn Sink,
+) {
+    let [Some(n), Some(sum), Some(squares)] = samples else { return };
+    let mean = sum / n;
+    if n > 1.0 && mean > 0.0 {
+        let op = op.map_or("mixed", Op::name);
+        let deviation = (squares / n - mean * mean).max(0.0).sqrt() / mean;
+        let device = report.device(sink);
+        sink.add_fact(device, typed::RUN_RATE_DEVIATION.of(op), deviation);
+        sink.add_fact(device, typed::RUN_RATE_SAMPLES.of(op), n as u64);
+    }
 }
 
 fn pour(report: &mut Report, sink: &mut dyn Sink) {
@@ -124,7 +148,9 @@ fn pour(report: &mut Report, sink: &mut dyn Sink) {
     let [count, mean, max, min] = ["count", "mean", "max", "min"].map(|what| report.take(what));
     let [second, finished, so_far, _] =
         ["second", "finished", "mean so far", "flight"].map(|what| report.take(what));
+    let samples = ["samples", "sum of rates", "sum of squares"].map(|what| report.take(what));
     report.enter("");
+    rates_of_seconds(op, samples, report, sink);
     if let Some(((count, mean), max)) = count.zip(mean).zip(max) {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         let (min, max) = (min.unwrap_or(0.0), max.max(mean));

@@ -1,0 +1,226 @@
+//! What programs timed, where none of it is slow.
+//!
+//! A program's wait includes whatever stands below it, so where all that programs timed is as quick
+//! as flash answers, nothing below them was slow while they ran, whatever they ran on. What memory
+//! answered counts too: nobody waited for it.
+
+use std::collections::BTreeSet;
+
+use iowhy_model::{
+    DeviceId, Evidence, Fact, Finding, Layer, Listing, Medium, Op, Quantity, Stage, Unit, Verdict,
+    key,
+};
+
+use crate::analysis::Analysis;
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
+use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::measures::tail;
+use crate::phrase;
+
+/// Times that a request may take longer than flash of SATA needs (docs/METHOD.md, 1 Replay: healthy
+/// if L < 3 S0).
+const WITHIN: f64 = 3.0;
+/// A flush, ms: flash without a protected cache empties it within this (a choice).
+const FLUSH_MS: f64 = 5.0;
+/// A write that may have to be durable, ms: whoever writes one at a time then does a thousand per
+/// second (a choice).
+const WRITE_MS: f64 = 1.0;
+/// Nobody was served within a tenth of a second, however much was in flight (Nielsen, Usability
+/// Engineering, 1993), and no single wait was ten times that.
+const FELT_MS: f64 = 100.0;
+const LONG_MS: f64 = 1000.0;
+/// Share of all time that slow requests may take: the mean is then theirs (as in `healthy`).
+const HOLDS: f64 = 1.0 / 3.0;
+/// Share of its depth that a test must have in flight: else its time went elsewhere, as into
+/// handing pages to the page cache (a choice).
+const IN_CALLS: f64 = 0.5;
+/// Standard deviation of a run's rate, over its mean, from which on it is not one rate (a choice).
+const MOVES: f64 = 0.5;
+/// Counted requests of one kind that say anything, and flushes, each of which is many writes.
+const FEWEST: u64 = 100;
+const FEWEST_FLUSHES: u64 = 3;
+/// Bytes per second of a test of throughput from which on any disk is well (a disk of 2005 gives
+/// as much).
+const FLOWS: f64 = 50e6;
+/// The request where a program does not say how large.
+const USUAL_BYTES: f64 = 4096.0;
+/// What that is worth: whatever was slow may have been slow at another time.
+const NOTHING_SLOW: f64 = 0.93;
+/// Of so many kinds of requests the figures are shown.
+const SHOWN: usize = 3;
+
+/// Requests of one kind as a program timed them.
+struct Timed {
+    place: usize,
+    device: DeviceId,
+    op: Option<Op>,
+    bytes: Option<f64>,
+    mean_ms: f64,
+    /// Requests in flight, one at least.
+    at_once: f64,
+    longest_ms: Option<f64>,
+    /// Share of all their time that slow ones took, where that is known.
+    slow_share: f64,
+    n: u64,
+}
+
+impl Timed {
+    /// Time per request: what was waited for others is theirs (Little's law).
+    fn pace_ms(&self) -> f64 {
+        self.mean_ms / self.at_once
+    }
+
+    /// What it may be, ms.
+    fn bound_ms(&self) -> f64 {
+        let op = self.op.unwrap_or(Op::Read);
+        if op == Op::Flush {
+            return FLUSH_MS;
+        }
+        let bytes = self.bytes.unwrap_or(USUAL_BYTES);
+        let request = Request { op, bytes, sequential: None };
+        let flash = HealthyServiceTime::of(&[(Medium::Flash, 1.0)], request, None);
+        let durable_ms = if op == Op::Write { WRITE_MS } else { 0.0 };
+        durable_ms.max(WITHIN * flash.slowest_ms())
+    }
+
+    fn is_quick(&self) -> bool {
+        self.pace_ms() <= self.bound_ms()
+            && self.mean_ms < FELT_MS
+            && self.longest_ms.is_none_or(|ms| ms < LONG_MS)
+            && self.slow_share < HOLDS
+    }
+
+    /// `a read of 4 KiB`.
+    fn words(&self) -> String {
+        let size = self.bytes.filter(|bytes| *bytes >= 1.0 && self.op != Some(Op::Flush));
+        let size = size.map(|value| Quantity { value, unit: Unit::Bytes }.words());
+        let size = size.map(|size| format!(" of {size}")).unwrap_or_default();
+        format!("a {}{size}", self.op.map_or("request", Op::name))
+    }
+
+    fn evidence(&self, analysis: &Analysis) -> Evidence {
+        let source = analysis.source(self.place);
+        let name = &analysis.recording.device_of(self.device).name;
+        let told = format!("mean time of {}, timed in the program ({name})", self.words());
+        if self.at_once > 1.0 {
+            let each = phrase::digits(self.at_once);
+            let what = format!("{told}, divided by the {each} in flight");
+            return computed(&what, self.pace_ms(), Unit::Ms, self.n, source)
+                .below(self.bound_ms());
+        }
+        read_off(&told, self.mean_ms, Unit::Ms, self.n, source).below(self.bound_ms())
+    }
+}
+
+/// Nothing that the programs of an input timed is slow.
+pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let mut all = timed(analysis, input)?;
+    if all.is_empty() || !all.iter().all(Timed::is_quick) {
+        return None;
+    }
+    let of_bound = |one: &Timed| one.pace_ms() / one.bound_ms();
+    all.sort_by(|a, b| of_bound(b).total_cmp(&of_bound(a)));
+    // fio's `clat`, `lat` and rates are views of the same requests.
+    let mut known = BTreeSet::new();
+    all.retain(|one| known.insert((one.device, one.words())));
+    let mut places: Vec<usize> = all.iter().map(|one| one.place).collect();
+    places.sort_unstable();
+    places.dedup();
+    let first = all.first()?;
+    let one_device = all.iter().all(|one| one.device == first.device).then_some(first.device);
+    let mut finding = new_finding(Verdict::Healthy, one_device, places);
+    let told = all.iter().take(SHOWN).map(|one| {
+        let behind = match one.at_once > 1.0 {
+            true => format!(" with {} in flight", phrase::digits(one.at_once)),
+            false => String::new(),
+        };
+        format!("{} takes {}{behind}", one.words(), phrase::ms(one.mean_ms))
+    });
+    finding.sentence = format!(
+        "nothing that programs timed is slow: {}",
+        phrase::list(&told.collect::<Vec<String>>())
+    );
+    finding.evidence = all.iter().take(SHOWN).map(|one| one.evidence(analysis)).collect();
+    finding.assume(NOTHING_SLOW, "all that programs timed is as quick as flash answers");
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&[
+        "the problem did not occur while this was measured",
+        "memory answered (the page cache): then the device was not asked at all",
+    ]);
+    finding.next_step = lines(&[
+        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
+        "look above the block layer: CPU, locks, memory, network",
+    ]);
+    Some(finding)
+}
+
+/// Whether the rate of a run is another from second to second: what is quick on average stood still
+/// in between.
+fn moves(listing: &Listing) -> bool {
+    let deviation = |fact: &Fact| fact.key.member_of(key::RUN_RATE_DEVIATION).is_some();
+    let wide = |fact: &Fact| fact.value.number().is_some_and(|share| share > MOVES);
+    listing.facts.iter().any(|fact| deviation(fact) && wide(fact))
+}
+
+/// All kinds of requests that the programs of an input timed; `None` if one of them cannot be
+/// judged.
+fn timed(analysis: &Analysis, input: &str) -> Option<Vec<Timed>> {
+    let mut all = Vec::new();
+    let listings = analysis.recording.listings.iter().enumerate();
+    for (place, listing) in listings.filter(|(place, _)| analysis.input(*place) == input) {
+        let above = |layer: Layer| layer != Layer::Block;
+        if moves(listing) {
+            return None;
+        }
+        if analysis.lists_only_slow(place) || listing.events.iter().any(|event| above(event.layer))
+        {
+            return None;
+        }
+        for row in listing.intervals.iter().filter(|row| above(row.layer)) {
+            let mixed = row.mixed.into_iter().map(|rates| (None, rates));
+            let parts = row.rates.iter().map(|(op, rates)| (Some(*op), *rates)).chain(mixed);
+            let mut parts = parts.filter(|(_, rates)| rates.ios_per_s > 0.0).peekable();
+            // Counted since long ago, or calls of all kinds together.
+            if row.since_boot || parts.peek().is_none() {
+                return None;
+            }
+            for (op, rates) in parts {
+                let Some(mean_ns) = rates.await_ns else {
+                    rates.bytes_per_s.filter(|per_s| *per_s >= FLOWS)?;
+                    continue;
+                };
+                let in_calls = rates.ios_per_s * mean_ns / 1e9;
+                let stated = analysis.at_once(place, row.device);
+                stated.is_none_or(|depth| in_calls >= IN_CALLS * depth).then_some(())?;
+                let at_once = stated.unwrap_or(in_calls).max(1.0);
+                let (device, bytes, mean_ms) = (row.device, rates.mean_bytes(), mean_ns / 1e6);
+                let n = rates.ios_per_s * row.length.map_or(1.0, |length| length.seconds());
+                let n = n.max(1.0) as u64;
+                let (longest_ms, slow_share) = (None, 0.0);
+                let part =
+                    Timed { place, device, op, bytes, mean_ms, at_once, longest_ms, slow_share, n };
+                all.push(part);
+            }
+        }
+        let whole = |stage: Stage| matches!(stage, Stage::Total | Stage::Device);
+        for one in listing.histograms().filter(|one| above(one.layer) && whole(one.stage)) {
+            let n = one.histogram.count();
+            let needed = if one.op == Some(Op::Flush) { FEWEST_FLUSHES } else { FEWEST };
+            let (mean_ns, _) = one.histogram.mean_ns().filter(|_| n >= needed)?;
+            let (device, op, bytes, mean_ms) = (one.device, one.op, None, mean_ns / 1e6);
+            // The size is told beside it, if at all.
+            let beside = all.iter().find(|known: &&Timed| (known.device, known.op) == (device, op));
+            let bytes = beside.and_then(|known| known.bytes).or(bytes);
+            let at_once = analysis.at_once(place, device).unwrap_or(1.0).max(1.0);
+            let longest_ms = one.histogram.max_ns.map(|ns| ns as f64 / 1e6);
+            let slow_share = 0.0;
+            let mut part =
+                Timed { place, device, op, bytes, mean_ms, at_once, longest_ms, slow_share, n };
+            let slow_ns = WITHIN * part.bound_ms() * at_once * 1e6;
+            part.slow_share =
+                tail::slow_part(&one.histogram, slow_ns).map_or(0.0, |slow| slow.of_time);
+            all.push(part);
+        }
+    }
+    Some(all)
+}
