@@ -27,7 +27,8 @@
 //!
 //! Or the kernel's log shows that a thin pool, a snapshot or a thin volume has no space left, or
 //! `lvs` that its data or metadata is full. Or a drive immediately rejects writes that are out of
-//! order for its zones, or an address beyond its end.
+//! order for its zones, or an address beyond its end. Or requests to a file server wait more than
+//! 0.1 s, and three round trips, in its client before they are sent.
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -50,6 +51,7 @@ use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding};
 use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
+use crate::evidence::round_trips;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::replay::Side;
@@ -145,7 +147,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let most = above.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns));
     let above = most.and_then(|(place, above)| finding(analysis, *place, above));
     let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
-    above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis)).collect()
+    let held_back = round_trips::queued(analysis, DETECTOR.verdict);
+    let above = above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis));
+    above.chain(held_back).collect()
 }
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until

@@ -415,7 +415,7 @@ const SLOW_MS: f64 = 50.0;
 /// What that is worth: the load of each is not known.
 const LAGS: f64 = 0.90;
 
-/// One of several equal services far behind the others, where a listing gives one mean wait for
+/// One or a few of several equal services far behind the others, where a listing gives one mean wait for
 /// each.
 pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -433,34 +433,62 @@ pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             .filter_map(|(device, ms)| Some((device, spread::mean(&ms)?)))
             .collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let Some((worst, ms)) = all.first().copied().filter(|_| all.len() >= 3) else { continue };
-        let others: Vec<f64> = all.iter().skip(1).map(|(_, ms)| *ms).collect();
-        let Some(middle) = spread::median(&others).filter(|middle| *middle > 0.0) else { continue };
-        let second = others.first().copied().unwrap_or(0.0);
-        if ms < FAR * middle || ms < SLOW_MS || second > ms / 3.0 {
+        let all_ms: Vec<f64> = all.iter().map(|(_, ms)| *ms).collect();
+        let Some(middle) = spread::median(&all_ms).filter(|_| all.len() >= 3) else { continue };
+        let far = (FAR * middle).max(SLOW_MS);
+        let slow: Vec<(DeviceId, f64)> =
+            all.iter().copied().take_while(|(_, ms)| *ms >= far).collect();
+        let others = all.get(slow.len()..).unwrap_or_default();
+        let second = others.first().map_or(0.0, |(_, ms)| *ms);
+        let (Some((worst, ms)), Some((_, least))) = (slow.first().copied(), slow.last().copied())
+        else {
+            continue;
+        };
+        // Few against many, and far apart.
+        if middle <= 0.0 || slow.len() * 3 > all.len() || second > least / 3.0 {
             continue;
         }
         let source = analysis.source(place);
-        let name = analysis.recording.device_of(worst).name.clone();
-        let mut finding = new_finding(verdict, Some(worst), vec![place]);
-        finding.sentence = format!(
-            "{name} is {} times slower than its {} peers: {} on average against {}",
-            phrase::digits(ms / middle),
-            others.len(),
-            phrase::ms(ms),
-            phrase::ms(middle)
-        );
-        finding.evidence = vec![
-            read_off("its mean wait", ms, Unit::Ms, 1, source).above(SLOW_MS),
-            read_off(
-                "mean wait of its peers, median",
-                middle,
-                Unit::Ms,
-                others.len() as u64,
-                source,
+        let named = |device: DeviceId| analysis.recording.device_of(device).name.clone();
+        let name = named(worst);
+        let one = (slow.len() == 1).then_some(worst);
+        let mut finding = new_finding(verdict, one, vec![place]);
+        finding.sentence = match one {
+            Some(_) => format!(
+                "{name} is {} times slower than its {} peers: {} on average against {}",
+                phrase::digits(ms / middle),
+                others.len(),
+                phrase::ms(ms),
+                phrase::ms(middle)
             ),
-            computed("ratio of its wait to its peers'", ms / middle, Unit::Ratio, 1, source)
-                .above(FAR),
+            None => format!(
+                "{} of {} peers are at least {} times slower than the others: {} take {} to {} on \
+                 average against {}: look for what only they share, as a journal device, a host or \
+                 a link",
+                slow.len(),
+                all.len(),
+                phrase::digits(least / middle),
+                phrase::list(&slow.iter().map(|(device, _)| named(*device)).collect::<Vec<_>>()),
+                phrase::ms(least),
+                phrase::ms(ms),
+                phrase::ms(middle)
+            ),
+        };
+        let n = others.len() as u64;
+        // What several share may be a disk, a host or a link.
+        finding.blame = (slow.len() > 1).then_some(Blame::DiskOrPath);
+        finding.subject.devices = slow.iter().map(|(device, _)| *device).collect();
+        finding.evidence = vec![
+            read_off("longest mean wait", ms, Unit::Ms, 1, source).above(SLOW_MS),
+            read_off("mean wait of all, median", middle, Unit::Ms, n, source),
+            computed(
+                "ratio of the shortest of them to the median",
+                least / middle,
+                Unit::Ratio,
+                1,
+                source,
+            )
+            .above(FAR),
         ];
         finding.assume(LAGS, "reported slower than its peers");
         finding.explained_share = 1.0 - middle / ms;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use iowhy_model::{DeviceId, Evidence, Finding, Interval, Layer, Medium, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
-use crate::evidence::builder::{cited, computed, new_finding, read_off};
+use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
 use crate::evidence::confidence::SHAPE_ALONE;
 use crate::evidence::shares;
 use crate::phrase;
@@ -18,14 +18,34 @@ const SILENT_S: f64 = 5.0;
 /// spinning disk), and longer than the load of one client explains.
 const SLOW_MS: f64 = 100.0;
 const LONG_MS: f64 = 1000.0;
-/// Answers without which a mean is none.
+/// Answers without which a mean is none, where their number is known.
 const FEWEST: f64 = 20.0;
+/// Times the round trip that requests wait in the client before it, where the client is what is
+/// waited for (a choice).
+const QUEUE_TIMES: f64 = 3.0;
 /// What they are worth.
 const UNANSWERED: f64 = 0.92;
 const LONG: f64 = 0.90;
+const QUEUED: f64 = 0.90;
 
-/// What the mounts of an input say.
+/// Mounts whose server or network is slow.
 pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let found = mounts(analysis).into_iter().filter_map(|mount| {
+        let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
+        finding.explained_share = 1.0;
+        finding.evidence.extend(mount.repeated());
+        shares::advise(&mut finding);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Mounts whose requests wait in the client before they are sent.
+pub fn queued(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    mounts(analysis).iter().filter_map(|mount| mount.queued(verdict)).collect()
+}
+
+fn mounts<'s, 'a>(analysis: &'s Analysis<'a>) -> Vec<Mount<'s, 'a>> {
     let mut mounts: BTreeMap<(usize, DeviceId), Vec<&Interval>> = BTreeMap::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {
         let above = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
@@ -34,15 +54,8 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         }
     }
     mounts.retain(|(_, device), _| analysis.medium(*device) == Some(Medium::Network));
-    let mounts = mounts.into_iter().filter_map(|((place, device), rows)| {
-        let mount = Mount { analysis, place, device, rows };
-        let mut finding = mount.unanswered(verdict).or_else(|| mount.slow(verdict))?;
-        finding.explained_share = 1.0;
-        finding.evidence.extend(mount.repeated());
-        shares::advise(&mut finding);
-        Some(finding)
-    });
-    mounts.collect()
+    let mounts = mounts.into_iter();
+    mounts.map(|((place, device), rows)| Mount { analysis, place, device, rows }).collect()
 }
 
 /// A mount of one listing.
@@ -88,25 +101,27 @@ impl Mount<'_, '_> {
         Some(finding)
     }
 
+    /// Means over all replies: how many, ms from sending to the reply, and ms in the client before.
+    fn timed(&self) -> Option<(u64, f64, f64)> {
+        let (mut count, mut known, mut trips, mut queues) = (0.0, true, 0.0, 0.0);
+        for row in &self.rows {
+            let Some(trip) = row.device_ns else { continue };
+            let whole = row.rates.iter().filter_map(|(_, of)| Some(of.ios_per_s * of.await_ns?));
+            let whole = whole.sum::<f64>() / answers(row).max(f64::MIN_POSITIVE);
+            let n = answers(row) * seconds(row);
+            known &= row.length.is_some();
+            count += n;
+            trips += n * trip;
+            queues += n * row.wait_ns.unwrap_or((whole - trip).max(0.0));
+        }
+        // A report without its length is of the time since the mount, or of an interval.
+        let enough = count > 0.0 && (count >= FEWEST || !known);
+        enough.then(|| (count.max(1.0) as u64, trips / count / 1e6, queues / count / 1e6))
+    }
+
     /// Answers came, and took long.
     fn slow(&self, verdict: Verdict) -> Option<Finding> {
-        let timed: Vec<(f64, f64, f64)> = self
-            .rows
-            .iter()
-            .filter_map(|row| {
-                let count = answers(row) * seconds(row);
-                Some((count, row.device_ns? / 1e6, row.wait_ns.unwrap_or(0.0) / 1e6))
-            })
-            .collect();
-        let count: f64 = timed.iter().map(|(count, ..)| count).sum();
-        if count < FEWEST {
-            return None;
-        }
-        let trip = timed.iter().map(|(count, trip, _)| count * trip).sum::<f64>() / count;
-        let queue = timed.iter().map(|(count, _, queue)| count * queue).sum::<f64>() / count;
-        if trip <= SLOW_MS {
-            return None;
-        }
+        let (count, trip, queue) = self.timed().filter(|(_, trip, _)| *trip > SLOW_MS)?;
         let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
         finding.sentence = format!(
             "requests to the file server of {} take {} from sending to the reply on average: the \
@@ -115,7 +130,7 @@ impl Mount<'_, '_> {
             phrase::ms(trip)
         );
         let source = self.analysis.source(self.place);
-        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count as u64, source);
+        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count, source);
         finding.evidence = vec![
             mean("mean round trip", trip).above(SLOW_MS),
             mean("mean time in the client's queue before it", queue),
@@ -123,6 +138,42 @@ impl Mount<'_, '_> {
         finding.assume(LONG, "round trips of a file server are measured by its client");
         let by_load = "a saturated server or network link";
         finding.doubt_if(trip <= LONG_MS, by_load, SHAPE_ALONE);
+        Some(finding)
+    }
+
+    /// Answers came soon after requests were sent, which waited long for that.
+    fn queued(&self, verdict: Verdict) -> Option<Finding> {
+        let (count, trip, queue) = self.timed()?;
+        if queue <= SLOW_MS || queue < QUEUE_TIMES * trip {
+            return None;
+        }
+        let mut finding = new_finding(verdict, Some(self.device), vec![self.place]);
+        finding.sentence = format!(
+            "requests to the file server of {} wait {} in this machine before they are sent, and \
+             are answered {} later: the client holds them back, or its connection stood still; \
+             the server and its disks are quick",
+            self.name(),
+            phrase::ms(queue),
+            phrase::ms(trip)
+        );
+        let source = self.analysis.source(self.place);
+        let mean = |what: &str, ms: f64| computed(what, ms, Unit::Ms, count, source);
+        finding.evidence = vec![
+            mean("mean time in the client's queue", queue).above(SLOW_MS),
+            mean("mean round trip", trip).below(queue / QUEUE_TIMES),
+        ];
+        finding.evidence.extend(self.repeated());
+        finding.assume(QUEUED, "the queue of a file server's client is measured by it");
+        finding.explained_share = queue / (queue + trip);
+        finding.refuted_by =
+            lines(&["one outage of the server long ago makes such a mean since the mount: \
+             `nfsiostat 5 3` shows no queue now"]);
+        finding.next_step = lines(&[
+            "`nfsiostat 5 3` while it is slow: does the queue stay?",
+            "`dmesg | grep -i nfs`: was the server away?",
+            "more requests at once: mount with `nconnect=4`, or raise \
+             `sunrpc.tcp_max_slot_table_entries` and `nfs.max_session_slots`",
+        ]);
         Some(finding)
     }
 
@@ -161,21 +212,31 @@ mod tests {
     use crate::Options;
 
     fn mount(rows: impl IntoIterator<Item = (f64, f64, u64)>) -> Vec<Finding> {
+        let rows = rows.into_iter().map(|(per_s, trip_ms, waiting)| (per_s, trip_ms, 0.0, waiting));
+        with(rows, findings, Verdict::LayerRemote)
+    }
+
+    fn with(
+        rows: impl IntoIterator<Item = (f64, f64, f64, u64)>,
+        found: fn(&Analysis, Verdict) -> Vec<Finding>,
+        verdict: Verdict,
+    ) -> Vec<Finding> {
         let mut recording = Recording::new();
         recording.begin(Source::new("mountstats", "m", iowhy_model::Level::A));
         let device = recording.device("server:/export");
         recording.set_medium(device, Medium::Network);
-        for (per_s, trip_ms, waiting) in rows {
+        for (per_s, trip_ms, queue_ms, waiting) in rows {
             let mut row = Interval::new(device, Layer::Application);
             row.length = Some(Nanos(1_000_000_000));
             row.in_flight = Some(waiting);
             row.rates = vec![(Op::Read, Rates { ios_per_s: per_s, ..Rates::default() })];
             row.device_ns = (per_s > 0.0).then_some(trip_ms * 1e6);
+            row.wait_ns = (per_s > 0.0).then_some(queue_ms * 1e6);
             recording.interval(row);
         }
         recording.end();
         let options = Options::default();
-        findings(&Analysis::of(&recording, &options), Verdict::LayerRemote)
+        found(&Analysis::of(&recording, &options), verdict)
     }
 
     #[test]
@@ -197,5 +258,15 @@ mod tests {
         assert_eq!(sure(300.0), Some(SHAPE_ALONE));
         assert_eq!(sure(1500.0), Some(LONG));
         assert!(mount([(10.0, 1500.0, 4)]).is_empty(), "too few");
+    }
+
+    #[test]
+    fn a_queue_in_the_client_is_not_the_servers() {
+        let held = |trip_ms: f64, queue_ms: f64| {
+            let rows = (0..9).map(|_| (10.0, trip_ms, queue_ms, 4));
+            with(rows, queued, Verdict::LayerAbove).len()
+        };
+        assert_eq!([held(1.0, 4000.0), held(1.0, 50.0), held(200.0, 400.0)], [1, 0, 0]);
+        assert!(mount((0..9).map(|_| (10.0, 1.0, 4))).is_empty());
     }
 }

@@ -17,7 +17,8 @@
 //! ## Versions
 //! Version 2 since Linux 4.5, its `io.latency` since 4.19; fields of `io.cost` are read unchanged.
 //! Version 1: `blkio.throttle.write_iops_device` and related files, also as the shell command that
-//! sets it, `echo "8:32 1048576" > .../blkio.throttle.read_bps_device`.
+//! sets it, `echo "8:32 1048576" > .../blkio.throttle.read_bps_device`. Limits of commands:
+//! `docker run --device-write-bps /dev/sdb:1mb`, `systemd-run -p IOReadBandwidthMax="/dev/sda 5M"`.
 //!
 //! ## Caveats
 //! Devices are numbers: `8:16` is named `sdb`, `253:0`, of no fixed meaning, stays. A limit of any
@@ -29,10 +30,12 @@
 //! ## Not in this output
 //! Which limit was effective: compare the rates with it. The group, if no path was printed.
 
+use std::borrow::Cow;
+
 use iowhy_model::{FactKey, Level, LimitKind, Sink, key, typed};
 
 use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, integer};
+use crate::{Body, Format, Reader, Sniff, Step, bytes, device_of_numbers, integer};
 
 /// Entry in the list of formats.
 pub const FORMAT: Format = Format {
@@ -43,6 +46,12 @@ pub const FORMAT: Format = Format {
     body: Body::Custom {
         needles: &[
             "blkio.throttle.",
+            "--device-read-",
+            "--device-write-",
+            "IOReadBandwidthMax",
+            "IOWriteBandwidthMax",
+            "IOReadIOPSMax",
+            "IOWriteIOPSMax",
             "rbytes=",
             "rbps=",
             "target=",
@@ -77,6 +86,19 @@ const THROTTLES: [(&str, &str); 4] = [
     ("blkio.throttle.write_iops_device", "wiops"),
 ];
 
+/// Options of commands that set limits, and what their `k` stands for (docker-run(1),
+/// systemd.resource-control(5)).
+const OPTIONS: [(&str, &str, f64); 8] = [
+    ("--device-read-bps", "rbps", 1024.0),
+    ("--device-write-bps", "wbps", 1024.0),
+    ("--device-read-iops", "riops", 1000.0),
+    ("--device-write-iops", "wiops", 1000.0),
+    ("IOReadBandwidthMax", "rbps", 1000.0),
+    ("IOWriteBandwidthMax", "wbps", 1000.0),
+    ("IOReadIOPSMax", "riops", 1000.0),
+    ("IOWriteIOPSMax", "wiops", 1000.0),
+];
+
 /// Counts of version 1, and those of `io.stat` that mean the same by operation.
 const COUNTS: [(&str, &str, &str); 2] =
     [("io_serviced", "rios", "wios"), ("io_service_bytes", "rbytes", "wbytes")];
@@ -85,7 +107,7 @@ const PARTS: [&str; 6] = ["Read", "Write", "Sync", "Async", "Discard", "Total"];
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {
-        [first, ..] if row(first).is_some() => Sniff::Yes,
+        [first, ..] if row(first).is_some() || !set_by_options(first).is_empty() => Sniff::Yes,
         [first] if part(first).is_some() => Sniff::More,
         [first, second, ..] => (part(first).is_some() && part(second).is_some()).into(),
         _ => Sniff::No,
@@ -144,7 +166,30 @@ struct DeviceLine<'a> {
     path: Option<&'a str>,
     file: &'static str,
     device: String,
-    fields: Vec<(&'a str, &'a str)>,
+    fields: Vec<(&'a str, Cow<'a, str>)>,
+}
+
+/// `--device-write-bps /dev/sdb:1mb` of docker and podman, `IOWriteBandwidthMax="/dev/sdb 1M"` of
+/// systemd: limits that are set by options of a command.
+fn set_by_options(text: &str) -> Vec<DeviceLine<'_>> {
+    let set = OPTIONS.iter().filter_map(|(option, limit, kilo)| {
+        let (_, said) = text.split_once(option)?;
+        let said = said.trim_start_matches(['=', ' ', '"', '\'']);
+        let (path, said) = said.split_once([':', ' '])?;
+        let end = said.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(said.len());
+        let device = path.strip_prefix("/dev/").filter(|name| !name.contains('/'))?.to_string();
+        let binary = bytes(said.get(..end)?)?;
+        // systemd counts in thousands.
+        let thousands = ["k", "m", "g", "t"];
+        let power = thousands.iter().position(|unit| {
+            said.get(..end).is_some_and(|said| said.to_ascii_lowercase().contains(unit))
+        });
+        let power = power.map_or(0, |place| place as i32 + 1);
+        let value = binary * (kilo / 1024.0).powi(power);
+        let value = Cow::Owned(value.round().to_string());
+        Some(DeviceLine { path: None, file: "max", device, fields: vec![(*limit, value)] })
+    });
+    set.collect()
 }
 
 /// `echo "8:32 1048576" > PATH/blkio.throttle.read_bps_device`: how a limit of version 1 is set.
@@ -157,7 +202,12 @@ fn set_by_shell(text: &str) -> Option<DeviceLine<'_>> {
     let (_, limit) = THROTTLES.iter().find(|(file, _)| *file == name)?;
     let device = device_of_numbers(numbers).filter(|_| numbers.contains(':'))?;
     integer(value.trim())?;
-    Some(DeviceLine { path: Some(path), file: "max", device, fields: vec![(limit, value.trim())] })
+    Some(DeviceLine {
+        path: Some(path),
+        file: "max",
+        device,
+        fields: vec![(limit, value.trim().into())],
+    })
 }
 
 fn row(line: &str) -> Option<DeviceLine<'_>> {
@@ -170,15 +220,36 @@ fn row(line: &str) -> Option<DeviceLine<'_>> {
     });
     if let Some((_, limit)) = throttle {
         integer(rest.trim())?;
-        return Some(DeviceLine { path, file: "max", device, fields: vec![(limit, rest.trim())] });
+        return Some(DeviceLine {
+            path,
+            file: "max",
+            device,
+            fields: vec![(limit, rest.trim().into())],
+        });
     }
-    let fields = rest.split_whitespace().map(|field| field.split_once('='));
+    let fields = rest.split_whitespace().map(|field| {
+        let (key, value) = field.split_once('=')?;
+        Some((key, value.into()))
+    });
     let Some(fields) = fields.collect::<Option<Vec<_>>>() else { return set_by_shell(text) };
     let has = |key: &str| fields.iter().any(|(known, _)| *known == key);
     let Some((_, file)) = FILES.iter().find(|(field, _)| has(field)) else {
         return set_by_shell(text);
     };
     Some(DeviceLine { path, file, device, fields })
+}
+
+/// States the limits that a command sets for what it runs.
+pub(crate) fn limits_of(command: &str, sink: &mut dyn Sink) {
+    set_by_options(command).iter().for_each(|set| state(set, sink));
+}
+
+fn state(row: &DeviceLine, sink: &mut dyn Sink) {
+    let device = sink.device(&row.device);
+    let place = row.path.map_or_else(|| sink.source().place(), str::to_string);
+    for (field, value) in row.fields.iter().filter(|(_, value)| value != "max") {
+        sink.add_text_at(device, key_of(row.file, field), value, &place);
+    }
 }
 
 /// The fact that a field of a file of control groups is.
@@ -232,6 +303,11 @@ impl Reader for CgroupIo {
             self.file = file.to_string();
             return Step::Took;
         }
+        let set = set_by_options(line);
+        if !set.is_empty() {
+            set.iter().for_each(|set| state(set, sink));
+            return Step::Took;
+        }
         let Some(row) = row(line) else {
             let torn = ["rbytes=", "rbps=", "wiops="].iter().any(|field| line.contains(field));
             return match torn {
@@ -241,11 +317,7 @@ impl Reader for CgroupIo {
                 false => Step::Passed,
             };
         };
-        let device = sink.device(&row.device);
-        let place = row.path.map_or_else(|| sink.source().place(), str::to_string);
-        for (field, value) in row.fields.iter().filter(|(_, value)| *value != "max") {
-            sink.add_text_at(device, key_of(row.file, field), value, &place);
-        }
+        state(&row, sink);
         Step::Took
     }
 }

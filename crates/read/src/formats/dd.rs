@@ -31,6 +31,7 @@ use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
 use crate::facts::AddFact;
+use crate::formats::cgroup_io::limits_of;
 use crate::text::odd::has_odd;
 use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
@@ -250,6 +251,7 @@ impl Reader for Dd {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         if let Some(command) = Command::of(line) {
             self.pour(sink);
+            limits_of(line, sink);
             self.command = Some(command);
         } else if let Some(count) = records(line) {
             // What was printed while it ran is part of what follows.
