@@ -403,6 +403,19 @@ const DIFFER: &[(&str, &str)] = &[
     // A row that is too short stands below the heading: with that it is known that something is
     // missing.
     ("sar/made--all-disks-together-are-one-device-unless-each-is-listed-2", "heading-cut"),
+    // Without its first line the rates of a test are lines of nobody; what is left is quick.
+    ("kbench/1.0--a-local-drive", "heading-cut"),
+    ("kbench/1.0--a-local-drive", "heading-halved"),
+    // Seconds in another order are of other runs, each of one rate.
+    ("cases/quick-but-in-bursts", "shuffled"),
+    // The second half is a text of no known format, and the first is quick.
+    ("cases/quick-but-in-bursts", "split"),
+    ("spdk_perf/made--cores-of-one-device-add-up", "split"),
+    // Rows above their heading are nobody's, and they were those of the busy disk.
+    ("sysv_sar/openserver-5--three-intervals", "shuffled"),
+    ("published/P6-05-nine-quintillion", "shuffled"),
+    // Two runs at a limit say more than one.
+    ("cases/limited-by-docker", "doubled"),
 ];
 
 fn check(name: &str, paths: &[PathBuf], long: bool) {

@@ -6,10 +6,13 @@ use std::collections::BTreeSet;
 use iowhy_model::{Bound, FactKey, Finding, Layer, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
+use crate::analysis::samples::IntervalSample;
 use crate::detector::RankedFindings;
-use crate::evidence::builder::{EvidenceBuilder, lines, new_finding};
+use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::confidence::COMPLAINED_OF;
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
+use crate::evidence::unseen_wait;
 use crate::phrase;
 
 /// Reports of `vmstat` from which on their mean is one, and up to which nobody waits: tasks blocked
@@ -24,25 +27,113 @@ const SWAPPED: f64 = 4096.0;
 const MOVED: f64 = 20e6;
 /// What that is worth: an idle moment looks the same.
 const NOBODY_WAITS: f64 = 0.70;
+/// What it is worth that disks had nothing to do, and a wait that somebody notices, ms (Nielsen,
+/// Usability Engineering, 1993).
+const HARDLY_ANY: f64 = 0.93;
+const FELT_MS: f64 = 100.0;
 /// Another cause from this confidence on is looked at first.
 const SUSPECTED: f64 = 0.30;
 
-/// The clean bills of all inputs of which no disk was timed.
+/// The clean bills of all inputs of which no disk was timed, or none had anything to do.
 pub fn findings(analysis: &Analysis, ranked: &RankedFindings) -> Vec<Finding> {
     let mut inputs: BTreeSet<&str> = analysis.inputs().into_iter().collect();
-    for place in (0..analysis.recording.listings.len()).filter(|place| is_timed(analysis, *place)) {
-        inputs.remove(analysis.input(place));
-    }
     for known in ranked.findings.iter().filter(|known| accuses(known)) {
         known.subject.listings.iter().for_each(|place| {
             inputs.remove(analysis.input(*place));
         });
     }
     inputs.retain(|input| unaccused::unread(analysis, input).is_none());
-    let bills = inputs.into_iter().filter_map(|input| {
-        nobody_waits(analysis, input).or_else(|| quick_programs::nothing_slow(analysis, input))
+    let mut bills: Vec<Finding> =
+        inputs.iter().filter_map(|input| nobody_waits(analysis, input)).collect();
+    // What was given together is one story: a quick part of it clears nobody while another is slow.
+    let timed = analysis.inputs().into_iter().filter(|input| {
+        places(analysis, input).any(|place| {
+            let listing = analysis.listing(place);
+            !listing.events.is_empty()
+                || !listing.intervals.is_empty()
+                || !listing.distributions.is_empty()
+        })
     });
-    bills.collect()
+    let of_timed: Option<Vec<Finding>> = timed
+        .map(|input| {
+            let open = || inputs.contains(input);
+            let by_disk = places(analysis, input).any(|place| is_timed(analysis, place));
+            match by_disk {
+                _ if !open() => None,
+                true => hardly_any(analysis, input),
+                false => quick_programs::nothing_slow(analysis, input),
+            }
+        })
+        .collect();
+    bills.extend(of_timed.into_iter().flatten());
+    bills
+}
+
+fn places<'s>(analysis: &'s Analysis, input: &'s str) -> impl Iterator<Item = usize> + 's {
+    (0..analysis.recording.listings.len()).filter(move |place| analysis.input(*place) == input)
+}
+
+/// All disks of averages were idle nearly all the time, and nobody waited for them.
+fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let here = |place: usize| analysis.input(place) == input;
+    let mut listings = analysis.recording.listings.iter().enumerate();
+    let counted = listings.any(|(place, listing)| {
+        let block = |layer: Layer| layer == Layer::Block;
+        let events = listing.events.iter().any(|event| block(event.layer));
+        here(place) && (events || listing.distributions.iter().any(|one| block(one.layer)))
+    });
+    let rows: Vec<&IntervalSample> =
+        analysis.intervals.iter().filter(|row| here(row.listing)).collect();
+    if counted || unseen_wait::is_unseen(analysis, input) || !rows.iter().all(|row| is_idle(row)) {
+        return None;
+    }
+    let active = rows.iter().filter(|row| row.per_s() > 0.0);
+    let most = active.max_by(|a, b| waited(a).total_cmp(&waited(b)))?;
+    let (source, n) = (analysis.source(most.listing), rows.len() as u64);
+    let mut finding = new_finding(Verdict::Healthy, Some(most.device), vec![most.listing]);
+    finding.sentence = format!(
+        "hardly any I/O: requests to {} waited {} per second in all, and it was {} of the time; \
+         whatever is slow does not wait for it",
+        phrase::disk(&most.disk),
+        phrase::ms(1e3 * waited(most)),
+        most.interval.busy.map_or("idle most".to_string(), |busy| {
+            format!("busy for {}", phrase::percent(busy))
+        })
+    );
+    finding.evidence.push(
+        computed("time waited per second, highest row", waited(most), Unit::Seconds, n, source)
+            .below(COMPLAINED_OF),
+    );
+    finding.evidence.extend(most.interval.busy.map(|busy| {
+        read_off("busy share (%util) of that row", busy, Unit::Share, 1, source)
+            .below(COMPLAINED_OF)
+    }));
+    finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
+    (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+    finding.refuted_by = lines(&[
+        "the problem did not occur during the capture",
+        "the slow program uses a disk that is not listed, or a server",
+    ]);
+    finding.next_step = lines(&[
+        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
+        "look above the block layer: CPU, locks, memory, network",
+    ]);
+    Some(finding)
+}
+
+/// Time that requests waited per second, all together: the mean number in flight.
+fn waited(row: &IntervalSample) -> f64 {
+    let by_rate = row.per_s() * row.await_ms().unwrap_or(0.0) / 1e3;
+    row.interval.queue_len.unwrap_or(0.0).max(by_rate)
+}
+
+fn is_idle(row: &&IntervalSample) -> bool {
+    !row.interval.since_boot
+        && row.agrees
+        && row.outstanding().is_none()
+        && row.interval.busy.is_some_and(|busy| busy < COMPLAINED_OF)
+        && waited(row) < COMPLAINED_OF
+        && row.await_ms().unwrap_or(0.0) < FELT_MS
 }
 
 /// Whether I/O of disks was timed in a listing: then that is judged.
@@ -61,6 +152,9 @@ fn accuses(known: &Finding) -> bool {
 
 /// No task was blocked, no processor waited, nothing was swapped.
 fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
+    if places(analysis, input).any(|place| is_timed(analysis, place)) {
+        return None;
+    }
     let about = analysis.facts.about(Some(input), "");
     let number = |key: FactKey| about.machine_number(key);
     let (reports, _) = number(key::VMSTAT_INTERVALS).filter(|(n, _)| *n >= REPORTS)?;
