@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use iowhy_live::{
-    Needs, confine_asking, confine_looking, confine_reading, confine_recording, confine_watching,
+    LOGS_OF_PODS, Needs, confine_asking, confine_looking, confine_reading, confine_recording,
+    confine_watching,
 };
 
 /// What a watching command will do later.
@@ -97,7 +98,10 @@ pub fn watching(later: &Later, root: Option<&Path>, tracefs: bool) -> anyhow::Re
 /// # Errors
 /// If the kernel can and refuses.
 pub fn recording(store: &Path) -> anyhow::Result<()> {
-    confine_recording(&Needs { write: vec![store.to_path_buf()], ..Needs::default() })?;
+    let write = vec![store.to_path_buf()];
+    // Pods come and go while it records.
+    let list = LOGS_OF_PODS.map(PathBuf::from).into();
+    confine_recording(&Needs { write, list, ..Needs::default() })?;
     Ok(())
 }
 

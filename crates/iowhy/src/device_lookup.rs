@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use iowhy_live::{BlockDevice, naming_facts};
-use iowhy_model::{Fact, NameTable, NamedTarget, Recording, Sink, key};
+use iowhy_model::{Fact, FactKey, NameTable, NamedTarget, Recording, Sink, key};
 
 use crate::messages::{self, HintedError};
 use crate::mistyped;
@@ -31,11 +31,17 @@ impl NamingFacts {
         NamingFacts(facts.map(of).collect())
     }
 
-    /// The same with the links that were known earlier.
-    pub fn with_links_of(mut self, earlier: &NamingFacts) -> NamingFacts {
-        let links = earlier.0.iter().filter(|(_, fact)| fact.key == key::DEVICE_LINKS);
+    /// The same with what was known earlier and cannot be read once this process is confined: links
+    /// and names of containers.
+    pub fn with_unreadable_of(mut self, earlier: &NamingFacts) -> NamingFacts {
+        let is_container = |fact: &Fact| fact.key.member_of(key::CONTAINER).is_some();
         self.0.retain(|(_, fact)| fact.key != key::DEVICE_LINKS);
-        self.0.extend(links.cloned());
+        let is_known = |key: &FactKey| self.0.iter().any(|(_, fact)| fact.key == *key);
+        let kept = |fact: &Fact| {
+            fact.key == key::DEVICE_LINKS || is_container(fact) && !is_known(&fact.key)
+        };
+        let kept: Vec<_> = earlier.0.iter().filter(|(_, fact)| kept(fact)).cloned().collect();
+        self.0.extend(kept);
         self
     }
 

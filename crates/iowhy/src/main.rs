@@ -43,6 +43,7 @@ mod ticker;
 mod unpack;
 mod version;
 mod watch;
+mod watch_time;
 mod when;
 mod words;
 

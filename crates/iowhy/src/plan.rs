@@ -9,6 +9,7 @@ use iowhy_model::Op;
 
 use crate::arguments::{Selection, TraceArgs};
 use crate::confinement::Later;
+use crate::watch_time::GivenCommand;
 
 /// What to watch and how closely.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +51,8 @@ pub struct Plan {
     pub tracer: Option<TraceOptions>,
     /// A folder with `block/DEVICE/stat` files to read instead of this machine's.
     pub root: Option<PathBuf>,
+    /// Started once all is traced; its end is the end of the watch.
+    pub command: GivenCommand,
     /// What the command does once it is confined.
     pub later: Later,
     /// Show on a terminal's stderr that something is going on.

@@ -16,6 +16,7 @@ use crate::messages::{self, Progress};
 pub use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::ticker::Ticker;
+use crate::watch_time::RunningCommand;
 
 /// The longest sleep: a request to stop and a dead pipe are seen that soon.
 const NAP: Duration = Duration::from_millis(200);
@@ -26,6 +27,7 @@ pub struct Watch {
     collectors: LiveCollectors,
     /// The devices that were asked for.
     wanted: Vec<String>,
+    command: Option<RunningCommand>,
     ticker: Ticker,
     cpu_before: Duration,
     progress: Progress,
@@ -42,6 +44,7 @@ impl Watch {
         // Before anything is watched: what was seen is shown to whoever stops it at once.
         let stop = Stop::new()?;
         let collectors = LiveCollectors::begin(plan, &mut recording)?;
+        let command = plan.command.start()?;
         // From here on only what is open is needed. What a command writes it opens before.
         if plan.stacks {
             iowhy_live::give_up_rights_but_looking()?;
@@ -56,6 +59,7 @@ impl Watch {
             recording,
             collectors,
             wanted: plan.devices.clone(),
+            command,
             ticker: Ticker::start(stop, Duration::MAX),
             cpu_before: cpu_time(),
             progress: Progress::new(plan.progress),
@@ -87,9 +91,9 @@ impl Watch {
         self.collectors.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
-    /// Whether the user asked to stop.
+    /// Whether the user asked to stop, or the command that was watched has ended.
     pub fn stopped(&self) -> bool {
-        self.ticker.stopped()
+        self.ticker.stopped() || self.command.as_ref().is_some_and(RunningCommand::has_ended)
     }
 
     /// How long this has been watching.
@@ -107,7 +111,8 @@ impl Watch {
         &mut self.recording
     }
 
-    /// Watches until `until` after the start, or until the user asks to stop; then all is poured.
+    /// Watches until `until` after the start, or until it is [stopped](Self::stopped); then all is
+    /// poured.
     ///
     /// # Errors
     /// If a source broke.

@@ -32,6 +32,8 @@ use rustix::thread::{
 pub struct Needs {
     /// Files to read, and folders with all below them.
     pub read: Vec<PathBuf>,
+    /// Folders whose entries are listed, and no file in them read.
+    pub list: Vec<PathBuf>,
     /// Folders in which files are made, renamed and removed.
     pub write: Vec<PathBuf>,
     /// The same, where folders are made, too.
@@ -282,6 +284,8 @@ fn bound_files(needs: &Needs, rules: ABI) -> Result<FileRules, Error> {
     let terminal = (PathBuf::from(TERMINAL), read | AccessFs::WriteFile | AccessFs::IoctlDev);
     let all = needs.read.iter().map(|path| (path, read));
     let all = all.chain(needs.terminal.then_some((&terminal.0, terminal.1)));
+    let list = BitFlags::from(AccessFs::ReadDir);
+    let all = all.chain(needs.list.iter().map(|path| (path, list)));
     let all = all.chain(needs.write.iter().map(|path| (path, write)));
     let fill = write | AccessFs::MakeDir;
     for (path, access) in all.chain(needs.fill.iter().map(|path| (path, fill))) {
@@ -378,6 +382,9 @@ mod tests {
         let (out, fill) = (folder.join("out"), folder.join("fill"));
         std::fs::create_dir(&out).expect("a folder");
         std::fs::create_dir(&fill).expect("a folder");
+        let listed = folder.join("list");
+        std::fs::create_dir(&listed).expect("a folder");
+        std::fs::write(listed.join("file"), "listed").expect("a file");
         std::thread::scope(|scope| {
             let confined = scope.spawn(|| {
                 // All of it works before, or the refusals below say nothing.
@@ -387,6 +394,7 @@ mod tests {
                     read: vec![named.clone()],
                     write: vec![out.clone()],
                     fill: vec![fill.clone()],
+                    list: vec![listed.clone()],
                     ..Needs::default()
                 };
                 let confinement = confine_reading(&needs).expect("it is confined");
@@ -396,7 +404,10 @@ mod tests {
                 std::fs::write(out.join("file"), "new").expect("a file where it may be");
                 std::fs::rename(out.join("file"), out.join("renamed")).expect("a name");
                 std::fs::create_dir(fill.join("folder")).expect("a folder where it may be");
+                let listed = std::fs::read_dir(&listed).expect("it may be listed");
+                assert_eq!(listed.count(), 1);
                 if confinement.files != FileRules::NotAtAll {
+                    assert!(File::open(folder.join("list/file")).is_err());
                     assert!(std::fs::create_dir(out.join("folder")).is_err());
                     for path in [other.as_path(), Path::new("/etc/passwd"), Path::new("/dev/zero")]
                     {

@@ -16,6 +16,7 @@ mod clock;
 mod collector;
 mod collectors;
 mod confine;
+mod container_names;
 mod cost;
 mod devices;
 mod doctor;
@@ -50,6 +51,7 @@ pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,
     confine_reading, confine_recording, confine_watching,
 };
+pub use container_names::LOGS_OF_PODS;
 pub use cost::Cost;
 pub use devices::{BlockDevice, devices, disk_sequence};
 pub use doctor::{Check, examine, examine_at};

@@ -1,6 +1,5 @@
-//! The names that a folder with `sys`, `proc`, `dev` and `var/log` in it shows: of block devices
-//! (device mapper, loop files, partitions, links of udev, mount points), pods and containers. No
-//! device is opened.
+//! The names that a folder with `sys`, `proc` and `dev` in it shows of block devices: device mapper,
+//! loop files, partitions, links of udev and ZFS, mount points. No device is opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use iowhy_model::{FactKey, key};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use crate::container_names::owner_facts;
 use crate::devices::{BlockDevice, name_of};
 use crate::foreign_files;
 use crate::sysfs::SysFact;
@@ -20,8 +20,8 @@ use crate::sysfs::SysFact;
 const FILES: [(FactKey, &str); 3] =
     [(key::DM_NAME, "dm/name"), (key::DM_UUID, "dm/uuid"), (key::LOOP_FILE, "loop/backing_file")];
 /// Folders of links that lead to devices: those of udev (60-persistent-storage.rules,
-/// 63-md-raid-arrays.rules) and of ZFS.
-const LINKS: [&str; 7] = [
+/// 63-md-raid-arrays.rules) and of ZFS, which has folders in its own (60-zvol.rules).
+const LINKS: [&str; 8] = [
     "dev/disk/by-id",
     "dev/disk/by-label",
     "dev/disk/by-uuid",
@@ -29,9 +29,12 @@ const LINKS: [&str; 7] = [
     "dev/disk/by-partlabel",
     "dev/disk/by-path",
     "dev/md",
+    "dev/zvol",
 ];
+/// Folders of links in folders of links: `/dev/zvol/POOL/SET/SET/VOLUME`.
+const LINK_DEPTH: usize = 8;
 /// Links and mount points read: a machine with more has other worries.
-const MOST: usize = 16_384;
+pub(crate) const MOST: usize = 16_384;
 /// Bytes read of the list of mounts.
 const LARGEST: u64 = 4 << 20;
 
@@ -82,36 +85,8 @@ pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
     }
     links(root, &numbers, &mut facts);
     mounts(root, &numbers, &mut facts);
-    pods(root, &mut facts);
+    facts.extend(owner_facts(root));
     facts
-}
-
-/// Pods and containers by the names of their logs: `NAMESPACE_NAME_UID` and
-/// `POD_NAMESPACE_CONTAINER-ID.log` (Kubernetes, pkg/kubelet/kuberuntime, BuildPodLogsDirectory and
-/// LogSymlink).
-fn pods(root: &Path, facts: &mut Vec<SysFact>) {
-    let mut add = |key: FactKey, value: String, folder: &str| {
-        let path = root.join(folder).display().to_string();
-        facts.push(SysFact { disk: String::new(), key, value, path });
-    };
-    for folder in ["var/log/pods", "var/log/containers"] {
-        for entry in own_entries(root, folder).take(MOST) {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let parts: Vec<&str> = name.split('_').collect();
-            match (folder, parts.as_slice()) {
-                ("var/log/pods", [space, pod, uid]) => {
-                    add(key::POD.member(*uid), format!("{space}/{pod}"), folder);
-                }
-                ("var/log/containers", [_, _, container]) => {
-                    let id = container.strip_suffix(".log").and_then(|name| name.rsplit_once('-'));
-                    if let Some((name, id)) = id {
-                        add(key::CONTAINER.member(id), name.to_string(), folder);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 type Numbers = BTreeMap<(u32, u32), String>;
@@ -120,9 +95,16 @@ type Numbers = BTreeMap<(u32, u32), String>;
 fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let is_device = |name: &str| numbers.values().any(|known| known == name);
-    for folder in LINKS {
-        for entry in own_entries(root, folder).take(MOST) {
-            let Ok(target) = fs::read_link(entry.path()) else { continue };
+    let mut folders: Vec<(String, usize)> = LINKS.map(|folder| (folder.to_string(), 0)).into();
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in own_entries(root, &folder).take(MOST) {
+            let Ok(target) = fs::read_link(entry.path()) else {
+                if depth < LINK_DEPTH {
+                    let inner = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                    folders.push((inner, depth + 1));
+                }
+                continue;
+            };
             let Some(name) = target.file_name().map(|name| name.to_string_lossy()) else {
                 continue;
             };
@@ -184,7 +166,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
 }
 
 /// What is in a folder below the root, to which no link leads: a copy may come from a stranger.
-fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = fs::DirEntry> + use<> {
+pub(crate) fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = fs::DirEntry> + use<> {
     let mut place = root.to_path_buf();
     let is_own = Path::new(folder).components().all(|part| {
         place.push(part);
@@ -194,7 +176,7 @@ fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = fs::DirEntry> 
 }
 
 /// The text of a file below the root: of a copy no more than a regular file of its own.
-fn text(root: &Path, path: &str) -> Option<String> {
+pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     let file = if root == Path::new("/") {
         fs::File::open(root.join(path)).ok()?
     } else {
@@ -226,7 +208,7 @@ fn line(path: &Path) -> Option<String> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use iowhy_model::{Fact, Level, NameTable, OwnerNames, Recording, Sink, Source};
+    use iowhy_model::{Fact, Level, NameTable, Recording, Sink, Source};
 
     use super::*;
     use crate::devices::devices;
@@ -239,9 +221,14 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
             fs::write(path, text).expect("a file");
         };
-        for (disk, number) in
-            [("sda", "8:0"), ("sdb", "8:16"), ("md0", "9:0"), ("dm-3", "253:3"), ("loop7", "7:7")]
-        {
+        for (disk, number) in [
+            ("sda", "8:0"),
+            ("sdb", "8:16"),
+            ("md0", "9:0"),
+            ("dm-3", "253:3"),
+            ("loop7", "7:7"),
+            ("zd16", "230:16"),
+        ] {
             write(&format!("sys/block/{disk}/dev"), &format!("{number}\n"));
             write(&format!("sys/block/{disk}/size"), "4194304\n");
         }
@@ -265,10 +252,10 @@ mod tests {
              32 1 0:40 /@ /mnt/a\\040b rw - btrfs /dev/loop7 rw\n\
              33 1 0:20 / /proc rw - proc proc rw\n",
         );
-        write("var/log/pods/prod_db-0_0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0/db/0.log", "");
-        write("var/log/containers/db-0_prod_db-3f4a1c.log", "");
         fs::create_dir_all(root.join("dev/disk/by-id")).expect("folders");
         fs::create_dir_all(root.join("dev/md")).expect("folders");
+        fs::create_dir_all(root.join("dev/zvol/tank/vm")).expect("folders");
+        symlink("../../../zd16", root.join("dev/zvol/tank/vm/web")).expect("a link");
         symlink("../../sda", root.join("dev/disk/by-id/ata-EXAMPLE_1")).expect("a link");
         symlink("../../gone", root.join("dev/disk/by-id/ata-EXAMPLE_2")).expect("a link");
         symlink("../md0", root.join("dev/md/data")).expect("a link");
@@ -286,9 +273,6 @@ mod tests {
             recording.fact(Fact::read(device, fact.key, &fact.value, fact.path));
         }
         fs::remove_dir_all(&root).expect("nobody needs it");
-        let owners = OwnerNames::of(&recording);
-        assert_eq!(owners.pod("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"), Some("prod/db-0"));
-        assert_eq!(owners.container("3f4a1c"), Some("db"));
         let table = NameTable::of(&recording);
         for (given, device) in [
             ("/var/lib/pg", "dm-3"),
@@ -298,6 +282,7 @@ mod tests {
             ("ata-EXAMPLE_1", "sda"),
             ("/dev/md/data", "md0"),
             ("sda1", "sda"),
+            ("tank/vm/web", "zd16"),
         ] {
             let found = table.resolve(given);
             assert_eq!(found.first().map(|one| one.device.as_str()), Some(device), "{given}");
@@ -307,5 +292,6 @@ mod tests {
         );
         assert_eq!(table.above("sda"), ["md0", "dm-3"]);
         assert_eq!(table.mounts("sdb"), ["/var/lib/pg"]);
+        assert_eq!(table.get("zd16").and_then(|known| known.given()), Some("tank/vm/web"));
     }
 }

@@ -125,9 +125,11 @@ impl DeviceNames {
         self.links_in("/dev/md").next()
     }
 
-    /// The name that people gave it: of the volume, the array, the file of a loop device.
+    /// The name that people gave it: of the volume, the array, the volume of ZFS, the file of a
+    /// loop device.
     pub fn given(&self) -> Option<&str> {
-        self.map.as_deref().or(self.array()).or(self.file.as_deref())
+        let zvol = || self.links_in("/dev/zvol").next();
+        self.map.as_deref().or(self.array()).or_else(zvol).or(self.file.as_deref())
     }
 }
 
@@ -387,6 +389,7 @@ impl DeviceNames {
     /// The names under which listings may speak of it.
     fn others(&self) -> impl Iterator<Item = String> {
         let links = self.links.iter().filter_map(|link| link.strip_prefix("/dev/"));
+        let links = links.map(|link| link.strip_prefix("zvol/").unwrap_or(link));
         let volume = self.volume().map(|(group, volume)| format!("{group}/{volume}"));
         let all = self.map.iter().cloned().chain(links.map(str::to_string)).chain(volume);
         all.chain(self.aliases.iter().cloned())

@@ -17,12 +17,16 @@
 //! the files, the number of I/Os and the losses are printed on stderr, with `--json` as one object
 //! of schema `iowhy.record/1` on stdout. The exit status is 1 if anything was lost.
 //!
+//! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
+//! the recording ends with it.
+//!
 //! ## Examples
 //! `iowhy record -o trace.iowhy --for 1m`: a minute; then `iowhy why trace.iowhy`.
 //! `iowhy record -o /var/tmp/night.iowhy --rotate 1h --keep-files 12 --device sdb`: the last twelve
 //! hours.
 //! `iowhy record -o - --for 10s | ssh desk 'cat > trace.iowhy'`: nothing is written on this
 //! machine.
+//! `iowhy record -o build.iowhy -- make -j8`: while a command runs.
 //! `iowhy convert trace.iowhy trace.parquet`: for DuckDB, pandas and others.
 
 mod part;
@@ -44,6 +48,7 @@ use crate::messages::{self, HintedError, Progress};
 use crate::outputs::Force;
 use crate::stop::Stop;
 use crate::ticker::{Ticker, length};
+use crate::watch_time::{GivenCommand, RunningCommand};
 use crate::{collectors, watch};
 use part::{Part, Place};
 
@@ -88,6 +93,8 @@ struct Record {
     force: Force,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    given: GivenCommand,
 }
 
 /// When to begin another file.
@@ -129,6 +136,7 @@ struct Recorder {
     known: Vec<BlockDevice>,
     wanted: Vec<String>,
     gone: Vec<String>,
+    command: Option<RunningCommand>,
     ticker: Ticker,
     progress: Progress,
 }
@@ -175,6 +183,8 @@ impl Recorder {
         collectors::state_host(&mut writer);
         NamingFacts::of(&known).state(&wanted, &mut writer);
         counters.begin(&mut writer)?;
+        let started = record.given.start();
+        let command = started.inspect_err(|_| writer.out().abandon())?;
         // From here on only what is open is needed, and the right to make the next file.
         iowhy_live::give_up_rights()?;
         let folders = confinement::folders(&[&record.output]);
@@ -182,7 +192,18 @@ impl Recorder {
         place.check_next()?;
         let (progress, gone) = (Progress::new(true), Vec::new());
         let ticker = Ticker::start(stop, record.watch_for.map_or(Duration::MAX, length));
-        Ok(Recorder { trace, counters, writer, place, known, wanted, gone, ticker, progress })
+        Ok(Recorder {
+            trace,
+            counters,
+            writer,
+            place,
+            known,
+            wanted,
+            gone,
+            command,
+            ticker,
+            progress,
+        })
     }
 
     /// Says which devices went away, on stderr and in the capture.
@@ -199,11 +220,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records until the time is over, the user stops it, or the file cannot be written.
+    /// Records until the time is over, the command has ended, the user stops it, or the file cannot be written.
     fn run(&mut self, record: &Record) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (mut written, mut tended, mut part_begun) = (begun, begun, begun);
-        while !self.ticker.is_over() {
+        let ended = |command: &Option<RunningCommand>| {
+            command.as_ref().is_some_and(RunningCommand::has_ended)
+        };
+        while !self.ticker.is_over() && !ended(&self.command) {
             self.ticker.sleep(DRAIN);
             self.trace.poll(&mut self.writer)?;
             if tended.elapsed() >= SECOND {

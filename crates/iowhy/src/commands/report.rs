@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, compare, judge};
-use iowhy_model::{Filter, Finding, Nanos, Recording, Report, Tally};
+use iowhy_model::{Filter, Finding, Recording, Report, Tally};
 use iowhy_show::{Before, Style};
 
-use crate::arguments::{Files, Output, Selection, only_live, watch_time};
+use crate::arguments::{Files, Output, Selection, only_live};
 use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
@@ -30,6 +30,7 @@ use crate::messages::ProgressMessage;
 use crate::outputs::{self, Force};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
+use crate::watch_time::WatchTime;
 use crate::{scope, store_input};
 
 /// Entry in the list of commands.
@@ -45,9 +46,8 @@ pub const COMMAND: Command = Command {
 struct ReportCommand {
     #[command(flatten)]
     files: Files,
-    /// Watch this machine for this long, instead of reading captures
-    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    #[command(flatten)]
+    time: WatchTime,
     /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -70,7 +70,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     asked.selection = asked.selection.settled();
     asked.files.add_store();
     let healthy_origin = asked.baselines.healthy_origin()?;
-    let reads = asked.files.named() || asked.watch_for.is_none() && asked.files.given()?;
+    let reads = !asked.time.is_live(&asked.files)? && asked.files.given()?;
     if reads {
         only_live(matches)?;
     }
@@ -106,7 +106,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         let before = if earlier.named() { read(&earlier)? } else { None };
         let later = Later::Write(confinement::folders(&writes));
         asked.selection = asked.selection.settled_here()?;
-        (Some(why::watch(asked.watch_for, &asked.selection, false, true, later)?), before)
+        (Some(why::watch(&asked.time, &asked.selection, false, true, later)?), before)
     };
     let Some(mut recording) = recording else { return Ok(Status::Failed) };
     if earlier.named() && before.is_none() {

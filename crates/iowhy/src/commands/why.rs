@@ -9,6 +9,9 @@
 //! the probe that decides it, as a command to paste; `--ask` offers to run it, if it is read-only,
 //! and judges again with the result.
 //!
+//! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
+//! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
+//!
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
@@ -22,6 +25,7 @@
 //! ## Examples
 //! `iowhy`: watches everything for 10 s.
 //! `iowhy why --device sdb --for 30s`: one device, longer.
+//! `iowhy why -- make -j8`: while a command runs.
 //! `iowhy why iostat.txt biosnoop.txt`: captures of other tools.
 //! `biosnoop -d sdb | iowhy`: live output of another tool.
 //! `iowhy why --class sdb=hdd iostat.txt`: sdb is a spinning disk, which iostat does not print.
@@ -29,29 +33,33 @@
 //! compares a disk with its own history. The evidence names the baseline used.
 //! `iowhy why --example dusty-disk`: a bundled capture of a faulty disk.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{EVENTS_JUDGED, Filter, Listing, Nanos, Op, Recording, Report, Tally};
-use iowhy_show::views;
+use iowhy_model::{
+    EVENTS_JUDGED, Filter, Listing, NameTable, Op, Recording, Report, Tally, numbers,
+};
+use iowhy_show::{device_label, views};
 
-use crate::arguments::{Files, Output, Selection, TraceArgs, only_live, watch_time};
+use crate::arguments::{Files, Output, Selection, TraceArgs, only_live};
 use crate::baselines::Baselines;
 use crate::bounds;
 use crate::command::{Command, Status};
 use crate::commands::probe::{ask, followups};
 use crate::confinement::{self, Later};
 use crate::crosscheck::CrossCheck;
+use crate::device_lookup::known_devices;
 use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
 use crate::watch::{self, Plan, Watch};
-use crate::{recorded, sanitised, scope, store_input, ticker, when};
+use crate::watch_time::WatchTime;
+use crate::{recorded, sanitised, scope, store_input, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -66,9 +74,8 @@ pub const COMMAND: Command = Command {
 struct Why {
     #[command(flatten)]
     files: Files,
-    /// How long to watch this machine [default: 10s]
-    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    #[command(flatten)]
+    time: WatchTime,
     #[command(flatten)]
     stated: StatedDisks,
     /// Judge a capture bundled with iowhy; without a name, list them
@@ -95,6 +102,9 @@ struct Why {
 
 /// How long to watch unless told: long enough for a few hundred I/Os of a busy disk.
 const WATCH: Duration = Duration::from_secs(10);
+
+/// Devices that are named where nothing was done.
+const DEVICES_NAMED: usize = 3;
 
 /// Captures bundled for trying iowhy out: name, what it is, text.
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -131,7 +141,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
         // that merely stands open as input is none.
-        None if why.files.named() || why.watch_for.is_none() && why.files.given()? => {
+        None if !why.time.is_live(&why.files)? && why.files.given()? => {
             only_live(matches)?;
             // A probe that may follow needs its device.
             if why.ask {
@@ -151,7 +161,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             // While files may still be opened.
             past = store_input::of_the_last_day();
             why.selection = why.selection.settled_here()?;
-            (watch(why.watch_for, &why.selection, why.overhead, false, later)?, 0, true)
+            (watch(&why.time, &why.selection, why.overhead, false, later)?, 0, true)
         }
     };
     if recording.listings.is_empty() || !live && !knows_devices(&recording, &why.selection) {
@@ -189,6 +199,10 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     let mut report = Report { recording, findings };
     let style = why.output.style(filter);
+    if idle && !why.output.json {
+        say_idle(&report.recording, &why)?;
+        return Ok(why.fail_on.status(std::iter::empty(), Status::incomplete(incomplete)));
+    }
     let show = |report: &Report| {
         let mut out = sanitised::stdout();
         let view = if why.output.json { &views::json::VIEW } else { &views::summary::VIEW };
@@ -220,12 +234,6 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         show(&report)?;
     }
     let mut out = sanitised::stdout();
-    if idle && !why.output.json {
-        writeln!(out, "\nThere was no I/O while iowhy watched, so there is nothing to judge.")?;
-        // `./run` says how it was called, so that what is shown can be pasted as it stands.
-        let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
-        writeln!(out, "To see a verdict, read a bundled capture: `{me} why --example dusty-disk`")?;
-    }
     out.flush()?;
     let standing = report.findings.iter().filter(|finding| finding.explained_by.is_none());
     let found = standing.map(|finding| (finding.verdict, finding.confidence()));
@@ -238,7 +246,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 /// # Errors
 /// If nothing can be watched.
 pub fn watch(
-    length: Option<Nanos>,
+    time: &WatchTime,
     selection: &Selection,
     overhead: bool,
     pictures: bool,
@@ -254,6 +262,7 @@ pub fn watch(
         cgroups: true,
         host_facts: Some(Duration::from_secs(1)),
         progress: true,
+        command: time.given.clone(),
         later,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
@@ -263,12 +272,49 @@ pub fn watch(
         let filter = rest.filter(watch.recording());
         watch.recording().keep_cells(filter);
     }
-    watch.run_until(length.map_or(WATCH, ticker::length))?;
+    watch.run_until(time.longest(WATCH))?;
     watch::state_facts(watch.recording())?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
     CrossCheck::default().state(&mut recording, plug_clock);
     Ok(recording)
+}
+
+/// What was watched in vain, and how to see a verdict: on a terminal a bundled one.
+fn say_idle(recording: &Recording, why: &Why) -> anyhow::Result<()> {
+    // `./run` says how it was called, so that what is shown can be pasted as it stands.
+    let me = std::env::var("IOWHY_CALLED_AS").unwrap_or_else(|_| "iowhy".to_string());
+    let watched = match why.time.longest(WATCH) {
+        Duration::MAX => "while the command ran".to_string(),
+        length => format!("in {}", numbers::duration(length.as_nanos() as f64)),
+    };
+    let asked = &why.selection.device;
+    let devices = known_devices()?.into_iter().map(|device| (device.bytes, device.name));
+    let devices = devices.filter(|(bytes, name)| {
+        bytes.is_some_and(|bytes| bytes > 0) && (asked.is_empty() || asked.contains(name))
+    });
+    let table = NameTable::of(recording);
+    let mut names: Vec<String> =
+        devices.map(|(_, name)| device_label::label(&table, &name)).collect();
+    if names.len() > DEVICES_NAMED {
+        let more = names.split_off(DEVICES_NAMED).len();
+        names.push(format!("{more} more"));
+    }
+    let mut out = sanitised::stdout();
+    writeln!(out, "IDLE: no I/O {watched}")?;
+    writeln!(out, "  watched     {}", names.join(", "))?;
+    writeln!(out, "  next        `{me}` while it is slow, or `{me} why -- COMMAND`")?;
+    if !std::io::stdout().is_terminal() {
+        writeln!(out, "  a verdict   `{me} why --example dusty-disk`, of a bundled capture")?;
+        return Ok(out.flush()?);
+    }
+    writeln!(out, "\nNot this machine, but a bundled capture: `{me} why --example dusty-disk`")?;
+    let recording = example("dusty-disk")?;
+    let findings = judge(&recording, &Options::default());
+    let report = Report { recording, findings };
+    let style = why.output.style(Filter::default());
+    (views::summary::VIEW.write)(&report, &style, &mut out)?;
+    Ok(out.flush()?)
 }
 
 /// Whether a recording holds no I/O at all.

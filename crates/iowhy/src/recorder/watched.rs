@@ -260,8 +260,7 @@ impl Watched {
         source.sampling = iowhy_model::Sampling::Sampled;
         recording.begin(source);
         if let Ok(devices) = iowhy_live::devices(Path::new("/sys")) {
-            // Links in /dev may not be read any more.
-            let named = NamingFacts::of(&devices).with_links_of(&self.named);
+            let named = NamingFacts::of(&devices).with_unreadable_of(&self.named);
             named.state(&self.wanted, &mut recording);
             self.present = Some(devices.iter().map(|one| one.name.clone()).collect());
             for device in devices {
