@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use iowhy_model::{
-    DeviceId, DeviceTotals, Distribution, Event, Interval, Name, NameTable, Owner, OwnerNames,
-    Recording, Sink,
+    DeviceId, DeviceTotals, Distribution, Event, Interval, Name, NameTable, Nanos, Owner,
+    OwnerNames, Recording, Sink, Time,
 };
 
 use crate::arguments::Selection;
@@ -244,16 +244,46 @@ pub fn rename(recording: &mut Recording, keys: &[NameKey]) {
     }
 }
 
-/// The averages of single I/Os, for views that write averages alone.
+/// Stretches of time in which something was in flight, apart and in order.
+#[derive(Default)]
+struct BusyTime(Vec<(Time, Time)>);
+
+impl BusyTime {
+    fn add(&mut self, event: &Event) {
+        let began = event.queued.or(event.issued);
+        let Some((mut from, mut to)) = began.zip(event.completed) else { return };
+        let first = self.0.partition_point(|(_, end)| *end < from);
+        let last = self.0.partition_point(|(start, _)| *start <= to).max(first);
+        for (start, end) in self.0.get(first..last).into_iter().flatten() {
+            (from, to) = (from.min(*start), to.max(*end));
+        }
+        self.0.splice(first..last, [(from, to)]);
+    }
+
+    /// Its share of a length.
+    fn share(&self, length: Nanos) -> f64 {
+        let busy: f64 = self.0.iter().map(|(from, to)| (*to - *from).ns() as f64).sum();
+        (busy / length.ns().max(1) as f64).clamp(0.0, 1.0)
+    }
+}
+
+/// The averages of single I/Os: rates, means, and how long something was in flight.
 pub fn average(recording: &mut Recording) {
     for listing in &mut recording.listings {
         let mut all = listing.counted.clone();
         let mut places = DeviceTotals::places(&all);
+        let mut busy: HashMap<DeviceId, BusyTime> = HashMap::new();
         for event in &listing.events {
             DeviceTotals::count(&mut all, &mut places, event);
+            busy.entry(event.device).or_default().add(event);
         }
         let watched = listing.source.watched;
-        listing.intervals = all.iter().map(|known| known.interval(watched)).collect();
+        let row = |known: &DeviceTotals| {
+            let mut row = known.interval(watched);
+            row.busy = row.length.zip(busy.get(&known.device)).map(|(of, busy)| busy.share(of));
+            row
+        };
+        listing.intervals = all.iter().map(row).collect();
     }
 }
 
@@ -262,6 +292,19 @@ mod tests {
     use iowhy_model::{Fact, FactKey, Layer, Level, Op, Source, Time, key};
 
     use super::*;
+
+    #[test]
+    fn time_with_several_in_flight_counts_once() {
+        let mut busy = BusyTime::default();
+        for (from, to) in [(10, 20), (40, 50), (15, 30), (60, 60), (45, 47), (5, 8)] {
+            let mut event = Event::new(DeviceId::at(0), Op::Read, Layer::Block);
+            (event.queued, event.completed) = (Some(Time::from_ns(from)), Some(Time::from_ns(to)));
+            busy.add(&event);
+        }
+        assert_eq!(busy.0.len(), 4);
+        assert_eq!(busy.share(Nanos(66)), 0.5);
+        assert_eq!(busy.share(Nanos(10)), 1.0);
+    }
 
     #[test]
     fn ios_are_told_apart_by_partition_and_by_control_group() {

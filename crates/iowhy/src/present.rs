@@ -282,9 +282,7 @@ pub fn repeated(
         }
         if !heading.by.is_empty() {
             event_names::rename(&mut recording, heading.by);
-            if !view.is_table() {
-                event_names::average(&mut recording);
-            }
+            event_names::average(&mut recording);
             // The kernel has chosen the devices already.
             style.filter.devices.clear();
         }

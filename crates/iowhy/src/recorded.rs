@@ -4,8 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use iowhy_model::{
+    DeviceId, Distribution, Edges, Filter, Layer, Recording, Stage, distributions, numbers,
+};
 use iowhy_show::incidents::IncidentRow;
-use iowhy_store::{Incident, SECOND_NS, Span, Store};
+use iowhy_store::{Incident, LearnedHistograms, SECOND_NS, Span, Store};
 use serde_json::{Value, json};
 
 use crate::recorder::extent::SAME_NS;
@@ -192,9 +195,76 @@ pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -
     })
 }
 
+/// Nanoseconds of an hour.
+const HOUR_NS: i64 = 3600 * SECOND_NS;
+/// I/Os from which on a median is compared (docs/METHOD.md, 14 Counters).
+const FEW: u64 = 30;
+
+/// How the latency of a device compares with what its recorder learned of this hour, by the median
+/// of the operation for which most time was waited; `None` where too little is known.
+pub fn beside_usual(
+    learned: &LearnedHistograms,
+    recording: &Recording,
+    device: DeviceId,
+    now_ns: i64,
+) -> Option<String> {
+    let filter = Filter { devices: vec![device], ..Filter::default() };
+    let folded = recording.listings.iter().flat_map(|listing| {
+        let all = distributions(listing, &filter, &Edges::standard());
+        all.into_iter().filter(|one| one.layer == Layer::Block && one.stage == Stage::Total)
+    });
+    let waited = |one: &Distribution| one.histogram.sum_ns.unwrap_or(0.0);
+    let now = folded.max_by(|a, b| waited(a).total_cmp(&waited(b)))?;
+    let (op, n) = (now.op?, now.histogram.count());
+    let hour = u8::try_from(now_ns.rem_euclid(24 * HOUR_NS) / HOUR_NS).ok()?;
+    let (from, to) = learned.median_ns(&recording.device_of(device).name, op, hour)?;
+    let median = now.histogram.quantile(0.5).filter(|_| n >= FEW)?;
+    let said = |ns: u64| numbers::duration(ns as f64);
+    let median_ns = median.high_ns;
+    let (usual, now) = (format!("{} to {}", said(from), said(to)), said(median_ns));
+    let compared = if median_ns > to {
+        format!("{:.1} times the usual {usual} at this hour", median_ns as f64 / to as f64)
+    } else if median_ns < from {
+        format!("below the usual {usual} at this hour")
+    } else {
+        format!("normal for this hour ({usual})")
+    };
+    Some(format!("median {} {now}, {compared}", op.name()))
+}
+
 #[cfg(test)]
 mod tests {
+    use iowhy_model::{Histogram, Level, Op, Sink, Source};
+
     use super::*;
+
+    #[test]
+    fn the_latency_of_now_stands_beside_what_is_usual_at_this_hour() {
+        let mut learned = LearnedHistograms::default();
+        let of = |ns: u64, n: u64| {
+            let mut histogram = Histogram::empty(Edges::standard());
+            (0..n).for_each(|_| histogram.record(ns));
+            histogram
+        };
+        learned.learn("sdb", Op::Read, 10, &of(300_000, 5000));
+        let said = |ns: u64, n: u64, hour: i64| {
+            let mut recording = Recording::new();
+            recording.begin(Source::new("block-trace", "live", Level::D));
+            let device = recording.device("sdb");
+            let mut one = Distribution::new(device, Layer::Block, Stage::Total, of(ns, n));
+            one.op = Some(Op::Read);
+            recording.distribution(one);
+            beside_usual(&learned, &recording, device, hour * HOUR_NS + 5)
+        };
+        let words = |text: &str| Some(text.to_string());
+        let usual = "usual 256 µs to 512 µs at this hour";
+        let normal = "median read 320 µs, normal for this hour (256 µs to 512 µs)";
+        assert_eq!(said(300_000, 40, 34), words(normal));
+        let slow = said(30_000_000, 40, 34).unwrap();
+        assert!(slow.ends_with(&format!("times the {usual}")), "{slow}");
+        assert!(said(9_000, 40, 34).unwrap().ends_with(&format!("below the {usual}")));
+        assert_eq!((said(300_000, 9, 34), said(300_000, 40, 35)), (None, None));
+    }
 
     #[test]
     fn a_verdict_is_told_since_when_and_how_often() {

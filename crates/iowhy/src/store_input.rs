@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use iowhy_model::{Note, Sink, numbers};
 use iowhy_show::incidents::IncidentRow;
-use iowhy_store::{Gap, GapCause, SECOND_NS, Span, Store};
+use iowhy_store::{Gap, GapCause, LearnedHistograms, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
 use crate::recorded::{self, RecordedIncident};
+use crate::recorder::keeping;
 use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
@@ -45,6 +46,11 @@ impl StoreInput {
     /// Whether the past is asked for.
     pub fn asked(&self) -> bool {
         self.store.is_some() || !self.at.is_empty() || self.since.is_some() || self.until.is_some()
+    }
+
+    /// Whether a stretch of the past is asked for, not a moment.
+    pub fn is_stretch(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
     }
 
     /// The store's folder.
@@ -316,6 +322,12 @@ pub fn of_the_last_day() -> Vec<IncidentRow> {
     let span = Span { from_ns: now_ns.saturating_sub(DAY_NS), to_ns: now_ns };
     let all = recorded::incidents(&store, span).unwrap_or_default();
     all.iter().map(|one| one.row(is_written)).collect()
+}
+
+/// What this machine's recorder learned to be usual; nothing where there is no store that may be
+/// read.
+pub fn learned() -> LearnedHistograms {
+    keeping::learned(Path::new(FOLDER))
 }
 
 /// Says what a store that holds nothing of a time does hold; whether nobody watched then, or

@@ -15,6 +15,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Mean number of requests on the device, of iostat(1M) of Solaris.",
     ),
     (
+        "also",
+        "other findings",
+        "//! Findings about other devices, or less likely ones; `-v` shows them in full.",
+    ),
+    (
         "aqu-sz",
         "mean number of requests waiting or on the device",
         "//! Mean number of requests waiting or in service (iostat(1); older: avgqu-sz). Equals rate times await (Little's law).",
@@ -50,6 +55,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Time from the arrival of an I/O (bio) in the block layer to its request (`--before`): \
          waiting for a free tag, write-back\n//! throttling, io.cost or a limit of its control \
          group.",
+    ),
+    (
+        "because",
+        "numbers that decide",
+        "//! The numbers that decide, each with its threshold; `-v` has all with their sources.",
     ),
     (
         "cells",
@@ -126,6 +136,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Force unit access: a write that must be on the medium before it completes (REQ_FUA of the kernel).",
     ),
     (
+        "IDLE",
+        "no I/O while iowhy watched",
+        "//! No I/O began or ended on the watched devices. `why -- COMMAND` watches a command.",
+    ),
+    (
         "impact",
         "cost of the problem",
         "//! Time waited per second, all requests together; share of slow I/Os; p99 or mean. It \
@@ -136,6 +151,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "issued and not completed",
         "//! Requests that were issued and have not completed (Documentation/admin-guide/iostats.rst).",
     ),
+    (
+        "inputs",
+        "what was read, and losses",
+        "//! What was read or watched, how many records, and what was lost.",
+    ),
     ("kB/s", "KiB read and written per second", "//! KiB read and written per second."),
     (
         "ladder",
@@ -144,12 +164,27 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          8.33 ms at 7200 rpm.",
     ),
     (
+        "lasted",
+        "length of an incident",
+        "//! From the first slow second of an incident to its last.",
+    ),
+    (
+        "LAT(ms)",
+        "time on the device, ms",
+        "//! Time from issue to completion in ms: D2C. Column of `snoop`.",
+    ),
+    (
         "lost",
         "missing I/Os; for an incident, time waited",
         "//! For an input: I/Os that were missed. For an incident: time that I/Os waited beyond \
          the usual latency, summed\n//! over all of them.",
     ),
     ("max", "the longest latency", "//! The longest latency observed."),
+    (
+        "not seen",
+        "what no input shows",
+        "//! What no input shows and a verdict could rest on, such as drive health.",
+    ),
     (
         "p50",
         "the median",
@@ -179,6 +214,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Time from the queueing of a request to its issue to the driver (events Q and D of blktrace, btt(1)): merging, the scheduler,\n//! a full queue of the device. `hist --stage queue`.",
     ),
     (
+        "QUE(ms)",
+        "time in the queue, ms",
+        "//! Time from queue to issue in ms: Q2D. Column of `snoop`.",
+    ),
+    (
         "queue depth",
         "number of requests kept in flight",
         "//! How many I/Os a program keeps in flight (`iodepth` of fio(1)).",
@@ -196,7 +236,13 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Data fetched before it is requested, by the page cache (`RA` in rwbs) or by the drive \
          itself.",
     ),
+    (
+        "recorded",
+        "since when, how often",
+        "//! Since when the recorder has known this verdict of this device, and how often in 24 hours.",
+    ),
     ("rkB/s", "KiB read per second", "//! KiB read per second (iostat(1))."),
+    ("rMB/s", "MB read per second", "//! Megabytes (1,000,000 bytes) read per second."),
     (
         "rrqm/s",
         "reads merged per second",
@@ -208,9 +254,19 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Letters of a request: R read, W write, D discard, F flush (before) or FUA (after), S synchronous, A read-ahead, M metadata\n//! (blk_fill_rwbs of the kernel).",
     ),
     (
+        "seen",
+        "what was found, without a verdict",
+        "//! What was found where the evidence supports no verdict, and which verdict it may mean.",
+    ),
+    (
         "severity",
         "how much it matters",
         "//! None, minor, notable or severe, determined by the impact alone; it sets the colour.",
+    ),
+    (
+        "sure",
+        "confidence of an incident's verdict",
+        "//! Confidence of an incident's verdict: see `confidence`.",
     ),
     (
         "svctm",
@@ -219,6 +275,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
          service time of the device.",
     ),
     ("tps", "requests completed per second", "//! Requests that completed per second (iostat(1))."),
+    (
+        "usual",
+        "latency usual at this hour",
+        "//! The median latency beside the one that the recorder learned of this device at this hour (UTC).",
+    ),
     ("w/s", "writes completed per second", "//! Writes that completed per second (iostat(1))."),
     (
         "w_await",
@@ -226,7 +287,18 @@ pub const WORDS: &[(&str, &str, &str)] = &[
         "//! Mean time from the start of a write to its completion in ms, queue included (iostat(1)).",
     ),
     ("wareq-sz", "mean size of a write, KiB", "//! Mean size of a write in KiB (iostat(1))."),
+    (
+        "who waits",
+        "programs with the longest waits",
+        "//! Programs and their control groups with their share of the time that all I/Os waited. A flush counts for who asked for it.",
+    ),
     ("wkB/s", "KiB written per second", "//! KiB written per second (iostat(1))."),
+    ("wMB/s", "MB written per second", "//! Megabytes (1,000,000 bytes) written per second."),
+    (
+        "wrong if",
+        "what would refute the verdict",
+        "//! What would refute the verdict. If it applies, take the next finding.",
+    ),
     (
         "wrqm/s",
         "writes merged per second",

@@ -19,6 +19,8 @@ SEC("tp_btf/block_io_start") int start(u64 *arguments)
 	struct tracked_request *tracked;
 	u64 arrived;
 
+	if (asks_flush)
+		note_asker(rq, &is);
 	if (!request_wanted(rq, &is, SENDING))
 		return 0;
 	if (!LIKELY(is.way < WAYS))
@@ -72,6 +74,8 @@ SEC("tp_btf/block_rq_issue") int issue(u64 *arguments)
 		}
 		begin_request(&is, rq, BY_ISSUE);
 		note_origin(&is, arguments);
+		if (asks_flush && is.op == FLUSH)
+			take_asker(&is);
 		tracked = &is.set->requests[is.way];
 		tracked->queued = start_in_rq && is.op != FLUSH ? rq->start_time_ns : 0;
 		if (by_turns && is.op != FLUSH && rq->rq_flags & io_stat_flag)

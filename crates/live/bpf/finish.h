@@ -113,6 +113,11 @@ INLINE int send(struct tracked_request *tracked, struct subject *is, u64 now, s3
 	if (more) {
 		more->arrived = tracked->waited ? tracked->queued - lengthened(tracked->waited) : 0;
 		more->cgroup = cgroups ? payer(is) : 0;
+		if (cgroups && asks_flush && is->op == FLUSH && !more->cgroup) {
+			struct asker *asker = map_lookup(&askers, &is->number);
+
+			more->cgroup = asker ? asker->cgroup : 0;
+		}
 	}
 	if (full) {
 		origin = origin_of(is);

@@ -190,6 +190,50 @@ INLINE void note_sender(struct subject *is, struct tracked_request *tracked)
 	}
 }
 
+/* Who last asked a device for a flush: the flush is a request of the kernel's own, sent by whoever comes by. */
+struct asker {
+	u64 comm[2];
+	u64 cgroup; /* 0: nobody's, or not asked for */
+	u64 pid;
+};
+
+struct {
+	NUMBER(type, MAP_LRU_HASH);
+	NUMBER(max_entries, 256);
+	TYPE(key, u32);
+	TYPE(value, struct asker);
+} askers SEC(".maps");
+
+/* Asked for or not, for the flush may be. */
+INLINE void note_asker(struct request *rq, struct subject *is)
+{
+	struct asker asker = {};
+	u32 number;
+
+	if (!(rq->cmd_flags & asks_flush))
+		return;
+	is->rq = rq;
+	is->bio = 0;
+	number = device_number(rq);
+	current_comm(asker.comm, sizeof(asker.comm));
+	asker.cgroup = cgroups ? payer(is) : 0;
+	asker.pid = process();
+	map_update(&askers, &number, &asker, 0);
+}
+
+/* Who sends a flush is who asked for it, if that was seen. */
+INLINE void take_asker(struct subject *is)
+{
+	struct tracked_request *tracked = &is->set->requests[is->way & (WAYS - 1)];
+	struct asker *asker = map_lookup(&askers, &is->number);
+
+	if (!asker)
+		return;
+	tracked->comm[0] = asker->comm[0];
+	tracked->comm[1] = asker->comm[1];
+	tracked->pid = (u32)asker->pid;
+}
+
 /* Begins a request in the process that sends it.
  *
  * Who that is is asked before the request is written: its line of the cache has to be fetched from the CPU that

@@ -22,6 +22,7 @@ const volatile u32 start_in_rq;    /* request.start_time_ns is a true clock read
 const volatile u32 has_rq_disk;    /* request.rq_disk exists */
 const volatile u32 io_stat_flag;   /* RQF_IO_STAT */
 const volatile u32 flush_seq_flag; /* RQF_FLUSH_SEQ */
+const volatile u32 asks_flush;     /* REQ_PREFLUSH and REQ_FUA, where records are sent */
 const volatile u32 task_known;     /* bpf_get_current_task_btf is there (5.11) */
 const volatile u32 by_turns;       /* one probe, and at times the exact tracer instead */
 const volatile u32 plug_clock;     /* the kernel reads its clock once for a plug, see `kernel_reads_clock` */

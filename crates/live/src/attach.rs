@@ -67,6 +67,11 @@ impl CommandFlags {
         ]
     }
 
+    /// Those of a write that asks for a flush.
+    pub fn of_flushes(self) -> u32 {
+        self.preflush | self.fua
+    }
+
     /// A set of ours as the kernel has it.
     pub fn bits(self, flags: Flags) -> u32 {
         let set = self.pairs().into_iter().filter(|(_, flag)| flags.has(*flag));

@@ -179,7 +179,7 @@ impl Programs {
         let filter = &settings.filter;
         let cpus = aya::util::nr_cpus().map_or(u32::MAX, |cpus| cpus as u32);
         let cells = cpus.clamp(1, CELLS).next_power_of_two();
-        let globals: [(&str, u32); 35] = [
+        let globals: [(&str, u32); 36] = [
             ("by_turns", number(settings.by_turns)),
             ("events", number(settings.events)),
             ("histograms", number(settings.histograms)),
@@ -195,6 +195,7 @@ impl Programs {
             ("plug_clock", number(shape.plug_clock)),
             ("io_stat_flag", shape.request_flags.0),
             ("flush_seq_flag", shape.request_flags.1),
+            ("asks_flush", if settings.events { shape.command_flags.of_flushes() } else { 0 }),
             ("set_shift", 64 - settings.set_bits),
             ("place_shift", 32 - settings.place_bits),
             ("cells", cells),

@@ -65,6 +65,8 @@ pub struct Screen<'a> {
     pub missing: &'a [String],
     /// The selected device.
     pub device: &'a str,
+    /// The device that the verdict accuses; empty if none.
+    pub accused: &'a str,
     /// The other names of devices.
     pub names: &'a NameTable,
     /// Which devices, processes, control groups and files are shown; all if empty.
@@ -97,8 +99,10 @@ pub struct Places {
     /// The column behind the heading of each key, in the order of [`Key::ALL`]; 0 for one that is
     /// not shown.
     pub headings: [u16; 12],
-    /// The cells of the map.
+    /// The cells of the map, and how many columns of them a tick has.
     pub map: Rect,
+    /// Columns of a tick; 0 if there is no map.
+    pub tick_columns: u16,
     /// The lists below.
     pub bottom: Rect,
     /// The time bar.
@@ -129,7 +133,7 @@ pub fn draw(frame: &mut Frame, screen: &Screen) -> Places {
         Places { verdict: part(0), time: part(3), bottom: part(4), ..Places::default() };
     frame.render_widget(Paragraph::new(head(screen)), part(0));
     (places.devices, places.headings) = devices::draw(frame, part(1), screen, &rows);
-    places.map = map::draw(frame, part(2), screen);
+    (places.map, places.tick_columns) = map::draw(frame, part(2), screen);
     if screen.replay {
         frame.render_widget(Paragraph::new(time_bar(screen, part(3).width)), part(3));
     }

@@ -34,6 +34,7 @@ fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen
         mode: "live",
         missing: &[],
         device: "sdb",
+        accused: "",
         names: NO_NAMES.get_or_init(NameTable::default),
         filter: "",
         typing: false,

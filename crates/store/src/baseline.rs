@@ -79,6 +79,21 @@ impl LearnedHistograms {
         Some((self.edges.high(bucket) as f64 * FAR) as u64)
     }
 
+    /// Between which latencies the median of a device lies at this hour, ns; `None` while too little
+    /// is known.
+    pub fn median_ns(&self, device: &str, op: Op, hour: u8) -> Option<(u64, u64)> {
+        let hours = self.kinds.get(&(device.to_string(), op))?;
+        let counts = hours.get(usize::from(hour.min(23)))?;
+        let all: f32 = counts.iter().sum();
+        let mut seen = 0.0;
+        let bucket = counts.iter().position(|count| {
+            seen += count;
+            seen >= 0.5 * all
+        });
+        let bucket = bucket.filter(|_| all >= ENOUGH)?;
+        Some((self.edges.low(bucket), self.edges.high(bucket)))
+    }
+
     /// As lines of text: device, operation, hour, counts from the shortest latency on.
     pub fn text(&self) -> String {
         let mut text = String::from(
@@ -151,6 +166,8 @@ mod tests {
         // The day holds 1 % of slow ones.
         assert_eq!(learned.bound_ns("sda", Op::Read, 7), Some(4 * 32_768_000));
         assert_eq!(learned.bound_ns("sda", Op::Write, 12), None);
+        assert_eq!(learned.median_ns("sda", Op::Read, 12), Some((256_000, 512_000)));
+        assert_eq!(learned.median_ns("sda", Op::Read, 7), None);
     }
 
     #[test]

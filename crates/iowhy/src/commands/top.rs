@@ -243,6 +243,14 @@ impl State {
         missing: &'a [String],
         style: &'a Style,
     ) -> Screen<'a> {
+        let accused = verdict.and_then(|report| {
+            let first = report.findings.first().filter(|one| !one.verdict.accuses_nobody())?;
+            Some(report.recording.device_of(first.subject.device?).name.clone())
+        });
+        // Where no verdict is at hand, the last one counts.
+        if verdict.is_some() {
+            self.accused = accused.unwrap_or_default();
+        }
         self.settle(ticks);
         Screen {
             ticks,
@@ -252,6 +260,7 @@ impl State {
             mode,
             missing,
             device: &self.selected,
+            accused: &self.accused,
             names: &self.names,
             filter: &self.filter,
             typing: self.typing,

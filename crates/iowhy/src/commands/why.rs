@@ -12,6 +12,10 @@
 //! With `-- COMMAND` the command is started once tracing has begun, with the rights of iowhy, and
 //! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
 //!
+//! Where a recorder keeps a store, the screen of a live verdict ends with since when and how often
+//! it has been so (`recorded`), and with the latency that is usual at this hour (`usual`). A verdict
+//! on `--since` or `--until` ends with the incidents of that time.
+//!
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.
 //!
@@ -43,7 +47,8 @@ use iowhy_live::TraceMode;
 use iowhy_model::{
     EVENTS_JUDGED, Filter, Listing, NameTable, Op, Recording, Report, Tally, numbers,
 };
-use iowhy_show::{device_label, views};
+use iowhy_show::{Style, device_label, incidents, views};
+use iowhy_store::LearnedHistograms;
 
 use crate::arguments::{Files, Output, Selection, TraceArgs, only_live};
 use crate::baselines::Baselines;
@@ -57,6 +62,7 @@ use crate::fail_on::FailOn;
 use crate::messages::{HintedError, ProgressMessage};
 use crate::present::knows_devices;
 use crate::stated::StatedDisks;
+use crate::store_input::StoreInput;
 use crate::watch::{self, Plan, Watch};
 use crate::watch_time::WatchTime;
 use crate::{recorded, sanitised, scope, store_input, when};
@@ -106,6 +112,9 @@ const WATCH: Duration = Duration::from_secs(10);
 /// Devices that are named where nothing was done.
 const DEVICES_NAMED: usize = 3;
 
+/// Incidents listed below a verdict on a stretch of time.
+const INCIDENTS_LISTED: usize = 8;
+
 /// Captures bundled for trying iowhy out: name, what it is, text.
 const EXAMPLES: &[(&str, &str, &str)] = &[
     (
@@ -136,7 +145,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ));
     }
     let healthy_origin = why.baselines.healthy_origin()?;
-    let mut past = Vec::new();
+    let (mut past, mut usual) = (Vec::new(), LearnedHistograms::default());
     let (mut recording, failed, live) = match &why.example {
         Some(name) => (example(name)?, 0, false),
         // Who says how long to watch wants this machine watched, unless captures are named: a pipe
@@ -160,6 +169,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             let later = if why.ask { Later::Probe } else { writes };
             // While files may still be opened.
             past = store_input::of_the_last_day();
+            usual = store_input::learned();
             why.selection = why.selection.settled_here()?;
             (watch(&why.time, &why.selection, why.overhead, false, later)?, 0, true)
         }
@@ -213,13 +223,18 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         show(&report)?;
     }
     if let Some(known) = report.findings.first().filter(|_| !why.output.json)
-        && let Some(device) = known.subject.device
+        && let Some(id) = known.subject.device
     {
-        let device = &report.recording.device_of(device).name;
-        let known = recorded::history(&past, device, known.verdict.name(), when::now_ns());
-        if let Some(known) = known {
+        let (device, verdict) = (&report.recording.device_of(id).name, known.verdict.name());
+        if let Some(known) = recorded::history(&past, device, verdict, when::now_ns()) {
             writeln!(sanitised::stdout(), "  recorded    {known}")?;
         }
+        if let Some(known) = recorded::beside_usual(&usual, &report.recording, id, when::now_ns()) {
+            writeln!(sanitised::stdout(), "  usual       {known}")?;
+        }
+    }
+    if why.files.past.is_stretch() && !why.output.json {
+        list_incidents(&why.files.past, &style)?;
     }
     if let Some(proposal) = proposal.filter(|_| why.ask) {
         let quiet = why.output.json;
@@ -278,6 +293,23 @@ pub fn watch(
     let mut recording = watch.end()?;
     CrossCheck::default().state(&mut recording, plug_clock);
     Ok(recording)
+}
+
+/// The last incidents of the stretch that was asked for, and how many came before.
+fn list_incidents(past: &StoreInput, style: &Style) -> anyhow::Result<()> {
+    let rows = store_input::rows(past);
+    let (before, last) = rows.split_at(rows.len().saturating_sub(INCIDENTS_LISTED));
+    let mut out = sanitised::stdout();
+    if last.is_empty() {
+        writeln!(out, "\nNo incidents in this time.")?;
+        return Ok(out.flush()?);
+    }
+    writeln!(out, "\nIncidents in this time")?;
+    incidents::table(last, style, &mut out)?;
+    if !before.is_empty() {
+        writeln!(out, "and {} earlier: `iowhy incidents`", before.len())?;
+    }
+    Ok(out.flush()?)
 }
 
 /// What was watched in vain, and how to see a verdict: on a terminal a bundled one.

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use iowhy_model::NameTable;
+
 use super::clock::Clocks;
 use super::incidents::Incidents;
 use super::intake::Second;
@@ -94,6 +96,8 @@ impl Exposed {
         figures.second(second);
         if let Some(present) = watched.take_present() {
             figures.retain(|name| present.contains(name));
+            let table = NameTable::of(watched.around());
+            figures.names = present.into_iter().map(|name| named(&table, name)).collect();
         }
         figures.expire(now.monotonic);
         figures.trouble = kept.trouble().map(str::to_string);
@@ -120,6 +124,15 @@ impl Exposed {
             seconds,
         });
     }
+}
+
+/// A device with the name of its volume and its first mount point, or what is nearest above it.
+fn named(table: &NameTable, device: String) -> (String, [String; 2]) {
+    let own = table.get(&device).and_then(|known| known.given());
+    let above = || table.above(&device).into_iter().find_map(|one| table.get(one)?.given());
+    let volume = own.or_else(above).unwrap_or_default().to_string();
+    let mount = table.mounts(&device).first().copied().unwrap_or_default().to_string();
+    (device, [volume, mount])
 }
 
 /// CPU time of this process, s.

@@ -90,6 +90,8 @@ pub struct Figures {
     pub incidents: BTreeMap<String, u64>,
     /// Why the store cannot be written, if it cannot.
     pub trouble: Option<String>,
+    /// Volume and mount point of each device, by the last look around.
+    pub names: BTreeMap<String, [String; 2]>,
     /// Devices with figures of their own.
     known: BTreeSet<String>,
     /// Devices that share the name `other`.

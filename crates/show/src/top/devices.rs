@@ -8,8 +8,8 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
 use super::{DeviceTick, Panel, Screen, Tick};
+use crate::device_label;
 use crate::paint::{Tone, clean};
-use crate::sources::shortened;
 use crate::words::{NONE, duration, share, short};
 
 /// By which column the devices are sorted: names from A on, numbers from the highest on.
@@ -131,7 +131,13 @@ pub fn ordered(screen: &Screen) -> Vec<DeviceRow> {
         }
     }
     let number = |row: &DeviceTick| screen.sort.number(row).unwrap_or(-1.0);
-    rows.sort_by(|a, b| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name)));
+    // In the order of before anybody asks for another one, who is accused comes first.
+    let accused = |row: &DeviceTick| screen.sort == Key::Waited && row.name == screen.accused;
+    rows.sort_by(|a, b| {
+        let by_number = number(b).total_cmp(&number(a));
+        let by_verdict = accused(b).cmp(&accused(a));
+        by_verdict.then(by_number).then_with(|| a.name.cmp(&b.name))
+    });
     if screen.reversed {
         rows.reverse();
     }
@@ -200,6 +206,10 @@ const COLUMNS: [(Key, usize, u16); 11] = [
     (Key::Busy, 6, 0),
 ];
 
+/// Columns of the longest label of a device: on a narrow screen, and on a wide one.
+const LEAST: usize = 20;
+const LONGEST: usize = 40;
+
 /// Draws the table; where its rows are, and where its headings end, in the order of the keys.
 pub fn draw(
     frame: &mut Frame,
@@ -207,9 +217,13 @@ pub fn draw(
     screen: &Screen,
     rows: &[DeviceRow],
 ) -> (Rect, [u16; 12]) {
-    let names = rows.iter().map(|row| row.device.name.width()).max().unwrap_or(6).clamp(6, 20);
     let columns: Vec<&(Key, usize, u16)> =
         COLUMNS.iter().filter(|(.., from)| area.width >= *from).collect();
+    let taken: usize = columns.iter().map(|(_, width, _)| width + 1).sum();
+    let most = (usize::from(area.width).saturating_sub(taken + 1) / 2).clamp(LEAST, LONGEST);
+    let label =
+        |row: &DeviceRow| clean(&device_label::fitted(screen.names, &row.device.name, most));
+    let names = rows.iter().map(|row| label(row).width()).max().unwrap_or(6).clamp(6, most);
     let mut ends = [0; 12];
     let mut head = Vec::new();
     let mut width = 0;
@@ -230,7 +244,10 @@ pub fn draw(
     let room = usize::from(area.width).saturating_sub(width + 2);
     if room >= 20 {
         let order = if screen.reversed { ", reversed" } else { "" };
-        let sorted = format!("  by {}{order}", screen.sort.title());
+        let first =
+            screen.sort == Key::Waited && rows.iter().any(|row| row.device.name == screen.accused);
+        let first = if first { "accused, then " } else { "" };
+        let sorted = format!("  by {first}{}{order}", screen.sort.title());
         head.push(Span::styled(sorted, screen.pen(Tone::Faint)));
     }
     let mut lines = vec![Line::from(head)];
@@ -239,7 +256,7 @@ pub fn draw(
         let selected = device.name == screen.device;
         let pen = screen.pen(Tone::Plain);
         let pen = if selected { pen.add_modifier(Modifier::REVERSED) } else { pen };
-        let name = shortened(&clean(&device.name), names);
+        let name = label(row);
         let mut text = format!(" {name:names$}");
         for (key, width, _) in &columns {
             text += &format!(" {:>width$}", key.cell(device));

@@ -22,20 +22,21 @@ const WIDE: u16 = 70;
 /// From this height on both maps are drawn: I/Os and time waited.
 const BOTH: u16 = 22;
 
-/// Draws the map, or both of them, and the histogram of the ticks shown; where the cells are.
-pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> Rect {
+/// Draws the map, or both of them, and the histogram of the ticks shown; where the cells are, and
+/// how many columns a tick has.
+pub fn draw(frame: &mut Frame, area: Rect, screen: &Screen) -> (Rect, u16) {
     if area.height < BOTH {
         return one(frame, area, screen, screen.intensity);
     }
     let upper = Rect { height: area.height / 2, ..area };
     let lower = Rect { y: area.y + upper.height, height: area.height - upper.height, ..area };
-    let first = one(frame, upper, screen, screen.intensity);
-    let second = one(frame, lower, screen, !screen.intensity);
-    Rect { height: second.y + second.height - first.y, ..first }
+    let (first, each) = one(frame, upper, screen, screen.intensity);
+    let (second, _) = one(frame, lower, screen, !screen.intensity);
+    (Rect { height: second.y + second.height - first.y, ..first }, each)
 }
 
 /// One of the maps.
-fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect {
+fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> (Rect, u16) {
     let bars = if area.width >= WIDE { BARS } else { 0 };
     let cells = Rect {
         x: area.x + LEFT,
@@ -48,6 +49,8 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect 
     let end = (screen.cursor + 1).max(columns.min(screen.ticks.len())).min(screen.ticks.len());
     let first = end.saturating_sub(columns);
     let ticks = screen.ticks.get(first..end).unwrap_or_default();
+    // Few ticks are wide, so that the map is filled from the start.
+    let each = (columns / ticks.len().max(1)).max(1);
     let title = if intensity { "time waited per second" } else { "I/Os per second" };
     let room = usize::from(area.width).saturating_sub(title.len() + 24);
     let device = device_label::fitted(screen.names, screen.device, room);
@@ -55,7 +58,7 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect 
     let Some((low, high)) = range(screen, ticks) else {
         head.push(Span::styled("  no latencies", screen.pen(Tone::Faint)));
         frame.render_widget(Paragraph::new(Line::from(head)), area);
-        return cells;
+        return (cells, each as u16);
     };
     // Two rows of cells to a line where half blocks and colours are to be had.
     let halves = screen.unicode() && screen.style.colour != Colour::None;
@@ -77,8 +80,8 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect 
         false => screen.style.palette.frequency(),
     };
     let mut lines = vec![Line::from(head)];
-    let counts = histogram(screen, (low, high), usize::from(cells.height));
-    let top = counts.iter().copied().max().unwrap_or(0).max(1);
+    let counts = histogram(screen, (low, high), usize::from(cells.height), intensity);
+    let top = counts.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     for line in 0..usize::from(cells.height) {
         let edge = at((low, high), usize::from(cells.height) - 1 - line, usize::from(cells.height));
         let text = if line % 2 == 0 { latency_label(edge) } else { String::new() };
@@ -98,27 +101,32 @@ fn one(frame: &mut Frame, area: Rect, screen: &Screen, intensity: bool) -> Rect 
                     screen.pen(Tone::Exact(ramp.at(value(line)))),
                 )
             };
-            spans.push(if here {
+            let span = if here {
                 span.patch_style(screen.pen(Tone::Accent).add_modifier(Modifier::REVERSED))
             } else {
                 span
-            });
+            };
+            spans.push(Span::styled(span.content.repeat(each), span.style));
         }
         if bars > 0 {
-            let gap = columns.saturating_sub(grid.len()) + 1;
+            let gap = columns.saturating_sub(grid.len() * each) + 1;
             spans.push(Span::raw(" ".repeat(gap)));
-            let count = counts.get(usize::from(cells.height) - 1 - line).copied().unwrap_or(0);
+            let count = counts.get(usize::from(cells.height) - 1 - line).copied().unwrap_or(0.0);
             let width = usize::from(BARS) - 9;
-            let bar = crate::paint::bar(count as f64 / top as f64, width, screen.unicode());
-            let number = if count > 0 { short(count as f64) } else { String::new() };
+            let bar = crate::paint::bar(count / top, width, screen.unicode());
+            let number = match intensity {
+                _ if count == 0.0 => String::new(),
+                true => duration(count * 1e9).replace(' ', ""),
+                false => short(count),
+            };
             spans.push(Span::styled(format!("{number:>7} "), screen.pen(Tone::Faint)));
             spans.push(Span::styled(bar, screen.pen(Tone::Accent)));
         }
         lines.push(Line::from(spans));
     }
-    lines.push(axis(screen, ticks, columns));
+    lines.push(axis(screen, ticks, (columns, each), intensity));
     frame.render_widget(Paragraph::new(lines), area);
-    cells
+    (cells, each as u16)
 }
 
 /// The lowest and highest latency of the device in these ticks, ns.
@@ -162,27 +170,34 @@ fn column(
     cells
 }
 
-/// I/Os of the ticks shown, by row.
-fn histogram(screen: &Screen, range: (f64, f64), rows: usize) -> Vec<u64> {
-    let mut counts = vec![0; rows];
+/// I/Os of the ticks shown, or the seconds they waited, by row.
+fn histogram(screen: &Screen, range: (f64, f64), rows: usize, intensity: bool) -> Vec<f64> {
+    let mut counts = vec![0.0; rows];
     let known = screen.latencies(screen.device);
     for (low, high, n) in known.iter().flat_map(|known| known.filled()) {
-        if let Some(count) = counts.get_mut(row_of(range, middle(low, high), rows)) {
-            *count += n;
+        let value = middle(low, high);
+        if let Some(count) = counts.get_mut(row_of(range, value, rows)) {
+            *count += n as f64 * if intensity { value / 1e9 } else { 1.0 };
         }
     }
     counts
 }
 
-/// Times under the map, and whose the histogram is.
-fn axis(screen: &Screen, ticks: &[Tick], columns: usize) -> Line<'static> {
+/// Times under the map, of so many columns for each tick, and what the histogram is of.
+fn axis(
+    screen: &Screen,
+    ticks: &[Tick],
+    (columns, width): (usize, usize),
+    intensity: bool,
+) -> Line<'static> {
     let mut text = " ".repeat(usize::from(LEFT));
     let mut next = 0;
     // As many decimals as neighbouring labels need to differ.
     let each = ticks.first().map_or(1.0, |tick| tick.length_ns as f64 / 1e9);
     let decimals = (-(each * 12.0).log10()).ceil().clamp(0.0, 6.0) as usize;
-    for (place, tick) in ticks.iter().enumerate().take(columns) {
-        if place >= next {
+    for (place, tick) in ticks.iter().enumerate() {
+        let place = place * width;
+        if place >= next && place < columns {
             let label = match tick.clock {
                 Some(clock) => clock.of_day(tick.start_ns, decimals, &screen.style.zone),
                 None => format!("{:.decimals$} s", tick.start_ns as f64 / 1e9),
@@ -196,7 +211,8 @@ fn axis(screen: &Screen, ticks: &[Tick], columns: usize) -> Line<'static> {
     let over: f64 = screen.shown().iter().map(|tick| tick.length_ns as f64).sum();
     let end = usize::from(LEFT) + columns + 1;
     let mut spans = vec![Span::styled(format!("{text:<end$.end$}"), screen.pen(Tone::Faint))];
-    let over = format!("I/Os of the last {}", duration(over));
+    let what = if intensity { "waited in" } else { "I/Os of" };
+    let over = format!("{what} the last {}", duration(over));
     spans.push(Span::styled(over, screen.pen(Tone::Faint)));
     Line::from(spans)
 }

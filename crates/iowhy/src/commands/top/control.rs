@@ -41,6 +41,8 @@ pub struct State {
     pub window: usize,
     /// The selected device.
     pub selected: String,
+    /// The device that the last verdict accuses; empty if none.
+    pub accused: String,
     /// Whether the user selected it.
     chosen: bool,
     /// The other names of devices.
@@ -69,6 +71,7 @@ impl State {
             replays: false,
             window: WINDOW,
             selected: String::new(),
+            accused: String::new(),
             chosen: false,
             names: NameTable::default(),
             filter: String::new(),
@@ -97,7 +100,8 @@ impl State {
         self.at.map_or(last, |at| at.min(last))
     }
 
-    /// The device that is looked at: the one chosen, else the one most waited for.
+    /// The device that is looked at: the one chosen, else the accused one, else the one most waited
+    /// for.
     pub fn device(&self, ticks: &[Tick]) -> String {
         if self.chosen {
             return self.selected.clone();
@@ -111,6 +115,9 @@ impl State {
                 Some((_, sum)) => *sum += waited,
                 None => waits.push((device.name.clone(), waited)),
             }
+        }
+        if waits.iter().any(|(name, _)| *name == self.accused) {
+            return self.accused.clone();
         }
         let most = waits.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         most.map_or_else(|| self.selected.clone(), |(name, _)| name)
@@ -266,6 +273,7 @@ impl State {
             popup: None,
             filter: self.filter.clone(),
             selected: self.selected.clone(),
+            accused: self.accused.clone(),
             names: NameTable::default(),
             ..*self
         };
@@ -301,7 +309,8 @@ impl State {
             let end = (self.cursor(ticks) + 1).max(columns.min(ticks.len())).min(ticks.len());
             let first = end.saturating_sub(columns);
             self.window = self.window.min(WINDOW);
-            self.stand(ticks, first + usize::from(at.x - places.map.x));
+            let place = usize::from((at.x - places.map.x) / places.tick_columns.max(1));
+            self.stand(ticks, first + place);
         } else if inside(places.time) {
             let width = usize::from(places.time.width).saturating_sub(2).max(1);
             let place = usize::from(at.x.saturating_sub(places.time.x + 1));

@@ -199,6 +199,19 @@ pub const METRICS: &[Metric] = &[
         },
     ),
     each(
+        "iowhy_device_info",
+        Kind::Gauge,
+        &["device", "volume", "mount"],
+        "1 for each device with metrics: the name of its volume and its mount point, to join by device.",
+        |figures| {
+            let all = figures.names.iter().filter(|(device, _)| figures.known.contains(*device));
+            all.map(|(device, [volume, mount])| {
+                (vec![device.clone(), volume.clone(), mount.clone()], Value::Number(1.0))
+            })
+            .collect()
+        },
+    ),
+    each(
         "iowhy_incidents_total",
         Kind::Counter,
         &["verdict"],
@@ -353,6 +366,8 @@ mod tests {
         figures.in_flight.insert(device(), 0);
         figures.verdicts.insert(device(), Standing::default());
         figures.incidents.insert("none".to_string(), 1);
+        figures.known.insert(device());
+        figures.names.insert(device(), ["vg-pg".to_string(), "/var/lib/pg".to_string()]);
         figures.own = Some(Own::default());
         figures
     }

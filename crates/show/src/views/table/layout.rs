@@ -11,8 +11,10 @@ const ALWAYS: u8 = 4;
 const GAP: usize = 1;
 /// No column is narrower, so that the columns of one report stand under those of the last.
 const STEADY: usize = 7;
-/// The device's name takes at most this share of the canvas: one third.
+/// The device's name takes at most this share of the canvas: one third; several names in its place
+/// take half.
 const NAME_PARTS: usize = 3;
+const NAMES_PARTS: usize = 2;
 
 /// Where the columns stand.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +29,9 @@ impl Layout {
     /// The columns that are known and fit.
     pub fn fit(rows: &[&Row], width: usize) -> Layout {
         let longest = rows.iter().map(|row| row.name().chars().count()).max().unwrap_or(0);
-        let name = longest.max("Device".len()).min((width / NAME_PARTS).max(6));
+        let several = rows.iter().any(|row| row.name().contains(", "));
+        let parts = if several { NAMES_PARTS } else { NAME_PARTS };
+        let name = longest.max("Device".len()).min((width / parts).max(6));
         let known = |place: usize| rows.iter().any(|row| row.cell(place).is_some());
         let mut order: Vec<usize> = (0..COLUMNS.len())
             .filter(|place| COLUMNS[*place].1 <= ALWAYS || known(*place))
