@@ -13,11 +13,11 @@ use ratatui::style::{Color, Modifier, Style as Pen};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use iowhy_model::{Histogram, NameTable, Report};
+use iowhy_model::{Histogram, NameTable, OwnerNames, Report};
 
 use crate::paint::{Rgb, Tone, clean, nearest_16, nearest_256};
 use crate::words::{self, blame_headline, count, duration, share};
-use crate::{Colour, Style};
+use crate::{Colour, Style, device_label};
 
 pub use devices::{Key, ordered};
 pub use tick::{DeviceTick, SlowIo, Tick, Waiter};
@@ -69,6 +69,8 @@ pub struct Screen<'a> {
     pub accused: &'a str,
     /// The other names of devices.
     pub names: &'a NameTable,
+    /// The names of containers and pods.
+    pub owners: &'a OwnerNames,
     /// Which devices, processes, control groups and files are shown; all if empty.
     pub filter: &'a str,
     /// Whether the filter is being typed.
@@ -109,6 +111,9 @@ pub struct Places {
     pub time: Rect,
 }
 
+/// Columns from which on the verdict's sentence stands beside its name.
+const SENTENCE: usize = 40;
+
 /// Rows of the smallest screen that has all panels.
 const TALL: u16 = 18;
 
@@ -131,7 +136,7 @@ pub fn draw(frame: &mut Frame, screen: &Screen) -> Places {
     let part = |place: usize| parts.get(place).copied().unwrap_or_default();
     let mut places =
         Places { verdict: part(0), time: part(3), bottom: part(4), ..Places::default() };
-    frame.render_widget(Paragraph::new(head(screen)), part(0));
+    frame.render_widget(Paragraph::new(head(screen, usize::from(area.width))), part(0));
     (places.devices, places.headings) = devices::draw(frame, part(1), screen, &rows);
     (places.map, places.tick_columns) = map::draw(frame, part(2), screen);
     if screen.replay {
@@ -220,7 +225,7 @@ impl Screen<'_> {
 }
 
 /// The verdict, always there, and what state the screen is in.
-fn head(screen: &Screen) -> Vec<Line<'static>> {
+fn head(screen: &Screen, width: usize) -> Vec<Line<'static>> {
     let mut first = Vec::new();
     let finding = screen.verdict.and_then(|report| report.findings.first());
     match (screen.verdict, finding) {
@@ -233,12 +238,19 @@ fn head(screen: &Screen) -> Vec<Line<'static>> {
             let device = finding.subject.device.and_then(|id| {
                 report.recording.devices().get(id.index()).map(|device| device.name.clone())
             });
-            let device = device.map_or(String::new(), |name| format!(" {}", clean(&name)));
+            let named = |name: String| device_label::fitted(screen.names, &name, width / 4);
+            let device = device.map_or(String::new(), |name| format!(" {}", clean(&named(name))));
             first.push(Span::raw(format!(" {}{device}", finding.verdict)));
             if finding.is_probability() {
                 first.push(Span::raw(format!(" {}", share(finding.confidence()))));
             }
             first.push(Span::styled("  Enter: why", screen.pen(Tone::Faint)));
+            let taken: usize = first.iter().map(Span::width).sum();
+            let room = width.saturating_sub(taken + 2);
+            if room >= SENTENCE {
+                let sentence = words::ended(&clean(&finding.sentence), room);
+                first.push(Span::raw(format!("  {sentence}")));
+            }
         }
         _ => first.push(Span::styled(" no verdict yet ", screen.pen(Tone::Faint))),
     }

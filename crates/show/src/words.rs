@@ -5,7 +5,14 @@ use iowhy_model::{
     Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
 };
 
-use crate::paint::Tone;
+use crate::paint::{Tone, wrap};
+
+/// The beginning of a sentence, marked as such if something is left out.
+pub fn ended(sentence: &str, room: usize) -> String {
+    let mut lines = wrap(sentence, room.saturating_sub(3)).into_iter();
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { format!("{first} ..") } else { first }
+}
 
 /// Whom a finding blames, as a headline; whom it suspects, where it is not sure enough to be acted
 /// on.

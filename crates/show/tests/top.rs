@@ -8,7 +8,7 @@ mod reports;
 use std::sync::OnceLock;
 
 use accepted::check;
-use iowhy_model::{NameTable, Nanos, Report, Time};
+use iowhy_model::{NameTable, Nanos, OwnerNames, Report, Time};
 use iowhy_show::top::{DeviceTick, Key, Panel, Places, Popup, Screen, Tick, Waiter, draw, ordered};
 use iowhy_show::{Colour, Style};
 use ratatui::Terminal;
@@ -24,6 +24,7 @@ fn ticks(report: &Report) -> Vec<Tick> {
 }
 
 static NO_NAMES: OnceLock<NameTable> = OnceLock::new();
+static NO_OWNERS: OnceLock<OwnerNames> = OnceLock::new();
 
 fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen<'a> {
     Screen {
@@ -36,6 +37,7 @@ fn screen<'a>(ticks: &'a [Tick], report: &'a Report, style: &'a Style) -> Screen
         device: "sdb",
         accused: "",
         names: NO_NAMES.get_or_init(NameTable::default),
+        owners: NO_OWNERS.get_or_init(OwnerNames::default),
         filter: "",
         typing: false,
         sort: Key::Waited,

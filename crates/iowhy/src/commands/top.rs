@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, FromArgMatches};
 use iowhy_diagnose::{Options, judge};
 use iowhy_live::TraceMode;
-use iowhy_model::{Filter, NameTable, Nanos, Report, Tally};
+use iowhy_model::{Filter, NameTable, Nanos, OwnerNames, Report, Tally};
 use iowhy_show::Style;
 use iowhy_show::top::{Places, Screen, Tick, draw};
 
@@ -121,6 +121,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
     let mut ticks = replay.ticks(replay.whole());
     let mut state = State::replay();
     state.names = NameTable::of(&report.recording);
+    state.owners = OwnerNames::of(&report.recording);
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     loop {
@@ -180,6 +181,7 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
     let mut history = History::default();
     let mut state = State::live();
     state.names = NameTable::of(watch.recording());
+    state.owners = OwnerNames::of(watch.recording());
     let mut places = Places::default();
     let mut terminal = Terminal::open()?;
     let begun = Instant::now();
@@ -262,6 +264,7 @@ impl State {
             device: &self.selected,
             accused: &self.accused,
             names: &self.names,
+            owners: &self.owners,
             filter: &self.filter,
             typing: self.typing,
             sort: self.sort,

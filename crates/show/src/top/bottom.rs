@@ -46,7 +46,8 @@ fn waiters(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let head = format!(" {:7} {:room$} {:>7} {:>8}", "waits", "name", "I/Os", "of time");
     let mut lines = vec![Line::from(screen.heading(Panel::Waiters, &head))];
     for one in sums.iter().take(usize::from(area.height).saturating_sub(1)) {
-        let name = shortened(&clean(&one.name), room);
+        let owner = screen.owners.words(&one.name).filter(|_| one.kind == "cgroup");
+        let name = shortened(&clean(owner.as_deref().unwrap_or(&one.name)), room);
         lines.push(Line::from(vec![
             Span::styled(format!(" {:7} ", one.kind), screen.pen(Tone::Faint)),
             Span::raw(format!("{name:room$} {:>7} ", short(one.ios as f64))),

@@ -26,9 +26,9 @@ use std::io::{self, Write};
 
 use iowhy_model::{Finding, Report};
 
-use crate::paint::{Canvas, Line, TextStyle, Tone, wrap};
+use crate::paint::{Canvas, Line, TextStyle, Tone};
 use crate::sources;
-use crate::words::{share, tone};
+use crate::words::{ended, share, tone};
 use crate::{Style, View};
 
 mod evidence;
@@ -120,13 +120,6 @@ fn section(canvas: &mut Canvas, title: &str, some: &[&Finding], report: &Report)
         canvas.item("  ", "all of each with `--verbose`")?;
     }
     Ok(())
-}
-
-/// The beginning of a sentence, marked as such if something is left out.
-fn ended(sentence: &str, room: usize) -> String {
-    let mut lines = wrap(sentence, room.saturating_sub(3)).into_iter();
-    let first = lines.next().unwrap_or_default();
-    if lines.next().is_some() { format!("{first} ..") } else { first }
 }
 
 /// No finding at all.

@@ -1,6 +1,6 @@
 //! Keys and mouse: what the user looks at.
 
-use iowhy_model::NameTable;
+use iowhy_model::{NameTable, OwnerNames};
 use iowhy_show::top::{Key, Panel, Places, Popup, Tick};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
@@ -47,6 +47,8 @@ pub struct State {
     chosen: bool,
     /// The other names of devices.
     pub names: NameTable,
+    /// The names of containers and pods.
+    pub owners: OwnerNames,
     /// Letters that names must have.
     pub filter: String,
     /// Whether these are being typed.
@@ -74,6 +76,7 @@ impl State {
             accused: String::new(),
             chosen: false,
             names: NameTable::default(),
+            owners: OwnerNames::default(),
             filter: String::new(),
             typing: false,
             sort: Key::Waited,
@@ -275,6 +278,7 @@ impl State {
             selected: self.selected.clone(),
             accused: self.accused.clone(),
             names: NameTable::default(),
+            owners: OwnerNames::default(),
             ..*self
         };
         let style = iowhy_show::Style::plain();

@@ -358,7 +358,7 @@ fn also(canvas: &Canvas, report: &Report, others: &[&Finding]) -> Block {
             true => finding.sentence.clone(),
             false => format!("{device}: {}", finding.sentence),
         };
-        line.push(&format!("  {}", super::ended(&text, room)), Tone::Plain);
+        line.push(&format!("  {}", words::ended(&text, room)), Tone::Plain);
         lines.push(line);
     }
     if standing.len() > shown {
