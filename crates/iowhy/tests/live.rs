@@ -435,8 +435,60 @@ fn a_disk_that_does_nothing_is_said_to_and_the_way_on_can_be_pasted() {
         .unwrap();
     let text = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(0), "{text}");
-    assert!(text.contains("There was no I/O while iowhy watched"), "{text}");
+    assert!(
+        text.starts_with(&format!("IDLE: no I/O in 500 ms\n  watched     {}", disk.name)),
+        "{text}"
+    );
     assert!(text.contains("`./run why --example dusty-disk`"), "{text}");
+}
+
+#[test]
+fn a_command_is_watched_from_its_start_to_its_end() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    disk.settle();
+    let iowhy = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iowhy"));
+        command.args(words).args(["--device", &disk.name, "--", "dd", "of=/dev/null"]);
+        command.args([&format!("if={}", disk.path), "iflag=direct", "bs=64k", "count=200"]);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let judged = iowhy(&["why", "--json"]);
+    let report: Value = serde_json::from_slice(&judged.stdout).expect("JSON alone");
+    let trace = report["inputs"].as_array().unwrap().iter();
+    let seen: Vec<_> = trace.filter(|input| input["format"] == "block-trace").collect();
+    assert!(seen[0]["records"].as_u64() >= Some(200), "{seen:?}");
+    assert!(String::from_utf8_lossy(&judged.stderr).contains("200+0 records out"));
+    let file = std::env::temp_dir().join(format!("iowhy-command-{}.iowhy", std::process::id()));
+    let recorded = iowhy(&["record", "--json", "-o", file.to_str().unwrap()]);
+    let summary: Value = serde_json::from_slice(&recorded.stdout).expect("JSON alone");
+    std::fs::remove_file(&file).unwrap();
+    assert!(summary["events"].as_u64() >= Some(200), "{summary}");
+}
+
+#[test]
+fn who_asked_for_a_flush_is_named() {
+    if !can_run(&[]) {
+        return;
+    }
+    let disk = Loop::beside_others(64);
+    disk.settle();
+    let script = format!(
+        "sleep 1; dd if=/dev/zero of={} bs=4k count=20 oflag=direct,dsync conv=notrunc,fsync",
+        disk.path
+    );
+    let file = std::env::temp_dir().join(format!("iowhy-flush-{}.iowhy", std::process::id()));
+    let path = file.to_str().unwrap();
+    let words = ["record", "-o", path, "--device", &disk.name, "--", "sh", "-c", &script];
+    assert_eq!(iowhy(&words).wait_with_output().unwrap().status.code(), Some(0));
+    let shown = iowhy(&["snoop", "--op", "flush", path]).wait_with_output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let flushes: Vec<&str> = text.lines().filter(|line| line.contains(" F ")).collect();
+    assert!(!flushes.is_empty(), "{text}");
+    assert!(flushes.iter().all(|line| line.contains(" dd ")), "{text}");
 }
 
 /// Starts iowhy where tracefs is mounted, for it alone.

@@ -256,6 +256,49 @@ fn twenty_seconds_of_three_devices_are_five_pages_on_paper() {
     assert_eq!(browser.eval(TORN), "", "torn on paper");
 }
 
+/// Texts whose contrast with what lies behind them is below 4.5, that of WCAG 2.2, 1.4.3.
+const PALE: &str = r"
+(() => {
+  const rgb = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+  const light = (c) => c.slice(0, 3).map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] > 0.99) return c;
+    }
+    return rgb(getComputedStyle(document.body).backgroundColor);
+  };
+  const pale = [];
+  for (const e of document.querySelectorAll('p, h1, h2, h3, li, td, th, dt, dd, code, summary')) {
+    if (!e.offsetParent || !e.textContent.trim()) continue;
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))];
+    if ((Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5) pale.push(e.textContent.slice(0, 20));
+  }
+  return pale.slice(0, 5).join(' | ');
+})()";
+
+#[test]
+fn on_any_screen_light_or_dark_it_fits_and_can_be_read() {
+    let Some(mut browser) = browser("screens") else { return };
+    let folder = Folder::new("screens");
+    browser.open(&folder.report(&case("dusty-disk")));
+    for (width, scheme) in [(1400, "light"), (1400, "dark"), (800, "light"), (800, "dark")] {
+        let size = serde_json::json!(
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}
+        );
+        browser.call("Emulation.setDeviceMetricsOverride", size);
+        let features = [serde_json::json!({"name": "prefers-color-scheme", "value": scheme})];
+        browser.call("Emulation.setEmulatedMedia", serde_json::json!({"features": features}));
+        let wide = browser.eval("document.documentElement.scrollWidth").as_u64();
+        assert!(wide <= Some(width), "{wide:?} at {width}");
+        assert_eq!(browser.eval(TORN), "", "torn at {width}");
+        assert_eq!(browser.eval(PALE), "", "hard to read at {width}, {scheme}");
+    }
+    assert_eq!(browser.complaints, [""; 0], "the page complained");
+}
+
 #[test]
 fn the_first_line_says_whose_machine_it_was() {
     let folder = Folder::new("whose");

@@ -28,6 +28,10 @@ use machine::Cases;
 use table::{Results, tables};
 
 use crate::faulty_disk::{FaultyDisk, Spec};
+use crate::pictures::terminal;
+
+/// Columns of the screen that a case shows.
+pub const SCREEN: u16 = 100;
 
 /// Kernels by the beginning of their version; `newest` is the newest there is.
 pub const PATTERNS: [&str; 4] = ["5.10", "6.1", "6.12", "newest"];
@@ -54,6 +58,9 @@ pub struct Kernels {
     /// Keep what each machine found, as JSON lines in files named after the kernels
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Draw the first screen that a case shows (`--only 'seven names'`) as this SVG file
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
 }
 
 impl Kernels {
@@ -83,6 +90,13 @@ impl Kernels {
             for results in &all {
                 std::fs::write(folder.join(format!("{}.jsonl", results.kernel)), results.json())?;
             }
+        }
+        if let Some(file) = &self.picture {
+            let screens = all.iter().flat_map(|results| &results.lines);
+            let screen = screens.filter_map(|line| line["screen"].as_str()).next();
+            let screen = screen.ok_or_else(|| io::Error::other("no case showed a screen"))?;
+            let size = (SCREEN, screen.lines().count() as u16);
+            std::fs::write(file, terminal::svg(screen, size))?;
         }
         let right = all.iter().all(Results::right);
         Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -3,7 +3,7 @@
 //! The disk is a real block device of this kernel, `dd` reads it, and both programs are run as a
 //! user runs them: `top` in a terminal of tmux, the report in headless Chromium.
 
-mod terminal;
+pub(crate) mod terminal;
 
 use std::io;
 use std::path::{Path, PathBuf};

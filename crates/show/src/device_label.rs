@@ -34,7 +34,7 @@ pub fn of(recording: &Recording, device: DeviceId) -> String {
     label(&NameTable::of(recording), name)
 }
 
-/// The other names: its own, or those of what is made of it, and where that is mounted; `None` if
+/// The other names: its own and those of what is made of it, and where that is mounted; `None` if
 /// none is known.
 pub fn words(table: &NameTable, device: &str) -> Option<String> {
     let parts = parts(table, device);
@@ -43,10 +43,12 @@ pub fn words(table: &NameTable, device: &str) -> Option<String> {
 
 fn parts(table: &NameTable, device: &str) -> Vec<String> {
     let given = |name: &str| table.get(name).and_then(|known| known.given()).map(str::to_string);
-    let mut parts: Vec<String> = match given(device) {
-        Some(own) => capped(&[own]),
-        None => capped(&volumes(table, device)),
-    };
+    let above = table.above(device).into_iter().filter_map(given);
+    let mut named: Vec<String> = given(device).into_iter().chain(above).collect();
+    if named.is_empty() {
+        named = table.above(device).into_iter().map(str::to_string).collect();
+    }
+    let mut parts = capped(&named);
     parts.extend(capped(&table.mounts(device)));
     parts
 }

@@ -29,7 +29,7 @@ use crate::command::{Command, Status};
 use crate::confinement;
 use crate::messages::HintedError;
 use crate::store_input::{self, StoreInput};
-use crate::{recorded, sanitised, terminal};
+use crate::{recorded, sanitised, terminal, when};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -77,7 +77,12 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         writeln!(out, "No incidents.")?;
     } else {
         let rows: Vec<IncidentRow> = all.iter().map(|one| one.row(is_written)).collect();
-        table(&rows, &terminal::style(), &mut out)?;
+        let style = terminal::style();
+        table(&rows, &style, &mut out)?;
+        if let Some(last) = rows.last().filter(|_| style.fitted) {
+            let at = when::words(last.began_ns);
+            writeln!(out, "\nWhat to do about the last one: `iowhy why --at '{at}'`")?;
+        }
     }
     if unread > 0 {
         crate::messages::warn(&format!("{unread} verdicts are damaged and were not read"), None);

@@ -275,6 +275,7 @@ pub fn watch(
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
+        files: true,
         host_facts: Some(Duration::from_secs(1)),
         progress: true,
         command: time.given.clone(),

@@ -7,6 +7,7 @@ mod count;
 mod device_mapper;
 mod drives;
 mod load;
+mod names;
 mod recorder;
 mod stacks;
 
@@ -45,6 +46,7 @@ const CASES: &[Case] = &[
     ("healthy disk", || verdict("healthy disk", None)),
     ("wall clock", recorder::clock),
     ("names of users", recorder::names_of_users),
+    ("seven names", names::on_one_screen),
 ];
 
 /// Latency null_blk was told to have (`completion_nsec` in image.rs), and what its timer and the

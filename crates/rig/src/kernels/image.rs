@@ -20,6 +20,7 @@ const MODULES: &[&str] = &[
     "dm-flakey",
     "raid1",
     "dm-raid",
+    "ext4",
     // Real drivers, for the machine that has such drives.
     "virtio_pci",
     "virtio_scsi",

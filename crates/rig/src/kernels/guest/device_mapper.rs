@@ -76,6 +76,8 @@ fn header(name: &str, behind: usize, targets: u32) -> Vec<u8> {
     }
     message.resize(48, 0);
     message.extend_from_slice(&field::<128>(name));
+    // A name of a volume group and a volume is LVM's (lvm2: `LVM-` and both of their IDs).
+    message.extend_from_slice(&field::<129>(if name.contains('-') { "LVM-rig" } else { "" }));
     message.resize(MAPPER_HEADER, 0);
     message
 }

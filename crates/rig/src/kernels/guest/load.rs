@@ -76,19 +76,21 @@ impl Load {
     }
 }
 
-/// Reads from the beginning on, 128 KiB at a time, until it is `over`.
+/// Reads from the beginning on, 128 KiB at a time, until it is `over`; a file again and again.
 ///
 /// # Errors
 /// If a read fails.
 pub fn read_on(path: &str, over: &AtomicBool) -> io::Result<()> {
     const LENGTH: usize = 128 << 10;
     let file = open(path, OFlags::empty())?;
+    // A block device has no length here, and is longer than anybody reads.
+    let length = Some(file.metadata()?.len()).filter(|bytes| *bytes > 0).unwrap_or(u64::MAX);
     let mut memory = vec![0; LENGTH + ALIGNED];
     let buffer = aligned(&mut memory, LENGTH);
     let mut place = 0;
     while !over.load(Ordering::Relaxed) {
         file.read_exact_at(buffer, place)?;
-        place += LENGTH as u64;
+        place = (place + LENGTH as u64) % length;
     }
     Ok(())
 }
