@@ -12,6 +12,8 @@ const RESUME: u32 = 6;
 const LOAD: u32 = 9;
 /// The interface's major version, in every message.
 const VERSION: u32 = 4;
+/// Where the UUID stands in `struct dm_ioctl`, behind the name of 128 bytes.
+const UUID: usize = 176;
 /// Bytes of `struct dm_target_spec`.
 const TARGET: usize = 40;
 
@@ -37,6 +39,10 @@ impl MapperDevice {
     ) -> io::Result<MapperDevice> {
         let control = File::options().read(true).write(true).open("/dev/mapper/control")?;
         let mut create = header(name, 0, 0);
+        // Of a volume group and a volume it is LVM's (lvm2: `LVM-` and both of their IDs).
+        if let Some(uuid) = create.get_mut(UUID..).filter(|_| name.contains('-')) {
+            uuid.iter_mut().zip(b"LVM-rig").for_each(|(byte, letter)| *byte = *letter);
+        }
         tell_mapper(&control, CREATE, &mut create)?;
         // The number of the new device stands at 40: minor in the low byte, as long as it is small.
         let minor = create.get(40).copied().unwrap_or(0);
@@ -76,8 +82,6 @@ fn header(name: &str, behind: usize, targets: u32) -> Vec<u8> {
     }
     message.resize(48, 0);
     message.extend_from_slice(&field::<128>(name));
-    // A name of a volume group and a volume is LVM's (lvm2: `LVM-` and both of their IDs).
-    message.extend_from_slice(&field::<129>(if name.contains('-') { "LVM-rig" } else { "" }));
     message.resize(MAPPER_HEADER, 0);
     message
 }

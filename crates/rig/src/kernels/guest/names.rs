@@ -79,7 +79,8 @@ fn screen_of_a_pod(disk: &str) -> io::Result<String> {
         })?;
         let mut why = Command::new("iowhy");
         why.args(["why", "--for", "10s", "--device", disk, "--width", &SCREEN.to_string()]);
-        let output = why.env("CLICOLOR_FORCE", "1").stdin(Stdio::null()).output();
+        why.envs([("CLICOLOR_FORCE", "1"), ("LANG", "C.UTF-8")]);
+        let output = why.stdin(Stdio::null()).output();
         over.store(true, Ordering::Relaxed);
         let read = reader.join().map_err(|_| io::Error::other("the reader broke"))?;
         let back = fs::write("/sys/fs/cgroup/cgroup.procs", std::process::id().to_string());

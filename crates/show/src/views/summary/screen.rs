@@ -259,6 +259,8 @@ fn decides(canvas: &Canvas, finding: &Finding) -> Block {
             some.push(one);
         }
     }
+    // What an engineer repeats to a colleague comes before the statistic.
+    some.sort_by_key(|one| !plain(one));
     let name = if finding.is_probability() { "because" } else { "seen" };
     let mut lines = Vec::new();
     // What the sentence begins with is its evidence as well.
