@@ -26,7 +26,8 @@
 //! disks that failed because of them are one fault. Or calls on a network file system take more
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
 //! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
-//! on such a file system is slower than a network of 100 Mbit/s.
+//! on such a file system is slower than a network of 100 Mbit/s. Or a cluster says that requests to
+//! up to three of its services have been blocked for 30 s or more.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.
@@ -37,8 +38,8 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    Bound, Clause, DeviceId, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op, Unit,
-    Verdict, key,
+    Bound, Clause, DeviceId, FactKey, Finding, Forecast, Level, Medium, MessageKind, Nanos, Op,
+    Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -110,6 +111,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(reported_by_a_target(analysis))
         .chain(does_not_answer(analysis))
         .chain(inactive(analysis))
+        .chain(blocked(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
         .collect()
@@ -117,6 +119,9 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// What a cluster's own word is worth that it does not serve a part of its data.
 const OF_A_CLUSTER: f64 = 0.85;
+/// A request that is blocked for this long, s, waits for something that does not answer (Ceph's own
+/// bound for a complaint, `osd_op_complaint_time`).
+const BLOCKED_S: f64 = 30.0;
 
 /// A cluster that says that it does not serve a part of its data: who asks for that part waits.
 fn inactive(analysis: &Analysis) -> Vec<Finding> {
@@ -143,6 +148,69 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
             "the log of these OSDs: do they run, and do they reach each other?",
             "`ceph osd perf`, once all groups are active",
         ]);
+        Some(finding)
+    });
+    found.collect()
+}
+
+/// Services of a cluster that hold requests up, where it names a few: they wait for a disk, a host
+/// or a network that only these have.
+const FEW_SERVICES: usize = 3;
+
+fn blocked(analysis: &Analysis) -> Vec<Finding> {
+    let found = analysis.inputs().into_iter().filter_map(|input| {
+        let listings = || analysis.recording.listings.iter().enumerate();
+        let here = || listings().filter(|(place, _)| analysis.input(*place) == input);
+        let said = |key: FactKey| {
+            here().flat_map(move |(place, listing)| {
+                let key = key.clone();
+                let of_key = listing.facts.iter().filter(move |fact| fact.key == key);
+                of_key.filter_map(move |fact| Some((place, fact.device?, fact.value.number()?)))
+            })
+        };
+        let most = |key: FactKey| said(key).map(|(.., value)| value).fold(0.0, f64::max);
+        let named: BTreeSet<DeviceId> = said(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
+        let place = said(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
+        let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_FOR));
+        // Who serves a part of its data no more holds requests up: that is said of the cluster.
+        let serves_all = here()
+            .flat_map(|(_, listing)| &listing.facts)
+            .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
+        let few = (1..=FEW_SERVICES).contains(&named.len());
+        (serves_all && few && longest >= BLOCKED_S).then_some(())?;
+        let names: Vec<String> =
+            named.iter().map(|osd| analysis.recording.device_of(*osd).name.clone()).collect();
+        let one = named.first().copied().filter(|_| named.len() == 1);
+        let mut finding = new_finding(DETECTOR.verdict, one, vec![place]);
+        finding.subject.devices = named.into_iter().collect();
+        finding.sentence = format!(
+            "requests wait for {}: {}, the longest for {} s or more; what holds them up is the disk, \
+             the host or the network of {}",
+            phrase::list(&names),
+            phrase::count(count, "request(s) blocked"),
+            phrase::digits(longest),
+            if one.is_some() { "this service" } else { "these services" }
+        );
+        let source = analysis.source(place);
+        finding.evidence = vec![
+            read_off("longest wait of a blocked request", longest, Unit::Seconds, 1, source)
+                .above(BLOCKED_S),
+            read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
+        ];
+        finding.assume(OF_A_CLUSTER, "stated by the cluster");
+        finding.doubt("one moment: what it waits for itself is not said", OF_A_CLUSTER);
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
+        let first = names.first().map_or("osd.N", String::as_str);
+        finding.next_step = vec![
+            format!(
+                "`ceph daemon {first} dump_ops_in_flight`, on its host: what do they wait for?"
+            ),
+            format!(
+                "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
+            ),
+            "`ceph osd perf`: is it alone?".to_string(),
+        ];
         Some(finding)
     });
     found.collect()

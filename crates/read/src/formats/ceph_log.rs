@@ -44,7 +44,7 @@ pub const FORMAT: Format = Format {
     manual: iowhy_model::manual!("ceph_log.rs"),
     level: Level::C,
     body: Body::Custom {
-        needles: &[" blocked > ", " scrub errors", "slow "],
+        needles: &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
         sniff,
         reader: || Box::new(CephLog::default()),
     },
@@ -80,6 +80,11 @@ impl<'a> Entry<'a> {
     fn of(line: &'a str) -> Option<Entry<'a>> {
         if line.contains(" blocked > ") {
             return blocked(line);
+        }
+        if let Some((osd, rest)) = line.split_once(" has blocked requests > ") {
+            let osd = integer(osd.trim().strip_prefix("osd.")?)?;
+            let oldest_s = decimal(rest.strip_suffix(" sec")?)? as u64;
+            return Some(Entry::Blocked { osds: vec![osd], count: 1, oldest_s: Some(oldest_s) });
         }
         if let Some((before, _)) = line.split_once(" scrub errors") {
             let (lead, count) = before.rsplit_once(' ').unwrap_or(("", before));
@@ -150,8 +155,11 @@ fn blocked(line: &str) -> Option<Entry<'_>> {
     let (before, rest) = line.split_once(" blocked > ")?;
     let (seconds, rest) = rest.split_once(" sec")?;
     let (before, what) = before.trim_end_matches(" are").rsplit_once(' ')?;
+    let before = before.trim_end_matches(" slow");
     let (lead, count) = before.rsplit_once(' ').unwrap_or(("", before));
-    let of_ceph = lead.is_empty() || lead.starts_with("HEALTH_") || lead.contains("[WRN]");
+    let of_ceph = lead.is_empty()
+        || ["HEALTH_", "REQUEST_SLOW"].iter().any(|word| lead.starts_with(word))
+        || lead.contains("[WRN]");
     (of_ceph && matches!(what, "ops" | "requests")).then_some(())?;
     let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
     Some(Entry::Blocked { osds: osds_of(rest), count: integer(count)?, oldest_s: Some(oldest_s) })
@@ -169,6 +177,9 @@ fn osd_of(text: &str) -> Option<u64> {
 }
 
 fn osds_of(text: &str) -> Vec<u64> {
+    if let Some((_, osds)) = text.split_once("mplicated osds ") {
+        return osds.split(',').filter_map(|osd| leading(osd.trim())).collect();
+    }
     text.split("osd.").skip(1).filter_map(leading).collect()
 }
 
