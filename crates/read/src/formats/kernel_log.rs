@@ -189,7 +189,12 @@ fn sniff(lines: &[&str]) -> Sniff {
     if stack_frames::begins(first, false) {
         return Sniff::Yes;
     }
-    if is_for_people(first) && (split(first).is_some() || is_bare_complaint(&as_printed(first))) {
+    let complains = || {
+        let said = as_printed(first);
+        let by_kernel = said.len() < first.len() && kind(&said).is_some();
+        by_kernel || is_bare_complaint(&said)
+    };
+    if is_for_people(first) && (split(first).is_some() || complains()) {
         return Sniff::Yes;
     }
     journal::sniff(lines)
@@ -206,9 +211,14 @@ pub(super) fn examples() -> impl Iterator<Item = String> {
 }
 
 /// The line as the kernel printed it: typesetters of blogs write `0×9`, and who cuts time and host
-/// off the journal leaves `kernel: `.
+/// off the journal leaves `kernel: ` or `HOST kernel: `.
 fn as_printed(line: &str) -> Cow<'_, str> {
-    let line = line.strip_prefix("kernel: ").unwrap_or(line);
+    let is_host = |head: &str| {
+        let mut letters = head.trim_end_matches(' ').chars();
+        letters.all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let said = line.split_once("kernel: ").filter(|(head, _)| is_host(head));
+    let line = said.map_or(line, |(_, message)| message);
     match line.contains("0×") {
         true => Cow::Owned(line.replace("0×", "0x")),
         false => Cow::Borrowed(line),
@@ -549,16 +559,19 @@ enum Form {
 
 impl Reader for KernelLog {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let line = &*as_printed(line);
+        let printed = as_printed(line);
+        // Whose line it is stands in front of it, where no time does.
+        let is_spoken = printed.len() < line.len();
+        let line = &*printed;
         // A page or a terminal may have run the lines together.
         let parts = messages(line);
         if parts.len() > 1 && kmsg(line).is_none() {
             for part in parts {
-                self.one(part, sink);
+                self.one(part, is_spoken, sink);
             }
             return Step::Took;
         }
-        self.one(line, sink)
+        self.one(line, is_spoken, sink)
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -568,12 +581,13 @@ impl Reader for KernelLog {
 
 impl KernelLog {
     /// Takes a line that holds one message at most.
-    fn one(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+    fn one(&mut self, line: &str, is_spoken: bool, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
         if matches!(self.form, Form::Unknown) {
             self.form = match line {
                 _ if split(line).is_some() => Form::Lines,
-                _ if is_bare(line) || stack_frames::begins(line, false) => Form::Bare,
+                _ if is_spoken || is_bare(line) => Form::Bare,
+                _ if stack_frames::begins(line, false) => Form::Bare,
                 _ if journal::sniff(&[line]) != Sniff::No => Form::Journal(Box::default()),
                 _ => Form::Unknown,
             };
@@ -605,7 +619,7 @@ impl KernelLog {
                 }
                 step
             }
-            Form::Bare if is_bare(line) || goes_on || is_of_a_stack => {
+            Form::Bare if is_spoken || is_bare(line) || goes_on || is_of_a_stack => {
                 self.message("", line.trim_start(), place, sink);
                 Step::Took
             }
