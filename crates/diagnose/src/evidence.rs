@@ -4,6 +4,7 @@
 pub mod adapters;
 pub mod arrays;
 pub mod builder;
+pub mod busy_runs;
 pub mod candidates;
 pub mod clean_bills;
 pub mod complaint;

@@ -227,6 +227,7 @@ keys {
     RPC_TIMEOUTS "rpc.timeouts" Count "requests to a file server that timed out";
     RUN_AT_ONCE "run.at_once" Count "maximum number of requests in flight in a run";
     RUN_CACHED "run.cached" PageCache "whether the page cache was used: yes, no or unknown";
+    RUN_CPU "run.cpu" Percent "CPU time of a run's thread, share of its time";
     RUN_DURABLE "run.durable" Durable "when a run flushed its data";
     RUN_LONGEST "run.longest" Microseconds "longest operation of a run";
     RUN_PAUSE "run.pause" Microseconds "pause of a run between two requests";

@@ -162,6 +162,19 @@ pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
     Some((decimal(of("stdev")?)? / mean, integer(of("samples")?)?))
 }
 
+/// Share of a thread's time on a CPU, percent, of `cpu          : usr=6.66%, sys=93.27%, ctx=203, ...`.
+pub fn on_cpu(line: &str) -> Option<f64> {
+    let (name, rest) = line.split_once(':')?;
+    let of = |wanted: &str| {
+        let mut pairs = rest.split(',').filter_map(|pair| pair.split_once('='));
+        let found = pairs.find(|(name, _)| name.trim() == wanted);
+        found.and_then(|(_, value)| decimal(value.trim().strip_suffix('%')?))
+    };
+    let (user, system) = (of("usr").filter(|_| name.trim() == "cpu")?, of("sys")?);
+    // Two clocks of one thread: a little more than all of its time is all of it.
+    (user >= 0.0 && system >= 0.0).then(|| (user + system).min(100.0))
+}
+
 /// `write: io=2555.8MB, bw=43615KB/s, iops=10903, runt= 60004msec`, or
 /// `read: IOPS=23.8k, BW=92.9MiB/s (97.4MB/s)(279MiB/3001msec)`.
 pub(crate) fn direction(line: &str) -> Option<Direction> {

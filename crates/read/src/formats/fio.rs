@@ -34,6 +34,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iowhy_model::typed::Share;
 use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
 use crate::facts::AddFact;
@@ -265,6 +266,9 @@ impl Fio {
                 sink.add_fact(device, typed::RUN_RATE_DEVIATION.of(op.name()), deviation);
                 sink.add_fact(device, typed::RUN_RATE_SAMPLES.of(op.name()), samples);
             }
+        } else if let Some(percent) = lines::on_cpu(line) {
+            let device = self.named(self.device(), sink);
+            sink.add_fact(device, typed::RUN_CPU, Share(percent / 100.0));
         } else if let Some(asked) = lines::depth_asked(line) {
             self.asked = Some(asked);
         } else if let Some(disk) = lines::disk(line) {

@@ -30,6 +30,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::typed::Share;
 use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
 use serde_json::Value;
 
@@ -201,6 +202,10 @@ impl FioJson {
         }
         if let Some(error) = job.get("error").and_then(Value::as_u64).filter(|error| *error > 0) {
             sink.add_fact(device, typed::FIO.of("error"), error.to_string());
+        }
+        let on_cpu = |key: &str| job.get(key).and_then(Value::as_f64).filter(|share| *share >= 0.0);
+        if let Some((user, system)) = on_cpu("usr_cpu").zip(on_cpu("sys_cpu")) {
+            sink.add_fact(device, typed::RUN_CPU, Share((user + system).min(100.0) / 100.0));
         }
         let run = job.get("job_runtime");
         sink.lost(BELOW_ZERO, run.map_or(0, below_zero));

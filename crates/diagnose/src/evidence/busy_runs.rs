@@ -1,0 +1,78 @@
+//! Runs of a load generator whose own threads need all the time of a CPU.
+//!
+//! A thread that is always on a CPU issues its next request as late as that CPU lets it, so what it
+//! reaches is the host's figure: the copying, encryption or checksums of the calls, or the program.
+//! An engine that polls burns a CPU by design, and says nothing by it.
+
+use iowhy_model::{Bound, Finding, Listing, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding, read_off};
+use crate::evidence::runs::{self, Run};
+use crate::phrase;
+
+/// Share of its time that such a thread is on a CPU at least: the rest is what starting and
+/// ending a run takes (a choice).
+const ALL_OF_IT: f64 = 0.9;
+/// What it is worth: the run states it of itself.
+const STATED: f64 = 0.93;
+/// Options of fio, and engines, that poll (HOWTO, I/O engine).
+const POLLS: [&str; 4] = ["hipri", "sqthread_poll", "hipri_percentage", "polled_io"];
+const POLLING: [&str; 3] = ["spdk", "spdk_bdev", "xnvme"];
+
+/// Whether what issues the requests polls for their completion.
+fn polls(listing: &Listing) -> bool {
+    listing.facts.iter().any(|fact| match fact.key.member_of(key::FIO) {
+        Some("ioengine") => POLLING.contains(&fact.value.to_string().as_str()),
+        Some(option) => POLLS.contains(&option),
+        None => false,
+    })
+}
+
+/// A finding for each listing in which every run is bound by its CPU.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let runs = runs::runs(analysis);
+    let listings = analysis.recording.listings.iter().enumerate();
+    let bound = listings.filter_map(|(place, listing)| {
+        let mut here: Vec<&Run> = runs.iter().filter(|run| run.place() == place).collect();
+        let on_cpu = |run: &&Run| analysis.about(place, run.name()).number(key::RUN_CPU);
+        let of_each = here.iter().map(on_cpu).collect::<Option<Vec<_>>>()?.into_iter();
+        let (least, reading) = of_each.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        (least >= ALL_OF_IT && !polls(listing)).then_some(())?;
+        here.sort_by(|a, b| b.throughput().total_cmp(&a.throughput()));
+        let mut finding = new_finding(verdict, None, vec![place]);
+        let reached = here.first().map_or(0.0, |run| run.throughput());
+        finding.sentence = format!(
+            "the threads of the test need all the time of a CPU ({}): its {} are what the host \
+             can issue, not what the disk can give",
+            phrase::percent(least),
+            phrase::rate(reached)
+        );
+        let what = "time that a thread of the test was on a CPU";
+        let number = (least, Unit::Share);
+        finding.evidence = vec![
+            cited(analysis.recording, &reading, what, number).held(Bound::Above(ALL_OF_IT)),
+            read_off(
+                "throughput reached",
+                reached,
+                Unit::BytesPerSecond,
+                1,
+                analysis.source(place),
+            ),
+        ];
+        finding.assume(STATED, "stated by the run itself");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "its engine polls (`hipri`, `sqthread_poll`), which needs a CPU whatever the disk does",
+            "with twice the jobs it reaches no more while the CPUs have time left",
+        ]);
+        finding.next_step = lines(&[
+            "`perf top -t TID`, or `perf record -g`: copying, encryption, checksums, or the \
+             program?",
+            "the same test with `numjobs` doubled, with `direct=1`, or with an asynchronous \
+             engine: does it reach more?",
+        ]);
+        Some(finding)
+    });
+    bound.collect()
+}
