@@ -8,12 +8,13 @@
 //!
 //! ## Needs
 //! Memory statistics of the kernel: `/proc/pressure/memory`, `si` and `so` of `vmstat`, `kswapd` in
-//! `top`, or the kernel's log with call traces of hung tasks.
+//! `top`, the kernel's log with call traces of hung tasks, or stacks (`/proc/PID/stack`).
 //!
 //! ## Rule
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
-//! during memory reclaim (one alone stays a suspicion). If disks were measured they must have lost
+//! during memory reclaim (one alone stays a suspicion), or stacks of more than two tasks that free
+//! memory themselves. If disks were measured they must have lost
 //! time, and none of them be slow by itself. With I/O pressure, it explains no more of the waits
 //! than the ratio of memory pressure to I/O pressure.
 //!
@@ -55,6 +56,8 @@ const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
 const HUNG: f64 = 0.75;
+/// Tasks that free memory at one moment: one alone may be passing through (a choice).
+const RECLAIM_AT_ONCE: f64 = 2.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let symptoms = [
@@ -80,6 +83,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             key: key::TASKS_HUNG_IN_RECLAIM,
             quantity: "tasks that hung during memory reclaim",
             above: HUNG,
+            unit: Unit::Count,
+        },
+        Symptom {
+            key: key::TASKS_WAIT_IN.of("try_to_free_pages"),
+            quantity: "tasks that free memory themselves",
+            above: RECLAIM_AT_ONCE,
             unit: Unit::Count,
         },
     ];

@@ -66,6 +66,7 @@ const KINDS: &Kinds = &[
     (MessageKind::Remote, &["iscsid", "Kernel reported iSCSI connection ", " error "]),
     (MessageKind::Remote, &["iscsid", "connection ", "Nop-out timeout"]),
     (MessageKind::Remote, &["iSCSI connection is being marked "]),
+    (MessageKind::Remote, &["IO failed on handle ", "failed: No connection"]),
     (MessageKind::Timeout, &["H:0x3 "]),
     (MessageKind::Timeout, &["H:0x5 "]),
     (MessageKind::Link, &["H:0x6 "]),
@@ -87,7 +88,7 @@ const KINDS: &Kinds = &[
 /// Who speaks of storage: modules of the kernel, drivers of adapters, and the daemon that collects
 /// observations (`171974us: `). Others name virtual machines, networks and programs, whose names
 /// are chosen by people.
-const STORAGE: [&str; 51] = [
+const STORAGE: [&str; 52] = [
     "ATS",
     "DLX",
     "DOM",
@@ -115,6 +116,7 @@ const STORAGE: [&str; 51] = [
     "Res3",
     "Res6",
     "SCSI",
+    "SVM",
     "Scsi",
     "Storage",
     "SunRPC",
@@ -288,6 +290,10 @@ fn device(message: &str) -> &str {
         let named = said.get(at..).unwrap_or_default();
         let numbered = named.get("connection ".len()..).unwrap_or_default();
         return named.get(.."connection ".len() + end(numbered)).unwrap_or_default();
+    }
+    // A virtual machine's disk: `SVM: 1861: scsi0:0 IO failed on handle 2497915`.
+    if let Some((before, _)) = message.split_once(" IO failed on handle ") {
+        return before.rsplit(' ').next().unwrap_or_default();
     }
     let driver = message.split([':', '[']).next().unwrap_or_default();
     let named = driver.ends_with(|c: char| c.is_ascii_digit()) || driver.starts_with("vmw_");

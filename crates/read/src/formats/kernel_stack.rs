@@ -2,8 +2,9 @@
 //!
 //! ## Reads
 //! A frame on each line. The first function of a stack is where the task is blocked
-//! (`task.stands-in`). Where a function waits for the answer of a server (NFS, SMB, Ceph), that
-//! becomes a fact `kernel.log.remote` of it, once for each stack.
+//! (`task.stands-in`). What its functions say that it waits for is counted, once for each stack: a
+//! disk, a commit, the limit of dirty pages, free memory (`tasks.wait-in`). Where one waits for the
+//! answer of a server (NFS, SMB, Ceph), that becomes a fact `kernel.log.remote` of it.
 //!
 //! ## How to capture
 //! `cat /proc/PID/stack`, as root. The call traces of tasks that hung, in the kernel's log, are
@@ -18,6 +19,8 @@
 //!
 //! ## Not in this output
 //! How long the task has waited, which server or disk it is. Whether frames are missing.
+
+use std::collections::BTreeMap;
 
 use iowhy_model::{Level, Message, MessageKind, Sink, typed};
 
@@ -70,19 +73,30 @@ struct KernelStack {
     places: Places,
     /// Whether a frame of this stack was seen.
     inside: bool,
-    /// Whether the server that it waits for was told.
+    /// Whether the server that it waits for was told, and whether what it waits for was counted.
     told: bool,
+    counted: bool,
+    /// Tasks that wait in each function, and where the first of them stands.
+    waits: BTreeMap<&'static str, (u64, String)>,
 }
 
 impl Reader for KernelStack {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let place = self.places.next(sink);
         if !is_frame(line) {
-            (self.inside, self.told) = (false, false);
+            (self.inside, self.told, self.counted) = (false, false, false);
             return if line.trim().is_empty() { Step::Took } else { Step::Passed };
         }
         if !std::mem::replace(&mut self.inside, true) {
             sink.add_fact_at(None, typed::TASK_STANDS_IN, function(line), &place);
+        }
+        let waits = match stack_frames::frees_memory(line) {
+            true => Some(stack_frames::RECLAIM),
+            false => stack_frames::wait_of(function(line)),
+        };
+        if let Some(waits) = waits.filter(|_| !self.counted) {
+            self.counted = true;
+            self.waits.entry(waits).or_insert_with(|| (0, place.clone())).0 += 1;
         }
         if let Some(server) = stack_frames::awaited_server(line).filter(|_| !self.told) {
             self.told = true;
@@ -94,6 +108,12 @@ impl Reader for KernelStack {
 
     fn resumes(&self) -> bool {
         true
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        for (function, (tasks, place)) in std::mem::take(&mut self.waits) {
+            sink.add_fact_at(None, typed::TASKS_WAIT_IN.of(function), tasks, &place);
+        }
     }
 }
 
