@@ -6,6 +6,7 @@ pub mod arrays;
 pub mod builder;
 pub mod busy_runs;
 pub mod candidates;
+pub mod ceilings;
 pub mod clean_bills;
 pub mod complaint;
 pub mod confidence;

@@ -1,5 +1,6 @@
 //! Weighs what the detectors said: what the input can carry, who explains whom, who comes first.
 
+pub mod alike;
 pub mod calibration;
 pub mod foreign;
 pub mod guards;
@@ -90,6 +91,7 @@ pub fn rank(
     explain_away(analysis, detectors, &mut findings);
     guards::hold_back(analysis, detectors, &mut findings);
     poorer::adopt(analysis, &mut findings, poorer);
+    alike::join(analysis, &mut findings);
     order(analysis, &mut findings);
     let mut conclusions = conclude(analysis, detectors, &findings);
     order(analysis, &mut conclusions);

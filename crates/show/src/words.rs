@@ -2,7 +2,7 @@
 
 pub use iowhy_model::numbers::{NONE, bytes, count, duration, several, share, short, three};
 use iowhy_model::{
-    Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
+    Basis, Blame, Bound, Finding, Impact, Level, Nanos, Quantity, STANDS, Severity, Unit, Verdict,
 };
 
 use crate::paint::{Tone, wrap};
@@ -66,9 +66,14 @@ pub fn explains(finding: &Finding) -> Option<&'static str> {
         (Blame::Nobody | Blame::Unknown, _) => None,
         (Blame::Report, _) => Some("the reported value"),
         (_, Some(Severity::None)) => None,
-        (_, None) if about_a_device && finding.impact.is_none() => None,
+        (_, None) if finding.impact.is_none() && (about_a_device || is_told(finding)) => None,
         _ => Some("the excess latency"),
     }
+}
+
+/// Whether a finding rests on what somebody states, a log or a status, and not on what was timed.
+fn is_told(finding: &Finding) -> bool {
+    finding.evidence.iter().any(|one| one.basis != Basis::Measured)
 }
 
 /// The worst interval is told beside the mean if it is so many times as bad.

@@ -14,6 +14,7 @@ use crate::analysis::Analysis;
 use crate::analysis::audit::{AtOnce, LONGEST_WAIT_S};
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{cited, computed, read_off};
+use crate::evidence::ceilings;
 use crate::evidence::drive_counters;
 use crate::evidence::mounts;
 use crate::evidence::recorded;
@@ -157,8 +158,9 @@ fn of_machine() -> Vec<NotableNumber> {
             "memory that was swapped out, per second",
             0.0,
             "memory is short: the I/O may be swapping",
-            above,
-        ),
+            Some(Verdict::LayerMemory),
+        )
+        .measured_in(Unit::BytesPerSecond),
         share(
             key::VMSTAT_MEAN.of("wa"),
             "idle CPU time with outstanding I/O (iowait)",
@@ -293,6 +295,13 @@ fn of_machine() -> Vec<NotableNumber> {
             0.0,
             "they write faster than the device: check `vm.dirty_bytes` and the writing processes",
             above,
+        ),
+        known(
+            key::TASKS_WAIT_IN.of("try_to_free_pages"),
+            "tasks that free memory themselves, or move pages, before they get some",
+            0.0,
+            "memory is short or fragmented, of the machine or of their control group",
+            Some(Verdict::LayerMemory),
         ),
         known(
             key::TASKS_BLOCKED,
@@ -553,6 +562,7 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
         .chain(at_most(analysis, input))
         .chain(longest_flush(analysis, input))
         .chain(forced_checkpoints(analysis, input, any))
+        .chain(ceilings::seen(analysis, input, any))
         .chain(synchronous_mount(analysis, input));
     seen.extend(of_programs.map(Seen::from));
     for disk in disks {
@@ -624,8 +634,15 @@ fn meaning_here(analysis: &Analysis, input: &str, one: &NotableNumber, value: f6
         .intervals
         .iter()
         .any(|row| analysis.input(row.listing) == input && row.per_s() > 0.0)
-        || [key::DISKS_READ, key::DISKS_WRITTEN].iter().any(|moved| {
-            let mean = analysis.facts.about(Some(input), "").machine_number(moved.of("mean"));
+        || [
+            key::DISKS_READ.of("mean"),
+            key::DISKS_WRITTEN.of("mean"),
+            key::VMSTAT_MEAN.of("bi"),
+            key::VMSTAT_MEAN.of("bo"),
+        ]
+        .into_iter()
+        .any(|moved| {
+            let mean = analysis.facts.about(Some(input), "").machine_number(moved);
             mean.is_some_and(|(per_s, _)| per_s > 0.0)
         });
     let meaning = match one.would_mean {

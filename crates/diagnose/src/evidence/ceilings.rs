@@ -1,0 +1,45 @@
+//! Throughput of all disks together that stands at a ceiling while tasks wait.
+//!
+//! A load that asks for less than the disks give moves with the programs. One that never rises above
+//! its mean, interval after interval, with tasks blocked and processors idle, is held by a limit: of
+//! a disk, of the bus or network to it, or one that somebody set. Which of them is not in it.
+
+use iowhy_model::{Observation, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::cited;
+use crate::phrase;
+
+/// Intervals from which on it is no chance, the maximum over the mean that is a ceiling, and bytes
+/// per second below which requests, not bytes, are what is limited (choices).
+const INTERVALS: f64 = 8.0;
+const CEILING: f64 = 1.1;
+const FLOWS: f64 = 1e6;
+/// Tasks blocked, and share of the processors' time in which one idles for I/O, that say that
+/// somebody waits.
+const BLOCKED: f64 = 1.0;
+const WAITED: f64 = 0.2;
+
+/// The ceiling at which all disks of an input stand.
+pub fn seen(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {
+    let about = analysis.facts.about(Some(input), any);
+    let mean = |column: &'static str| about.machine_number(key::VMSTAT_MEAN.of(column));
+    let number = |column: &'static str| mean(column).map_or(0.0, |(value, _)| value);
+    let (intervals, _) = about.machine_number(key::VMSTAT_INTERVALS)?;
+    let waited = number("b") >= BLOCKED && number("wa") >= WAITED;
+    (intervals >= INTERVALS && waited).then_some(())?;
+    let columns = [("bo", "written to"), ("bi", "read from")];
+    let (column, words) = columns.into_iter().max_by(|a, b| number(a.0).total_cmp(&number(b.0)))?;
+    let (value, reading) = mean(column).filter(|(value, _)| *value >= FLOWS)?;
+    let (max, _) = about.machine_number(key::VMSTAT_MAX.of(column))?;
+    (max <= CEILING * value).then_some(())?;
+    let above = phrase::percent(max / value - 1.0);
+    let what = format!("bytes {words} all disks per second, at most {above} above their mean");
+    let evidence = cited(analysis.recording, &reading, &what, (value, Unit::BytesPerSecond));
+    let would_mean = format!(
+        "a ceiling: {} tasks wait on average, and it never rises. More is asked for than a disk, its \
+         bus or a limit gives: `iostat -x 1` names the disk, its class says whether that is little",
+        phrase::digits(number("b"))
+    );
+    Some(Observation { evidence, would_mean, verdict: Some(Verdict::LoadSaturated) })
+}

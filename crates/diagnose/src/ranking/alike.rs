@@ -1,0 +1,97 @@
+//! The same fault of three disks or more is one fault of what they share.
+//!
+//! That so many disks, or the ways to them, fail by themselves within one capture is far less likely
+//! than one adapter, cabinet, switch or target that fails for all of them, or one fault of their
+//! model. So they are one finding, and what they share is looked for.
+
+use std::collections::BTreeSet;
+
+use iowhy_model::{Basis, Bound, DeviceId, Finding, Unit, Verdict};
+
+use super::subjects;
+use crate::analysis::Analysis;
+use crate::evidence::builder::{computed, of_disk};
+use crate::facts::disk_names;
+use crate::phrase;
+
+/// From so many disks on (a choice: two of a pair are often one slot beside the other).
+const MANY: usize = 3;
+/// Of so many of them what was seen is shown.
+const SHOWN: usize = 3;
+/// Faults of a disk, or of the way to it, that something shared has for all.
+const SHARED: [Verdict; 3] = [Verdict::DevicePath, Verdict::DeviceStall, Verdict::DeviceHang];
+
+/// Joins those of each input.
+pub fn join(analysis: &Analysis, findings: &mut Vec<Finding>) {
+    for verdict in SHARED {
+        while let Some(places) = many(analysis, findings, verdict) {
+            let mut at = 0..;
+            let is_one = |_: &mut Finding| at.next().is_some_and(|at| places.contains(&at));
+            let group = findings.extract_if(.., is_one).collect();
+            findings.insert(places[0], one(analysis, group));
+        }
+    }
+}
+
+/// The places of such findings of one input, if they are about many disks.
+fn many(analysis: &Analysis, findings: &[Finding], verdict: Verdict) -> Option<Vec<usize>> {
+    let is_disk = |device: DeviceId| disk_names::is_of_a_disk(&analysis.disk(device));
+    let alone = |finding: &&Finding| {
+        finding.verdict == verdict
+            && finding.subject.device.is_some_and(is_disk)
+            && finding.subject.devices.is_empty()
+            && finding.explained_by.is_none()
+            && finding.evidence.iter().any(|one| one.basis != Basis::Measured)
+    };
+    findings.iter().filter(alone).find_map(|first| {
+        let group = findings
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| alone(other) && subjects::same_input(analysis, first, other));
+        let group: Vec<usize> = group.map(|(place, _)| place).collect();
+        let disks: BTreeSet<String> = group
+            .iter()
+            .filter_map(|place| findings[*place].subject.device)
+            .map(|device| analysis.disk(device))
+            .collect();
+        (disks.len() >= MANY).then_some(group)
+    })
+}
+
+/// What they are together: as sure as the surest of them.
+fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
+    group.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    let mut joined = group[0].clone();
+    let named = |finding: &Finding| {
+        let device = finding.subject.device?;
+        Some((device, analysis.disk(device).to_string()))
+    };
+    let disks: Vec<_> = group.iter().filter_map(named).collect();
+    let (devices, names): (Vec<_>, Vec<String>) = disks.into_iter().unzip();
+    joined.subject.listings = group.iter().flat_map(|one| one.subject.listings.clone()).collect();
+    joined.subject.listings.sort_unstable();
+    joined.subject.listings.dedup();
+    (joined.subject.device, joined.subject.devices) = (None, devices);
+    let n = names.len();
+    joined.sentence = format!(
+        "{} have the same fault, which is one of what they share and not {n} of their own: adapter, \
+         cable, cabinet, switch or target, power, or model and firmware",
+        phrase::list(&names)
+    );
+    let source = analysis.source(joined.subject.listings[0]);
+    let count = computed("disks with that fault", n as f64, Unit::Count, n as u64, source);
+    joined.evidence = vec![count.held(Bound::Above((MANY - 1) as f64))];
+    let of_each = group.iter().zip(&names).take(SHOWN);
+    joined.evidence.extend(
+        of_each.filter_map(|(one, name)| Some(of_disk(one.evidence.first()?.clone(), name))),
+    );
+    joined.next_step.insert(
+        0,
+        "what do they share, and which disks beside them are well? `lsblk -o NAME,HCTL,MODEL,REV`, \
+         `ls -l /dev/disk/by-path`"
+            .to_string(),
+    );
+    joined.refuted_by =
+        vec!["they have neither a part of their way nor their model in common".to_string()];
+    joined
+}
