@@ -989,3 +989,50 @@ fn the_journal_gets_an_incident_in_fields() {
     assert!(entry.lines().all(|line| line.contains('=')), "{entry}");
     recorder.ended();
 }
+
+/// As `contrib/iowhy-watch.service` sets it up: who is in the recorder's group reads, others do not.
+#[test]
+fn a_group_reads_what_is_recorded() {
+    if !can_run(&["fio", "setpriv"]) {
+        return;
+    }
+    let unit = include_str!("../../../contrib/iowhy-watch.service");
+    assert!(
+        ["Group=iowhy", "StateDirectoryMode=0750", "UMask=0027"].iter().all(|l| unit.contains(l))
+    );
+    let folder = Folder::new("group");
+    let store = folder.0.join("store");
+    let disk = Loop::beside_others(16);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 0027; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_iowhy")]);
+    let (recorder, _) = recorder(shell, &store, &["--device", &disk.name]);
+    disk.fio(&["--rw=read", "--bs=64k", "--size=4m"]);
+    recorder.ended();
+    let own = |path: &Path| std::os::unix::fs::chown(path, None, Some(GROUP)).unwrap();
+    let mut folders = vec![store.clone()];
+    while let Some(path) = folders.pop() {
+        own(&path);
+        if path.is_dir() {
+            folders.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    // What was built may lie where nobody else may look.
+    let program = folder.0.join("iowhy");
+    std::fs::copy(env!("CARGO_BIN_EXE_iowhy"), &program).unwrap();
+    let read = |groups: &[&str]| {
+        let mut nobody = Command::new("setpriv");
+        nobody.args(["--reuid", "65534", "--regid", "65534"]).args(groups).arg(&program);
+        nobody.arg("incidents").arg("--store").arg(&store).output().unwrap()
+    };
+    let member = read(&["--groups", &GROUP.to_string()]);
+    assert!(member.status.code() == Some(0) || member.status.code() == Some(1), "{member:?}");
+    let stranger = read(&["--clear-groups"]);
+    assert_eq!(stranger.status.code(), Some(2), "{stranger:?}");
+    assert!(
+        String::from_utf8_lossy(&stranger.stderr).contains("Permission denied"),
+        "{stranger:?}"
+    );
+}
+
+/// A group that this machine has no name for.
+const GROUP: u32 = 4242;
