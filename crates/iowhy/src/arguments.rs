@@ -5,11 +5,12 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 use iowhy_live::TraceClock;
-use iowhy_model::{Filter, Nanos, Stage};
+use iowhy_model::{Filter, Stage};
 use iowhy_read::{Format, Formats};
 use iowhy_show::Style;
 
@@ -17,7 +18,7 @@ use crate::messages::HintedError;
 pub use crate::selection::Selection;
 use crate::store_input::StoreInput;
 pub use crate::when::duration;
-use crate::{command, complete, terminal};
+use crate::{command, complete, terminal, when};
 
 /// `iowhy` and `iowhy FILE` are `iowhy why` and `iowhy why FILE`.
 pub fn with_default_command(mut line: Vec<OsString>) -> Vec<OsString> {
@@ -214,9 +215,22 @@ pub enum Task {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeat {
     /// Time between reports; without it, one report.
-    pub interval: Option<Nanos>,
+    pub interval: Option<Duration>,
     /// How many reports; without it, until Ctrl-C.
     pub count: Option<u64>,
+}
+
+impl Repeat {
+    /// How many reports are to be made: one without an interval.
+    pub fn reports(self) -> u64 {
+        self.count.unwrap_or(if self.interval.is_some() { u64::MAX } else { 1 })
+    }
+
+    /// How long all of them take, if it is said how many there are.
+    pub fn length(self) -> Option<Duration> {
+        let count = u32::try_from(self.count?).unwrap_or(u32::MAX);
+        Some(self.interval?.saturating_mul(count))
+    }
 }
 
 impl Words {
@@ -297,16 +311,16 @@ pub fn only_live(matches: &ArgMatches) -> anyhow::Result<()> {
 }
 
 /// How long to watch: a duration in which something can be seen.
-pub fn watch_time(text: &str) -> Result<Nanos, String> {
+pub fn watch_time(text: &str) -> Result<Duration, String> {
     seconds(text).map_err(|_| match duration(text) {
         Ok(_) => "the shortest duration is 10ms".to_string(),
         Err(why) => why,
     })
 }
 
-fn seconds(text: &str) -> Result<Nanos, String> {
-    let length = duration(text)?;
-    if length < Nanos(10_000_000) {
+fn seconds(text: &str) -> Result<Duration, String> {
+    let length = duration(text).map(when::length)?;
+    if length < Duration::from_millis(10) {
         return Err("the shortest interval is 10ms".to_string());
     }
     Ok(length)
@@ -333,6 +347,8 @@ fn stage(text: &str) -> Result<Stage, String> {
 
 #[cfg(test)]
 mod tests {
+    use iowhy_model::Nanos;
+
     use super::*;
 
     #[test]

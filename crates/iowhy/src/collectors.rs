@@ -1,6 +1,5 @@
-//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink. The
-//! commands that watch and the flight recorder both go through here, so a new collector that runs
-//! beside the I/O needs no line in either.
+//! Collectors at work: begun as a plan asks, and each polled at its own pace into any sink by the
+//! loop of a watch. A new collector that runs beside the I/O needs no line elsewhere.
 
 use std::any::Any;
 use std::time::{Duration, Instant};
@@ -46,8 +45,8 @@ impl PacedCollector {
 
 /// Collectors at work.
 pub struct LiveCollectors {
-    /// The devices at the start.
-    known: Vec<BlockDevice>,
+    /// The devices at the start that were asked for.
+    watched: Vec<BlockDevice>,
     /// In the order in which they are polled: counters first, for reading them is quick, and their
     /// interval should not hold our own work.
     paced: Vec<PacedCollector>,
@@ -95,12 +94,30 @@ impl LiveCollectors {
                 paced.push(PacedCollector::new(collector, pace));
             }
         }
-        Ok(LiveCollectors { known, paced, tended: Instant::now(), traces })
+        let mut watched = known;
+        watched.retain(|one| plan.devices.is_empty() || plan.devices.contains(&one.name));
+        Ok(LiveCollectors { watched, paced, tended: Instant::now(), traces })
     }
 
-    /// The devices at the start.
-    pub fn known(&self) -> &[BlockDevice] {
-        &self.known
+    /// Begins one more, which no plan asks for: `Duration::MAX` if it is polled at the end of a
+    /// stretch only.
+    ///
+    /// # Errors
+    /// If it cannot watch.
+    pub fn add(
+        &mut self,
+        mut collector: impl Collector,
+        pace: Duration,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<()> {
+        collector.begin(sink)?;
+        self.paced.push(PacedCollector::new(Box::new(collector), pace));
+        Ok(())
+    }
+
+    /// The devices that were asked for, or all, as they were at the start.
+    pub fn watched(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.watched.iter()
     }
 
     /// Whether requests are traced, not only counters sampled.
@@ -124,6 +141,11 @@ impl LiveCollectors {
         })
     }
 
+    /// Counts the pace of each from now on, so that stretches and polls begin together.
+    pub fn align(&mut self) {
+        self.paced.iter_mut().for_each(|one| one.polled = Instant::now());
+    }
+
     /// How long until a collector is due.
     pub fn idle(&self) -> Duration {
         let left = |one: &PacedCollector| one.pace.saturating_sub(one.polled.elapsed());
@@ -143,12 +165,14 @@ impl LiveCollectors {
         self.tend()
     }
 
-    /// Polls all that are polled this often or more often, due or not: the end of a stretch.
+    /// Polls, due or not, at the end of a stretch of this length: those that are polled at least
+    /// as often, and those that are polled then only.
     ///
     /// # Errors
     /// If a source broke.
-    pub fn poll_up_to(&mut self, pace: Duration, sink: &mut dyn Sink) -> anyhow::Result<()> {
-        for one in self.paced.iter_mut().filter(|one| one.pace <= pace) {
+    pub fn poll_stretch(&mut self, length: Duration, sink: &mut dyn Sink) -> anyhow::Result<()> {
+        let belongs = |one: &&mut PacedCollector| one.pace <= length || one.pace == Duration::MAX;
+        for one in self.paced.iter_mut().filter(belongs) {
             one.collector.poll(sink)?;
             one.polled = Instant::now();
         }

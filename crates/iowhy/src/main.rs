@@ -39,7 +39,6 @@ mod stated;
 mod stop;
 mod store_input;
 mod terminal;
-mod ticker;
 mod unpack;
 mod version;
 mod watch;

@@ -53,6 +53,8 @@ pub struct Plan {
     pub root: Option<PathBuf>,
     /// Started once all is traced; its end is the end of the watch.
     pub command: GivenCommand,
+    /// How long to watch; until the user stops it if it is not said.
+    pub length: Option<Duration>,
     /// What the command does once it is confined.
     pub later: Later,
     /// Show on a terminal's stderr that something is going on.

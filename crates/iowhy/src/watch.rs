@@ -1,7 +1,9 @@
-//! This machine becomes a recording, for so long.
+//! The loop of every command that watches this machine, and of the recorder: it sleeps until a
+//! collector is due, polls it into a sink, and hands over what came, one stretch of time after the
+//! other, until its time is over, the command it runs has ended, or the user stops it.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iowhy_live::{BlockDevice, BlockTrace, Ftrace, StackCount};
 use iowhy_model::{Fact, Filter, Recording, Sink};
@@ -15,23 +17,152 @@ use crate::inputs;
 use crate::messages::{self, Progress};
 pub use crate::plan::Plan;
 use crate::stop::Stop;
-use crate::ticker::Ticker;
 use crate::watch_time::RunningCommand;
 
 /// The longest sleep: a request to stop and a dead pipe are seen that soon.
 const NAP: Duration = Duration::from_millis(200);
 
-/// Collectors at work and what they gave so far.
-pub struct Watch {
-    recording: Recording,
-    collectors: LiveCollectors,
-    /// The devices that were asked for.
-    wanted: Vec<String>,
+/// Collectors at work, and where they pour.
+pub struct Watch<S = Recording> {
+    /// What they gave so far.
+    pub sink: S,
+    /// The collectors.
+    pub collectors: LiveCollectors,
+    stop: Stop,
     command: Option<RunningCommand>,
-    ticker: Ticker,
+    begun: Instant,
+    /// How long it goes on.
+    length: Duration,
+    /// When the stretch is over, or was, since the start.
+    until: Duration,
     cpu_before: Duration,
     progress: Progress,
-    seen: u64,
+    /// What the line of progress says.
+    told: String,
+}
+
+impl<S: Sink> Watch<S> {
+    /// Goes on with collectors that have begun, from now on and as long as the plan says. The stop
+    /// was made before anything was watched.
+    pub fn of(sink: S, mut collectors: LiveCollectors, stop: Stop, plan: &Plan) -> Watch<S> {
+        collectors.align();
+        Watch {
+            sink,
+            collectors,
+            stop,
+            command: None,
+            begun: Instant::now(),
+            length: plan.length.unwrap_or(Duration::MAX),
+            until: Duration::ZERO,
+            cpu_before: cpu_time(),
+            progress: Progress::new(plan.progress),
+            told: String::new(),
+        }
+    }
+
+    /// Starts the command of the plan, if there is one, then gives up what rights only the
+    /// beginning needed. What is to be written was opened before.
+    ///
+    /// # Errors
+    /// If the command cannot be started, or the kernel can confine and refuses.
+    pub fn set_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        self.command = plan.command.start()?;
+        if plan.stacks {
+            iowhy_live::give_up_rights_but_looking()?;
+        } else {
+            iowhy_live::give_up_rights()?;
+        }
+        // Landlock keeps a process from looking into the maps of others.
+        let later = if plan.stacks { &Later::Look } else { &plan.later };
+        let event_text = self.collectors.of::<Ftrace>().is_some();
+        confinement::watching(later, plan.root.as_deref(), event_text)
+    }
+
+    /// Whether it is over: its time, its command, or by the user.
+    pub fn is_over(&self) -> bool {
+        self.elapsed() >= self.length || self.stopped()
+    }
+
+    /// Whether the user asked to stop, or the command that was watched has ended.
+    pub fn stopped(&self) -> bool {
+        self.stop.asked() || self.command.as_ref().is_some_and(RunningCommand::has_ended)
+    }
+
+    /// When the stretch is over, or was, since the start.
+    pub fn until(&self) -> Duration {
+        self.until
+    }
+
+    /// How long this has been watching.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// The loop: watches for a stretch of this length, and no longer than it goes on. Between two
+    /// polls `wait` waits, at most as long as it is told, and ends the stretch by `true`. At the
+    /// end all are polled that belong to a stretch of this length.
+    ///
+    /// # Errors
+    /// If a source broke, or what `wait` says.
+    pub fn run(
+        &mut self,
+        length: Duration,
+        mut wait: impl FnMut(&mut Watch<S>, Duration) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        // Stretches follow each other without a gap, but for one in which nothing was polled: the
+        // machine slept, or this process was not let run.
+        let (next, now) = (self.until.saturating_add(length), self.elapsed());
+        let next = if next > now { next } else { now.saturating_add(length) };
+        self.until = next.min(self.length);
+        let mut outcome = Ok(false);
+        while !self.stopped() && self.elapsed() < self.until && matches!(outcome, Ok(false)) {
+            let left = self.until.saturating_sub(self.elapsed());
+            outcome = wait(self, self.collectors.idle().min(left).min(NAP));
+            inputs::still_silent()?;
+            if self.elapsed() < self.until {
+                self.collectors.poll(&mut self.sink)?;
+            }
+        }
+        self.until = self.until.min(self.elapsed());
+        // What came before something failed is not lost.
+        self.collectors.poll_stretch(length, &mut self.sink)?;
+        outcome.map(|_| ())
+    }
+
+    /// Waits, and tells on a terminal what is done meanwhile and how long it still takes: until the
+    /// end, or until that of the stretch if there is no end.
+    pub fn nap(&mut self, nap: Duration, doing: &str) {
+        std::thread::sleep(nap);
+        let end = if self.length < Duration::MAX { self.length } else { self.until };
+        if end == Duration::MAX {
+            return self.tell(format!("{doing} so far; Ctrl-C ends"));
+        }
+        let left = end.saturating_sub(self.elapsed()).as_secs() + 1;
+        self.tell(format!("{doing}, {left} s left; Ctrl-C ends early"));
+    }
+
+    /// Says on a terminal what is done.
+    pub fn tell(&mut self, text: String) {
+        if text != self.told {
+            self.progress.update(&text);
+            self.told = text;
+        }
+    }
+
+    /// Clears the line of progress, for what is drawn on the same terminal.
+    pub fn quiet(&mut self) {
+        self.tell(String::new());
+    }
+
+    /// Ends the collectors: they give what they still hold and let go of the kernel. What they knew
+    /// can still be asked.
+    ///
+    /// # Errors
+    /// If a source broke.
+    pub fn finish(&mut self) -> anyhow::Result<()> {
+        self.quiet();
+        self.collectors.end(&mut self.sink)
+    }
 }
 
 impl Watch {
@@ -40,44 +171,32 @@ impl Watch {
     /// # Errors
     /// As [`LiveCollectors::begin`].
     pub fn start(plan: &Plan) -> anyhow::Result<Watch> {
-        let mut recording = Recording::new();
-        // Before anything is watched: what was seen is shown to whoever stops it at once.
-        let stop = Stop::new()?;
-        let collectors = LiveCollectors::begin(plan, &mut recording)?;
-        let command = plan.command.start()?;
-        // From here on only what is open is needed. What a command writes it opens before.
-        if plan.stacks {
-            iowhy_live::give_up_rights_but_looking()?;
-        } else {
-            iowhy_live::give_up_rights()?;
-        }
-        // Landlock keeps a process from looking into the maps of others.
-        let later = if plan.stacks { &Later::Look } else { &plan.later };
-        let event_text = collectors.of::<Ftrace>().is_some();
-        confinement::watching(later, plan.root.as_deref(), event_text)?;
-        Ok(Watch {
-            recording,
-            collectors,
-            wanted: plan.devices.clone(),
-            command,
-            ticker: Ticker::start(stop, Duration::MAX),
-            cpu_before: cpu_time(),
-            progress: Progress::new(plan.progress),
-            seen: 0,
-        })
+        Watch::start_with(plan, |_, _| Ok(()))
     }
 
-    /// Whether requests are traced, not only counters sampled.
-    pub fn traces(&self) -> bool {
-        self.collectors.traces()
+    /// The same with more collectors than a plan asks for.
+    ///
+    /// # Errors
+    /// As [`LiveCollectors::begin`], and if `more` cannot begin.
+    pub fn start_with(
+        plan: &Plan,
+        more: impl FnOnce(&mut LiveCollectors, &mut Recording) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Watch> {
+        // Before anything is watched: what was seen is shown to whoever stops it at once.
+        let (stop, mut recording) = (Stop::new()?, Recording::new());
+        let mut collectors = LiveCollectors::begin(plan, &mut recording)?;
+        more(&mut collectors, &mut recording)?;
+        let mut watch = Watch::of(recording, collectors, stop, plan);
+        watch.set_out(plan)?;
+        Ok(watch)
     }
 
     /// What is left to be filtered here: all of it where the kernel's event text is read, only
     /// devices and operations where the kernel has counted already.
     pub fn filter_of_counted(&mut self, selection: &Selection) -> Filter {
         match self.collectors.of::<Ftrace>() {
-            Some(_) => selection.filter(&mut self.recording),
-            None => selection.filter_of_counted(&mut self.recording),
+            Some(_) => selection.filter(&mut self.sink),
+            None => selection.filter_of_counted(&mut self.sink),
         }
     }
 
@@ -91,90 +210,32 @@ impl Watch {
         self.collectors.of_mut().map(BlockTrace::take_stacks).unwrap_or_default()
     }
 
-    /// Whether the user asked to stop, or the command that was watched has ended.
-    pub fn stopped(&self) -> bool {
-        self.ticker.stopped() || self.command.as_ref().is_some_and(RunningCommand::has_ended)
-    }
-
-    /// How long this has been watching.
-    pub fn elapsed(&self) -> Duration {
-        self.ticker.elapsed()
-    }
-
-    /// Clears the line of progress, for what is drawn on the same terminal.
-    pub fn quiet(&self) {
-        self.progress.update("");
-    }
-
-    /// What was recorded so far.
-    pub fn recording(&mut self) -> &mut Recording {
-        &mut self.recording
-    }
-
-    /// Watches until `until` after the start, or until it is [stopped](Self::stopped); then all is
-    /// poured.
+    /// Watches for a stretch of this length.
     ///
     /// # Errors
     /// If a source broke.
-    pub fn run_until(&mut self, until: Duration) -> anyhow::Result<()> {
-        loop {
-            let elapsed = self.elapsed();
-            if elapsed >= until || self.stopped() {
-                return self.collectors.poll_up_to(Duration::MAX, &mut self.recording);
-            }
-            std::thread::sleep(self.collectors.idle().min(until - elapsed).min(NAP));
-            self.poll()?;
-            self.show_progress(until);
-        }
+    pub fn run_for(&mut self, length: Duration) -> anyhow::Result<()> {
+        let how = if self.collectors.traces() { "tracing" } else { "sampling" };
+        self.run(length, |watch, nap| {
+            watch.nap(nap, &format!("{how}: {} records", watch.sink.records()));
+            Ok(false)
+        })
     }
 
-    /// Pours what is due, for who has a loop of his own.
-    ///
-    /// # Errors
-    /// As [`run_until`](Self::run_until).
-    pub fn poll(&mut self) -> anyhow::Result<()> {
-        inputs::still_silent()?;
-        self.collectors.poll(&mut self.recording)
-    }
-
-    /// Ends the watch: the collectors give what they still hold and let go of the kernel.
+    /// Ends the watch; says what it cost, if that was asked for, and which devices went away.
     ///
     /// # Errors
     /// If a source broke.
-    pub fn end(self) -> anyhow::Result<Recording> {
-        Ok(self.end_with_stacks()?.0)
-    }
-
-    /// As [`Watch::end`], with what each stack sent since the last time.
-    ///
-    /// # Errors
-    /// If a source broke.
-    pub fn end_with_stacks(mut self) -> anyhow::Result<(Recording, (Vec<StackCount>, u64))> {
-        self.collectors.end(&mut self.recording)?;
+    pub fn end(&mut self) -> anyhow::Result<Recording> {
+        self.finish()?;
         if let Some(cost) = self.collectors.of().and_then(BlockTrace::cost) {
             let words = cost.words(cpu_time() - self.cpu_before, self.elapsed());
             messages::warn(&words, None);
         }
-        self.progress.update("");
-        name_vanished(self.collectors.known(), &self.wanted)?;
-        let stacks = self.take_stacks();
-        Ok((self.recording, stacks))
-    }
-
-    fn show_progress(&mut self, until: Duration) {
-        let seen = self.recording.records();
-        if seen == self.seen && self.elapsed().subsec_millis() > 250 {
-            return;
+        for name in vanished(&self.collectors)? {
+            messages::warn(&went_away(&name), None);
         }
-        self.seen = seen;
-        let how = if self.traces() { "tracing" } else { "sampling" };
-        let text = if until == Duration::MAX {
-            format!("{how}: {seen} records so far; Ctrl-C ends")
-        } else {
-            let left = until.saturating_sub(self.elapsed()).as_secs() + 1;
-            format!("{how}: {seen} records, {left} s left; Ctrl-C ends early")
-        };
-        self.progress.update(&text);
+        Ok(std::mem::take(&mut self.sink))
     }
 }
 
@@ -184,16 +245,14 @@ pub struct Stretches {
     length: Duration,
     /// How many are left.
     left: u64,
-    until: Duration,
     crosscheck: CrossCheck,
 }
 
 impl Stretches {
     /// As many as were asked for: one without an interval, without a count until the user stops it.
     pub fn of(watch: Watch, repeat: Repeat, length: Duration) -> Stretches {
-        let left = repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 });
         let crosscheck = CrossCheck::default();
-        Stretches { watch: Some(watch), length, left, until: Duration::ZERO, crosscheck }
+        Stretches { watch: Some(watch), length, left: repeat.reports(), crosscheck }
     }
 
     /// Watches the next one; `None` after the last one. So often something is done with what came
@@ -208,23 +267,22 @@ impl Stretches {
     ) -> anyhow::Result<Option<Recording>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         let Some(mut watch) = self.watch.take() else { return Ok(None) };
-        let end = self.until.saturating_add(self.length);
+        self.left = left;
+        let end = watch.until.saturating_add(self.length);
         loop {
-            self.until = self.until.saturating_add(step).min(end);
-            watch.run_until(self.until)?;
-            with(watch.recording());
-            if self.until >= end || watch.stopped() {
+            watch.run_for(step.min(end.saturating_sub(watch.until)))?;
+            with(&mut watch.sink);
+            if watch.until >= end || watch.stopped() {
                 break;
             }
         }
-        (self.until, self.left) = (end, left);
         watch.quiet();
         // The end tells what never completed: it belongs to the last stretch.
         let plug_clock = watch.plug_clock();
-        let mut recording = if self.left == 0 || watch.stopped() {
+        let mut recording = if left == 0 || watch.stopped() {
             watch.end()?
         } else {
-            self.watch.insert(watch).recording().take()
+            self.watch.insert(watch).sink.take()
         };
         self.crosscheck.state(&mut recording, plug_clock);
         Ok(Some(recording))
@@ -236,12 +294,6 @@ impl Stretches {
     }
 }
 
-/// Says which devices went away while they were watched: they are gone, or their medium is.
-fn name_vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<()> {
-    vanished(before, wanted)?.iter().for_each(|name| messages::warn(&went_away(name), None));
-    Ok(())
-}
-
 /// What is said of a device that is gone.
 pub fn went_away(name: &str) -> String {
     format!("`{name}` disappeared while being watched; its earlier I/O is kept")
@@ -251,13 +303,12 @@ pub fn went_away(name: &str) -> String {
 ///
 /// # Errors
 /// If /sys cannot be read.
-pub fn vanished(before: &[BlockDevice], wanted: &[String]) -> anyhow::Result<Vec<String>> {
+pub fn vanished(collectors: &LiveCollectors) -> anyhow::Result<Vec<String>> {
+    let there = |one: &&BlockDevice| one.bytes.unwrap_or(0) > 0;
     let now = known_devices()?;
-    let there: HashSet<&str> =
-        now.iter().filter(|one| one.bytes.unwrap_or(0) > 0).map(|one| one.name.as_str()).collect();
-    let had = before.iter().filter(|one| one.bytes.unwrap_or(0) > 0).map(|one| &one.name);
-    let asked_for = had.filter(|name| wanted.is_empty() || wanted.contains(name));
-    Ok(asked_for.filter(|name| !there.contains(name.as_str())).cloned().collect())
+    let now: HashSet<&str> = now.iter().filter(there).map(|one| one.name.as_str()).collect();
+    let had = collectors.watched().filter(there).map(|one| one.name.clone());
+    Ok(had.filter(|name| !now.contains(name.as_str())).collect())
 }
 
 /// Adds what sysfs says of the devices that did something to the open listing.

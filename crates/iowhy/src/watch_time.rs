@@ -7,20 +7,18 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use iowhy_model::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::arguments::{Files, watch_time};
 use crate::messages::HintedError;
-use crate::ticker::length;
 
 /// A time, a command, or both: whichever ends first.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WatchTime {
     /// Watch this machine for this long [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    pub watch_for: Option<Nanos>,
+    pub watch_for: Option<Duration>,
     #[command(flatten)]
     pub given: GivenCommand,
 }
@@ -43,7 +41,7 @@ impl WatchTime {
     /// The longest time, if nothing else was said: until the command ends, or a default.
     pub fn longest(&self, default: Duration) -> Duration {
         let unbounded = if self.given.is_some() { Duration::MAX } else { default };
-        self.watch_for.map_or(unbounded, length)
+        self.watch_for.unwrap_or(unbounded)
     }
 }
 

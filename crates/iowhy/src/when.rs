@@ -138,7 +138,12 @@ pub fn long_duration(text: &str) -> Result<std::time::Duration, String> {
     if let Some(count) = text.strip_suffix('w') {
         return days(count, 7.0);
     }
-    duration(text).map(crate::ticker::length)
+    duration(text).map(length)
+}
+
+/// A length as the clocks of this process take it.
+pub fn length(of: Nanos) -> std::time::Duration {
+    std::time::Duration::from_nanos(of.ns().max(0) as u64)
 }
 
 fn moment(text: &str, now: &Zoned) -> Option<Timestamp> {

@@ -55,7 +55,6 @@ use crate::groups::{self, GroupSink, Groups, Key};
 use crate::messages::HintedError;
 use crate::present::{ReportHeading, View, knows_devices, now, repeated, when};
 use crate::sanitised;
-use crate::ticker::length;
 use crate::watch::{Plan, Stretches, Watch};
 
 /// Entry in the list of commands.
@@ -129,7 +128,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     if hist.clock == TraceClock::Kernel {
         known_at_completion(&hist, &selection)?;
     }
-    let interval = repeat.interval.map_or(ONCE, length);
+    let interval = repeat.interval.unwrap_or(ONCE);
     let events = hist.by.iter().any(|key| key.needs_events());
     let mode = if events { TraceMode::Events } else { TraceMode::Histograms };
     // The counters hold all I/Os of a device, so they say nothing of some of them.
@@ -206,11 +205,6 @@ fn by_files(files: &Files, view: &View, hist: &Hist) -> anyhow::Result<Status> {
     Ok(Status::incomplete(failed > 0 || incomplete))
 }
 
-/// How many reports are to be made.
-fn reports(repeat: Repeat) -> u64 {
-    repeat.count.unwrap_or(if repeat.interval.is_some() { u64::MAX } else { 1 })
-}
-
 /// One report after another, counted apart by the keys.
 fn grouped(
     watch: Watch,
@@ -267,13 +261,11 @@ fn records(
     let filter = watch.filter_of_counted(selection);
     let style = output.style(filter);
     let mut new = NewRecords::default();
-    for report in 1..=reports(repeat) {
-        watch.run_until(interval.saturating_mul(u32::try_from(report).unwrap_or(u32::MAX)))?;
-        let last = report == reports(repeat) || watch.stopped();
-        new.write(watch.recording(), &style, &mut sanitised::stdout())?;
-        if last {
-            break;
-        }
+    let mut left = repeat.reports();
+    while left > 0 && !watch.stopped() {
+        watch.run_for(interval)?;
+        new.write(&watch.sink, &style, &mut sanitised::stdout())?;
+        left -= 1;
     }
     Ok(Status::incomplete(watch.end()?.is_incomplete()))
 }

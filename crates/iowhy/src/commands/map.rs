@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{Nanos, Report};
+use iowhy_model::Report;
 use iowhy_show::{Style, views};
 
 use crate::arguments::{Files, Output, Part, Selection, Task, TraceArgs, Words, watch_time};
@@ -33,7 +33,6 @@ use crate::confinement::{self, Later};
 use crate::messages::HintedError;
 use crate::present::{View, counted};
 use crate::sanitised;
-use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 
 mod compat;
@@ -58,8 +57,6 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// How often the collectors are looked after while keys are waited for.
-const OFTEN: Duration = Duration::from_millis(100);
 /// How long to watch where the picture is drawn once.
 const ONCE: Duration = Duration::from_secs(30);
 
@@ -72,7 +69,7 @@ struct Map {
     hist: bool,
     /// How long to watch; without it, until Ctrl-C on a terminal, else 30 s
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -101,47 +98,36 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         Task::Watch(repeat) => repeat,
     };
-    let column = repeat.interval.map_or(Duration::from_secs(1), length);
+    let column = repeat.interval.unwrap_or(Duration::from_secs(1));
     let text = map.drawing.is_text(map.output.json);
     let screen = std::io::stdout().is_terminal() && text;
-    let mut end = match (map.watch_for, repeat.count) {
-        (Some(asked), _) => length(asked),
-        (None, Some(count)) => column.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)),
-        (None, None) if screen => Duration::MAX,
-        (None, None) => ONCE,
-    };
+    let asked = map.watch_for.or(repeat.length());
     let selection = map.selection.settled_here()?;
     let pictures = map.drawing.pictures(&[])?;
     let mut pages = if screen { Some(Pages::open()?) } else { None };
     let mut watch = Watch::start(&Plan {
         later: Later::Write(confinement::folders(&map.drawing.files())),
         progress: !screen,
+        length: asked.or((!screen).then_some(ONCE)),
         ..Plan::traced(TraceMode::Histograms, &selection, map.tracing)?
     })?;
     let filter = watch.filter_of_counted(&selection);
     let style = map.drawing.style(map.output.style(filter));
-    let mut until = Duration::ZERO;
     let mut window = Window::default();
-    let mut incomplete = false;
-    while until < end && !watch.stopped() {
-        until = (until + column).min(end);
-        if let Some(pages) = &mut pages {
-            while watch.elapsed() < until && !watch.stopped() {
-                let left = until.saturating_sub(watch.elapsed());
-                if pages.ends_within(&view, left.min(OFTEN))? {
-                    (until, end) = (watch.elapsed(), Duration::ZERO);
-                    break;
-                }
-                watch.poll()?;
-            }
-        }
-        watch.run_until(until)?;
-        if let Some(pages) = &mut pages {
-            let part = watch.recording().take();
-            incomplete |= part.is_incomplete();
-            let recording = window.add(part, style.width - BESIDE);
-            pages.draw(&view, Report { recording, findings: Vec::new() }, style.clone())?;
-        }
+    let (mut incomplete, mut quit) = (false, false);
+    while !quit && !watch.is_over() {
+        let Some(pages) = &mut pages else {
+            watch.run_for(column)?;
+            continue;
+        };
+        watch.run(column, |_, nap| {
+            quit = pages.ends_within(&view, nap)?;
+            Ok(quit)
+        })?;
+        let part = watch.sink.take();
+        incomplete |= part.is_incomplete();
+        let recording = window.add(part, style.width - BESIDE);
+        pages.draw(&view, Report { recording, findings: Vec::new() }, style.clone())?;
     }
     if pages.take().is_some() {
         // What follows on this terminal stands below the picture.

@@ -37,19 +37,19 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, FromArgMatches};
 use iowhy_capture::Writer;
-use iowhy_live::{BlockDevice, BlockTrace, Collector, DiskStats, TraceMode, TraceOptions};
-use iowhy_model::{Fact, Nanos, Note, Sink};
+use iowhy_live::TraceMode;
+use iowhy_model::{Fact, Note, Sink};
 
-use crate::arguments::{Selection, duration, watch_time};
+use crate::arguments::{Selection, TraceArgs, duration, watch_time};
+use crate::collectors::LiveCollectors;
 use crate::command::{Command, Status};
 use crate::confinement::{self, Later};
-use crate::device_lookup::NamingFacts;
-use crate::messages::{self, HintedError, Progress};
+use crate::messages::{self, HintedError};
 use crate::outputs::Force;
 use crate::stop::Stop;
-use crate::ticker::{Ticker, length};
-use crate::watch_time::{GivenCommand, RunningCommand};
-use crate::{collectors, watch};
+use crate::watch::{self, Plan, Watch};
+use crate::watch_time::GivenCommand;
+use crate::when::length;
 use part::{Part, Place};
 
 /// Entry in the list of commands.
@@ -76,7 +76,7 @@ struct Record {
     output: PathBuf,
     /// How long to watch; without it, until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     /// Start a new file after this size or duration: `500M`, `2G`, `10m`, `1h`
     #[arg(long, value_name = "SIZE|TIME", value_parser = rotation)]
     rotate: Option<Rotation>,
@@ -115,7 +115,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         return Err(HintedError::error("the capture and the JSON cannot both go to stdout", hint));
     }
     let mut recorder = Recorder::begin(&record, place)?;
-    let outcome = recorder.run(&record);
+    let outcome = recorder.run(record.rotate);
     let end = recorder.end(outcome)?;
     if record.json {
         end.json()?;
@@ -125,175 +125,117 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     Ok(Status::incomplete(end.is_incomplete()))
 }
 
-/// The collectors at work, and the file they pour into.
+/// A watch that pours into a file.
 struct Recorder {
-    trace: BlockTrace,
-    counters: DiskStats,
-    writer: Writer<Part>,
+    watch: Watch<Writer<Part>>,
     place: Place,
-    /// The devices at the start, those asked for, and those of which it was said that they are
-    /// gone.
-    known: Vec<BlockDevice>,
-    wanted: Vec<String>,
+    /// The devices of which it was said that they are gone.
     gone: Vec<String>,
-    command: Option<RunningCommand>,
-    ticker: Ticker,
-    progress: Progress,
 }
 
 impl Recorder {
     fn begin(record: &Record, mut place: Place) -> anyhow::Result<Recorder> {
         let selection = record.selection.settled_here()?;
-        let wanted = selection.devices();
-        let known = iowhy_live::devices(std::path::Path::new("/sys"))?;
-        let watched = known.iter().filter(|one| wanted.is_empty() || wanted.contains(&one.name));
-        let watched: Vec<_> = watched.cloned().collect();
-        let numbers = watched.iter().map(|device| (device.major, device.minor));
-        let options = TraceOptions {
-            devices: if wanted.is_empty() { Vec::new() } else { numbers.collect() },
-            ops: selection.op.clone(),
-            filter: selection.in_the_kernel()?,
+        let plan = Plan {
             cgroups: record.cgroups,
-            ..TraceOptions::new(TraceMode::Events)
+            programs_only: true,
+            sample: Some(SECOND),
+            length: record.watch_for,
+            command: record.given.clone(),
+            later: Later::Write(confinement::folders(&[&record.output])),
+            progress: true,
+            ..Plan::traced(TraceMode::Events, &selection, TraceArgs::default())?
         };
         // Before anything is watched: who stops it then still has a file with an end.
         let stop = Stop::new()?;
-        let mut trace = BlockTrace::new(options);
-        let mut counters = DiskStats::new(None);
         let mut writer = Writer::new(place.next()?, part::stream_number());
-        if let Err(error) = trace.begin(&mut writer) {
-            writer.out().abandon();
-            return Err(error.into());
-        }
-        if let Some(words) = selection.words() {
-            let reason = format!(
-                "only I/Os {words}: all others were filtered out in the kernel and not counted"
-            );
-            writer.note(Note { line: 0, text: String::new(), reason });
-        }
-        for device in watched {
+        let mut collectors =
+            LiveCollectors::begin(&plan, &mut writer).inspect_err(|_| writer.out().abandon())?;
+        collectors.trace_at(DRAIN);
+        for device in collectors.watched() {
             let id = writer.device(&device.name);
-            if let Some(medium) = device.medium {
-                writer.set_medium(id, medium);
-            }
             for (key, value, read_from) in &device.facts {
                 writer.fact(Fact::read(Some(id), key.clone(), value, read_from.clone()));
             }
         }
-        collectors::state_host(&mut writer);
-        NamingFacts::of(&known).state(&wanted, &mut writer);
-        counters.begin(&mut writer)?;
-        let started = record.given.start();
-        let command = started.inspect_err(|_| writer.out().abandon())?;
-        // From here on only what is open is needed, and the right to make the next file.
-        iowhy_live::give_up_rights()?;
-        let folders = confinement::folders(&[&record.output]);
-        confinement::watching(&Later::Write(folders), None, false)?;
+        let mut watch = Watch::of(writer, collectors, stop, &plan);
+        watch.set_out(&plan).inspect_err(|_| watch.sink.out().abandon())?;
         place.check_next()?;
-        let (progress, gone) = (Progress::new(true), Vec::new());
-        let ticker = Ticker::start(stop, record.watch_for.map_or(Duration::MAX, length));
-        Ok(Recorder {
-            trace,
-            counters,
-            writer,
-            place,
-            known,
-            wanted,
-            gone,
-            command,
-            ticker,
-            progress,
-        })
+        Ok(Recorder { watch, place, gone: Vec::new() })
     }
 
     /// Says which devices went away, on stderr and in the capture.
     fn name_vanished(&mut self) -> anyhow::Result<()> {
-        for name in watch::vanished(&self.known, &self.wanted)? {
+        for name in watch::vanished(&self.watch.collectors)? {
             if self.gone.contains(&name) {
                 continue;
             }
             let reason = watch::went_away(&name);
             messages::warn(&reason, None);
-            self.writer.note(Note { line: 0, text: String::new(), reason });
+            self.watch.sink.note(Note { line: 0, text: String::new(), reason });
             self.gone.push(name);
         }
         Ok(())
     }
 
-    /// Records until the time is over, the command has ended, the user stops it, or the file cannot be written.
-    fn run(&mut self, record: &Record) -> anyhow::Result<()> {
+    /// Records until the watch is over, or the file cannot be written.
+    fn run(&mut self, rotate: Option<Rotation>) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let (mut written, mut tended, mut part_begun) = (begun, begun, begun);
-        let ended = |command: &Option<RunningCommand>| {
-            command.as_ref().is_some_and(RunningCommand::has_ended)
-        };
-        while !self.ticker.is_over() && !ended(&self.command) {
-            self.ticker.sleep(DRAIN);
-            self.trace.poll(&mut self.writer)?;
-            if tended.elapsed() >= SECOND {
-                tended = Instant::now();
-                self.trace.tend()?;
-                self.counters.poll(&mut self.writer)?;
-                self.name_vanished()?;
-                self.show_progress();
-            }
-            if written.elapsed() >= BLOCK_AGE {
-                written = Instant::now();
-                self.writer.flush()?;
-            }
-            if self.writer.failed().is_some() {
-                self.writer.flush()?;
-            }
-            let due = match record.rotate {
-                None => false,
-                Some(Rotation::Bytes(bytes)) => self.writer.out().bytes() >= bytes,
-                Some(Rotation::Time(time)) => part_begun.elapsed() >= time,
-            };
-            if due {
-                part_begun = Instant::now();
-                let next = self.place.next()?;
-                let mut whole = self.writer.go_on_in(next)?;
-                self.place.done(&mut whole);
-            }
+        let (mut written, mut part_begun) = (begun, begun);
+        while !self.watch.is_over() {
+            let place = &mut self.place;
+            self.watch.run(SECOND, |watch, nap| {
+                std::thread::sleep(nap);
+                let writer = &mut watch.sink;
+                if written.elapsed() >= BLOCK_AGE || writer.failed().is_some() {
+                    written = Instant::now();
+                    writer.flush()?;
+                }
+                let due = match rotate {
+                    None => false,
+                    Some(Rotation::Bytes(bytes)) => writer.out().bytes() >= bytes,
+                    Some(Rotation::Time(time)) => part_begun.elapsed() >= time,
+                };
+                if due {
+                    part_begun = Instant::now();
+                    let next = place.next()?;
+                    place.done(&mut writer.go_on_in(next)?);
+                }
+                Ok(false)
+            })?;
+            self.name_vanished()?;
+            let (events, seconds) = (self.watch.sink.events(), self.watch.elapsed().as_secs());
+            self.watch.tell(format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
         }
         Ok(())
     }
 
     /// Lets go of the kernel, writes the rest, and says how it went.
     fn end(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<summary::Summary> {
-        let seconds = self.ticker.elapsed().as_secs_f64();
-        // While the listing of requests is open, of which it is said.
-        self.name_vanished()?;
-        self.trace.end(&mut self.writer)?;
-        self.counters.poll(&mut self.writer)?;
-        self.counters.end(&mut self.writer)?;
+        let seconds = self.watch.elapsed().as_secs_f64();
+        self.watch.finish()?;
+        let writer = &mut self.watch.sink;
         let written = match outcome {
-            Ok(()) => self.writer.finish().map_err(anyhow::Error::from),
+            Ok(()) => writer.finish().map_err(anyhow::Error::from),
             Err(error) => Err(error),
         };
-        self.progress.update("");
         // Whoever read from the pipe has seen enough.
         let written = match written {
             Err(error) if messages::is_broken_pipe(&error) => return Err(error),
             other => other,
         };
         if let Err(error) = &written {
-            let name = self.writer.out().name().to_string();
+            let name = writer.out().name().to_string();
             let text = format!("cannot continue writing `{name}`: {error}");
             messages::warn(&text, Some("everything recorded so far is kept and readable"));
             // What is half written goes; if the end does not fit either, the reader says so.
-            self.writer.out().back_to_whole();
-            if self.writer.finish_after_error("not written: the file could not grow").is_err() {
-                self.writer.out().back_to_whole();
+            writer.out().back_to_whole();
+            if writer.finish_after_error("not written: the file could not grow").is_err() {
+                writer.out().back_to_whole();
             }
         }
-        self.place.done(self.writer.out());
-        Ok(summary::Summary::of(&self.writer, &self.place, seconds, written.is_err()))
-    }
-
-    fn show_progress(&self) {
-        let (events, seconds) = (self.writer.events(), self.ticker.elapsed().as_secs());
-        self.progress.update(&format!("recording: {events} I/Os in {seconds} s; Ctrl-C ends"));
+        self.place.done(writer.out());
+        Ok(summary::Summary::of(writer, &self.place, seconds, written.is_err()))
     }
 }
 

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
 use iowhy_live::TraceMode;
-use iowhy_model::{DeviceId, Level, Listing, Nanos, Recording, Report, Time};
+use iowhy_model::{DeviceId, Level, Listing, Recording, Report, Time};
 use iowhy_show::{clock, views};
 
 use crate::arguments::{Commas, Output, Selection, Task, TraceArgs, Words, watch_time};
@@ -49,7 +49,6 @@ use crate::groups::Groups;
 use crate::messages::{self, HintedError};
 use crate::present::{RowStyle, View};
 use crate::sanitised;
-use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 use crate::when;
 
@@ -71,7 +70,7 @@ struct Snoop {
     words: Words,
     /// How long to watch; without it, until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     /// Add a column: S if the I/O starts where the previous one on its device ended, else R
     #[arg(short = 'P', long)]
     pattern: bool,
@@ -124,28 +123,23 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         cgroups: snoop.output.json || snoop.commas.csv,
         files: snoop.files,
         stacks: snoop.stacks,
+        length: snoop.watch_for.or(repeat.length()),
         ..Plan::traced(TraceMode::Events, &selection, snoop.tracing)?
     })?;
-    let filter = selection.filter(watch.recording());
+    let filter = selection.filter(&mut watch.sink);
     let mut style = snoop.output.style(filter);
     style.pattern = snoop.pattern.then(HashMap::new);
     style.files = snoop.files;
     style.clock_of_day = false;
     // Known better once the first I/O has completed.
     style.time_of_day = snoop.timestamp.then(when::now_ns);
-    let interval = repeat.interval.map(length);
-    let counted = interval
-        .zip(repeat.count)
-        .map(|(interval, count)| interval.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
-    let end = snoop.watch_for.map(length).or(counted).unwrap_or(Duration::MAX);
     let numbers = snoop.output.json || snoop.commas.csv;
-    let mut table = interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
+    let mut table = repeat.interval.filter(|_| !numbers && !snoop.folded).map(Table::new);
     let mut out = sanitised::buffered();
-    let mut until = Duration::ZERO;
     let (mut zero, mut wall) = (None, None);
     let mut lost = 0;
     loop {
-        let mut report = Report { recording: watch.recording().take(), findings: Vec::new() };
+        let mut report = Report { recording: watch.sink.take(), findings: Vec::new() };
         lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
         from_zero(&mut report, &mut zero);
         wall = wall.or(wall_clock(&report.recording));
@@ -159,19 +153,18 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         }
         style.heading = false;
         if let Some(table) = &mut table {
-            let told = table.add(&mut report.recording, until, &mut out)?;
+            let told = table.add(&mut report.recording, watch.until(), &mut out)?;
             if told && snoop.stacks {
                 stacks::write(stacks::grouped(watch.take_stacks()), &report.recording, &mut out)?;
             }
         }
-        if until >= end || watch.stopped() {
+        if watch.is_over() {
             break;
         }
-        until = (until + PRINT_EVERY).min(end);
-        watch.run_until(until)?;
+        watch.run_for(PRINT_EVERY)?;
     }
-    let (rest, counts) = watch.end_with_stacks()?;
-    let mut report = Report { recording: rest, findings: Vec::new() };
+    let mut report = Report { recording: watch.end()?, findings: Vec::new() };
+    let counts = watch.take_stacks();
     lost += report.recording.listings.iter().map(|l| l.source.lost()).sum::<u64>();
     from_zero(&mut report, &mut zero);
     style.time_of_day = style.time_of_day.map(|now| since_1970(wall, zero).unwrap_or(now));

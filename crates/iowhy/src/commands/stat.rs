@@ -30,7 +30,6 @@ use crate::device_lookup;
 use crate::event_names::{self, NameKey};
 use crate::messages::{self, HintedError};
 use crate::present::{ReportHeading, View, repeated};
-use crate::ticker::length;
 use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
@@ -100,7 +99,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         ));
     }
     let trace = !stat.sampled && stat.root.is_none();
-    let interval = repeat.interval.map_or(Duration::from_secs(1), length);
+    let interval = repeat.interval.unwrap_or(Duration::from_secs(1));
     // Counters know devices only.
     let by_name = !stat.by.is_empty();
     let mode = if by_name { TraceMode::Events } else { TraceMode::Histograms };

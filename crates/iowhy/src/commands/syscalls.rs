@@ -26,16 +26,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{Callers, Collector, Syscalls};
-use iowhy_model::{Nanos, Recording};
+use iowhy_live::{CallCount, Callers, Syscalls, TraceFilter, TraceMode};
 
 use crate::arguments::watch_time;
 use crate::command::{Command, Status};
-use crate::confinement::{self, Later};
-use crate::messages::Progress;
-use crate::stop::Stop;
-use crate::ticker::{Ticker, length};
-use disk::DiskPart;
+use crate::messages::HintedError;
+use crate::watch::{Plan, Watch};
+use disk::Disk;
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -55,7 +52,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 struct Arguments {
     /// How long to watch; Ctrl-C ends early [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     /// Only this process, by its ID
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
@@ -77,42 +74,41 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let given = Arguments::from_arg_matches(matches)?;
     if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
         let hint = "`pgrep NAME` finds it by name";
-        return Err(crate::messages::HintedError::error(format!("no process {pid}"), hint));
+        return Err(HintedError::error(format!("no process {pid}"), hint));
     }
     let known = iowhy_live::call_names();
     if let Some(call) = given.call.iter().find(|call| !known.contains(call)) {
         let hint = format!("supported calls: {}", known.join(", "));
-        return Err(crate::messages::HintedError::error(
-            format!("unsupported call `{call}`"),
-            hint,
-        ));
+        return Err(HintedError::error(format!("unsupported call `{call}`"), hint));
     }
-    let stop = Stop::new()?;
-    let mut recording = Recording::new();
-    let mut calls = Syscalls::new(Callers { pid: given.pid, comm: given.comm.clone() });
-    let mut disk = DiskPart::begin(given.pid, given.comm.clone())?;
-    calls.begin(&mut recording)?;
-    iowhy_live::give_up_rights()?;
-    confinement::watching(&Later::default(), None, false)?;
-    let progress = Progress::new(true);
-    let ticker = Ticker::start(stop, given.watch_for.map_or(WATCH, length));
-    while !ticker.is_over() {
-        ticker.sleep(DRAIN);
-        disk.poll()?;
-        let left = ticker.left_s();
-        progress.update(&format!("watching calls: {left} s left; Ctrl-C ends early"));
-    }
-    calls.end(&mut recording)?;
-    let disk = disk.end()?;
-    progress.update("");
+    let whom = Callers { pid: given.pid, comm: given.comm.clone() };
+    let plan = Plan {
+        trace: Some(TraceMode::Events),
+        programs_only: true,
+        filter: TraceFilter { pid: given.pid, comm: given.comm.clone(), ..TraceFilter::default() },
+        length: Some(given.watch_for.unwrap_or(WATCH)),
+        progress: true,
+        ..Plan::default()
+    };
+    let (calls, whole) = (Syscalls::new(whom), Duration::MAX);
+    let mut watch = Watch::start_with(&plan, |all, sink| all.add(calls, whole, sink))?;
+    watch.collectors.trace_at(DRAIN);
+    let mut disk = Disk::default();
+    watch.run(whole, |watch, nap| {
+        watch.nap(nap, "watching calls");
+        disk.count(&watch.sink.take());
+        Ok(false)
+    })?;
+    let seconds = watch.elapsed().as_secs_f64();
+    let rest = watch.end()?;
+    disk.count(&rest);
     let wanted = |name: &String| given.call.is_empty() || given.call.contains(name);
-    let mut counts: Vec<_> =
-        calls.counts().iter().filter(|count| wanted(&count.call)).cloned().collect();
-    let waited = |count: &iowhy_live::CallCount| count.histogram.sum_ns.unwrap_or(0.0);
+    let counts = watch.collectors.of().map_or(&[][..], Syscalls::counts).iter();
+    let mut counts: Vec<_> = counts.filter(|count| wanted(&count.call)).cloned().collect();
+    let waited = |count: &CallCount| count.histogram.sum_ns.unwrap_or(0.0);
     counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
-    let seconds = ticker.elapsed().as_secs_f64();
-    let losses: Vec<_> =
-        recording.listings.iter().flat_map(|listing| &listing.source.losses).collect();
+    let listings = rest.listings.iter().filter(|one| !disk::is_of_disks(one));
+    let losses: Vec<_> = listings.flat_map(|listing| &listing.source.losses).collect();
     if given.json {
         text::json(&counts, &disk, &losses, seconds)?;
     } else {

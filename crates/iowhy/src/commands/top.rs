@@ -34,7 +34,6 @@ use crate::confinement;
 use crate::messages::HintedError;
 use crate::present::knows_devices;
 use crate::scope;
-use crate::ticker::length;
 use crate::watch::{self, Plan, Watch};
 
 use control::{Action, State};
@@ -71,7 +70,7 @@ const TICKS: std::ops::RangeInclusive<Duration> =
 const JUDGED: Duration = Duration::from_secs(5);
 const JUDGING: u32 = 200;
 /// How often what was traced is fetched; keys are taken at once.
-const KEYS: Duration = Duration::from_millis(100);
+const FETCHED: Duration = Duration::from_millis(100);
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let top = Top::from_arg_matches(matches)?;
@@ -83,7 +82,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     }
     match top.words.task(matches)? {
         Task::Read(files) => replay(&top, &files),
-        Task::Watch(repeat) => live(&top, repeat.interval.map_or(TICK, length), repeat.count),
+        Task::Watch(repeat) => live(&top, repeat.interval.unwrap_or(TICK), repeat.count),
     }
 }
 
@@ -158,7 +157,7 @@ fn replay(top: &Top, files: &Files) -> anyhow::Result<Status> {
 }
 
 /// This machine, until `q` or the count of ticks.
-fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
+fn live(top: &Top, tick: Duration, count: Option<u64>) -> anyhow::Result<Status> {
     let selection = top.selection.settled_here()?;
     let how = TraceArgs { before: true, overhead: false, ftrace: false };
     // The judge sees all that the devices did; what else was asked for is asked of the recording.
@@ -171,68 +170,98 @@ fn live(top: &Top, mut tick: Duration, count: Option<u64>) -> anyhow::Result<Sta
         progress: false,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
-    watch::state_facts(watch.recording())?;
-    let missing: Vec<String> = if watch.traces() {
+    watch::state_facts(&mut watch.sink)?;
+    let missing: Vec<String> = if watch.collectors.traces() {
         Vec::new()
     } else {
         vec!["sampled counters: no percentiles, processes or individual I/Os".to_string()]
     };
-    let style: Style = Output::default().style(Filter::default());
-    let mut history = History::default();
+    watch.collectors.trace_at(FETCHED);
     let mut state = State::live();
-    state.names = NameTable::of(watch.recording());
-    state.owners = OwnerNames::of(watch.recording());
-    let mut places = Places::default();
-    let mut terminal = Terminal::open()?;
-    let begun = Instant::now();
-    let (mut ticked, mut judge_at, mut drawn) = (begun, begun + JUDGED, false);
-    let mut verdict: Option<Report> = None;
+    state.names = NameTable::of(&watch.sink);
+    state.owners = OwnerNames::of(&watch.sink);
+    let mut screen = LiveScreen {
+        terminal: Terminal::open()?,
+        state,
+        places: Places::default(),
+        history: History::default(),
+        verdict: None,
+        missing,
+        style: Output::default().style(Filter::default()),
+        tick,
+    };
+    screen.draw()?;
+    let mut judge_at = Instant::now() + JUDGED;
+    let mut ticked = watch.elapsed();
     let mut ticks_left = count.unwrap_or(u64::MAX);
-    while ticks_left > 0 && !terminal.stopped() && !watch.stopped() {
-        let mut changed = !drawn;
-        if let Some(event) = terminal.event(KEYS)? {
-            let ticks: &[Tick] = history.ticks();
-            let selected = state.device(ticks);
-            match state.take(&event, ticks, &selected, places) {
-                Action::Quit => break,
-                Action::Slower => tick = (tick * 2).min(*TICKS.end()),
-                Action::Faster => tick = (tick / 2).max(*TICKS.start()),
-                Action::Nothing | Action::In | Action::Out => {}
-            }
-            changed = true;
+    while ticks_left > 0 && !watch.is_over() {
+        let mut quit = false;
+        watch.run(screen.tick, |watch, nap| {
+            quit = screen.quits_within(nap)?;
+            Ok(quit || watch.elapsed().saturating_sub(ticked) >= screen.tick)
+        })?;
+        if quit {
+            break;
         }
-        watch.poll()?;
-        if ticked.elapsed() >= tick {
-            let length = Nanos(ticked.elapsed().as_nanos() as i64);
-            ticked = Instant::now();
-            let mut part = watch.recording().take();
-            let filter = selection.filter(&mut part);
-            let watched = devices.filter(&mut part);
-            scope::narrow(&mut part, &watched, &devices);
-            history.add(part, &filter, length);
-            ticks_left -= 1;
-            changed = true;
-        }
+        let length = Nanos((watch.elapsed() - ticked).as_nanos() as i64);
+        ticked = watch.elapsed();
+        let mut part = watch.sink.take();
+        let filter = selection.filter(&mut part);
+        let watched = devices.filter(&mut part);
+        scope::narrow(&mut part, &watched, &devices);
+        screen.history.add(part, &filter, length);
+        ticks_left -= 1;
+        // Between two ticks there is nothing new to be judged.
         if Instant::now() >= judge_at {
             let began = Instant::now();
             // What the last verdict rests on is given back first.
-            drop(verdict.take());
-            let recording = history.window().clone();
+            drop(screen.verdict.take());
+            let recording = screen.history.window().clone();
             let findings = judge(&recording, &Options::default());
-            verdict = Some(Report { recording, findings });
+            screen.verdict = Some(Report { recording, findings });
             judge_at = Instant::now() + JUDGED.max(began.elapsed() * JUDGING);
-            changed = true;
         }
-        if changed {
-            let mode = state.mode();
-            let screen = state.screen(history.ticks(), verdict.as_ref(), mode, &missing, &style);
-            terminal.draw(|frame| places = draw(frame, &screen))?;
-            drawn = true;
-        }
+        screen.draw()?;
     }
-    drop(terminal);
-    let incomplete = watch.end()?.is_incomplete();
-    Ok(Status::incomplete(incomplete))
+    drop(screen);
+    Ok(Status::incomplete(watch.end()?.is_incomplete()))
+}
+
+/// The screen of this machine, and what it shows.
+struct LiveScreen {
+    terminal: Terminal,
+    state: State,
+    places: Places,
+    history: History,
+    verdict: Option<Report>,
+    missing: Vec<String>,
+    style: Style,
+    tick: Duration,
+}
+
+impl LiveScreen {
+    fn draw(&mut self) -> anyhow::Result<()> {
+        let (verdict, ticks) = (self.verdict.as_ref(), self.history.ticks());
+        let mode = self.state.mode();
+        let screen = self.state.screen(ticks, verdict, mode, &self.missing, &self.style);
+        Ok(self.terminal.draw(|frame| self.places = draw(frame, &screen))?)
+    }
+
+    /// Whether the user wants to end, asked for so long; any other key is obeyed at once.
+    fn quits_within(&mut self, time: Duration) -> anyhow::Result<bool> {
+        if let Some(event) = self.terminal.event(time)? {
+            let ticks: &[Tick] = self.history.ticks();
+            let selected = self.state.device(ticks);
+            match self.state.take(&event, ticks, &selected, self.places) {
+                Action::Quit => return Ok(true),
+                Action::Slower => self.tick = (self.tick * 2).min(*TICKS.end()),
+                Action::Faster => self.tick = (self.tick / 2).max(*TICKS.start()),
+                Action::Nothing | Action::In | Action::Out => {}
+            }
+            self.draw()?;
+        }
+        Ok(self.terminal.stopped())
+    }
 }
 
 /// What both hand to the drawing.

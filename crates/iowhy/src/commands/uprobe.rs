@@ -24,21 +24,19 @@ mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{Callers, Collector, EventCount, Uprobe, UprobeOptions};
-use iowhy_model::{Filter, Loss, Nanos, Recording};
+use iowhy_live::{Callers, EventCount, Uprobe, UprobeOptions};
+use iowhy_model::{Filter, Loss};
 use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, watch_time};
 use crate::command::{Command, Status};
-use crate::confinement::{self, Later};
-use crate::messages::{HintedError, Progress};
+use crate::messages::HintedError;
 use crate::sanitised;
-use crate::stop::Stop;
-use crate::ticker::{Ticker, length};
+use crate::watch::{Plan, Watch};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -53,8 +51,6 @@ pub const COMMAND: Command = Command {
 const WATCH: Duration = Duration::from_secs(10);
 /// How often counts are read: PyLatencyMap draws a column for each.
 const SECOND: Duration = Duration::from_secs(1);
-/// How long at most until Ctrl-C is noticed.
-const NAP: Duration = Duration::from_millis(100);
 /// Registers that hold arguments in both calling conventions we know.
 const ARGUMENTS: std::ops::RangeInclusive<u32> = 1..=6;
 
@@ -69,7 +65,7 @@ struct Arguments {
     function: String,
     /// How long to watch; Ctrl-C ends early [default: 10s]
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     /// Only this process, by its ID
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
@@ -100,7 +96,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut given = Arguments::from_arg_matches(matches)?;
     given.file = binary::find(&given.file, given.pid);
     refuse(&given)?;
-    let mut uprobe = Uprobe::new(UprobeOptions {
+    let uprobe = Uprobe::new(UprobeOptions {
         file: given.file.clone(),
         function: given.function.clone(),
         latency: given.latency,
@@ -108,51 +104,49 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
         only_event: given.only_event,
         whom: Callers { pid: given.pid, comm: given.comm.clone() },
     });
-    let stop = Stop::new()?;
-    let mut recording = Recording::new();
-    uprobe.begin(&mut recording)?;
-    iowhy_live::give_up_rights()?;
-    confinement::watching(&Later::default(), None, false)?;
-    let progress = Progress::new(!given.records);
-    let unasked = if given.records { Duration::MAX } else { WATCH };
-    let ticker = Ticker::start(stop, given.watch_for.map_or(unasked, length));
+    // All at the end is counted once, which is enough unless there are records.
+    let pace = if given.records { SECOND } else { Duration::MAX };
+    let plan = Plan {
+        length: given.watch_for.or((!given.records).then_some(WATCH)),
+        progress: !given.records,
+        ..Plan::default()
+    };
+    let mut watch = Watch::start_with(&plan, |all, sink| all.add(uprobe, pace, sink))?;
     let output = Output { verbose: u8::from(given.verbose), ..Output::default() };
     let style = output.style(Filter::default());
-    let (mut polled, mut new) = (Instant::now(), NewRecords::default());
+    let mut new = NewRecords::default();
     let mut out = sanitised::stdout();
+    let doing = format!("watching `{}`", given.function);
     loop {
-        let over = ticker.is_over();
+        watch.run(pace, |watch, nap| {
+            watch.nap(nap, &doing);
+            Ok(false)
+        })?;
+        let over = watch.is_over();
         if over {
-            uprobe.end(&mut recording)?;
-        } else {
-            ticker.sleep(NAP);
+            watch.finish()?;
         }
-        if given.records && (over || polled.elapsed() >= SECOND) {
-            polled = Instant::now();
-            if !over {
-                uprobe.poll(&mut recording)?;
-            }
-            new.write(&recording, &style, &mut out)?;
+        if given.records {
+            new.write(&watch.sink, &style, &mut out)?;
         }
         if over {
             break;
         }
-        let left = ticker.left_s();
-        progress
-            .update(&format!("watching `{}`: {left} s left; Ctrl-C ends early", given.function));
     }
-    progress.update("");
-    let losses: Vec<Loss> =
-        recording.listings.iter().flat_map(|listing| listing.source.losses.clone()).collect();
+    let seconds = watch.elapsed().as_secs_f64();
+    let listings = watch.sink.listings.iter();
+    let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
+    let counts = watch.collectors.of().map_or(&[][..], Uprobe::counts);
     if given.json {
-        let object = object(&given, uprobe.counts(), &losses, ticker.elapsed().as_secs_f64());
+        let object = object(&given, counts, &losses, seconds);
         writeln!(out, "{object}")?;
     } else if !given.records {
-        if uprobe.counts().is_empty() {
+        if counts.is_empty() {
             writeln!(out, "No call of `{}` returned while iowhy watched.", given.function)?;
         }
-        if let Some(listing) = recording.listings.into_iter().next() {
-            text::write(&given.function, listing.source, uprobe.counts(), &style, &mut out)?;
+        if let Some(listing) = watch.sink.listings.first() {
+            let source = listing.source.clone();
+            text::write(&given.function, source, counts, &style, &mut out)?;
         }
     }
     out.flush()?;

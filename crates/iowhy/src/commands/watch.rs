@@ -66,8 +66,7 @@ use crate::messages::{self, HintedError};
 use crate::recorder::settings::Settings;
 use crate::recorder::{announce, daemon, otlp};
 use crate::store_input::FOLDER;
-use crate::ticker::length;
-use crate::when::long_duration;
+use crate::when::{length, long_duration};
 
 /// Entry in the list of commands.
 pub const COMMAND: Command = Command {
@@ -147,7 +146,7 @@ struct WatchCommand {
     device: Vec<String>,
     /// How long to record; without it, until it is stopped
     #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Nanos>,
+    watch_for: Option<Duration>,
     /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
     #[arg(long)]
     json: bool,
@@ -202,7 +201,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
             clock => clock,
         },
         devices,
-        length_ns: asked.watch_for.map(Nanos::ns),
+        length: asked.watch_for,
         json: asked.json,
         clock_shifted_by: asked.clock_shifted_by,
     };

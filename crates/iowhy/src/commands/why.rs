@@ -272,6 +272,7 @@ pub fn watch(
     let asked = selection.settled_here()?;
     asked.in_the_kernel()?;
     let devices = Selection { device: asked.device, ..Selection::default() };
+    let length = time.longest(WATCH);
     let mut watch = Watch::start(&Plan {
         sample: Some(Duration::from_secs(1)),
         cgroups: true,
@@ -279,17 +280,18 @@ pub fn watch(
         host_facts: Some(Duration::from_secs(1)),
         progress: true,
         command: time.given.clone(),
+        length: Some(length),
         later,
         ..Plan::traced(TraceMode::Events, &devices, how)?
     })?;
-    watch.recording().keep_stretches(EVENTS_JUDGED);
+    watch.sink.keep_stretches(EVENTS_JUDGED);
     if pictures {
         let rest = Selection { device: Vec::new(), ..selection.settled() };
-        let filter = rest.filter(watch.recording());
-        watch.recording().keep_cells(filter);
+        let filter = rest.filter(&mut watch.sink);
+        watch.sink.keep_cells(filter);
     }
-    watch.run_until(time.longest(WATCH))?;
-    watch::state_facts(watch.recording())?;
+    watch.run_for(length)?;
+    watch::state_facts(&mut watch.sink)?;
     let plug_clock = watch.plug_clock();
     let mut recording = watch.end()?;
     CrossCheck::default().state(&mut recording, plug_clock);

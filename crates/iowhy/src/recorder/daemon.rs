@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::announce::Outputs;
-use super::clock::{ClockSource, Clocks};
+use super::clock::ClockSource;
 use super::exposed::{Endpoints, Exposed};
 use super::incidents::Incidents;
 use super::keeping::{self, Kept};
@@ -32,10 +32,9 @@ const AT_THE_END: Duration = Duration::from_secs(10);
 /// If nothing can be traced, or the store not be written to at the beginning.
 pub fn run(settings: &Settings) -> anyhow::Result<Status> {
     let mut recorder = Recorder::begin(settings)?;
-    while !recorder.is_over() {
-        if recorder.watched.poll()? {
-            recorder.second()?;
-        }
+    while !recorder.watched.is_over() {
+        recorder.watched.watch()?;
+        recorder.second()?;
     }
     recorder.end()
 }
@@ -46,9 +45,6 @@ struct Recorder {
     incidents: Incidents,
     exposed: Exposed,
     clock: ClockSource,
-    stop: Stop,
-    began: Clocks,
-    length_ns: Option<i64>,
     seconds: u64,
 }
 
@@ -62,7 +58,7 @@ impl Recorder {
         let endpoints = Endpoints::open(settings)?;
         let outputs = Outputs::open(settings.json, settings.exec.as_deref())?;
         let now = clock.now();
-        let mut watched = Watched::begin(settings, now)?;
+        let mut watched = Watched::begin(settings, stop, now)?;
         iowhy_live::give_up_rights()?;
         confinement::recording(&settings.store)?;
         let mut kept = Kept::start(store, settings.bounds, now)?;
@@ -73,23 +69,7 @@ impl Recorder {
         iowhy_live::give_back_memory();
         let text = format!("recording into `{}`; Ctrl-C ends", settings.store.display());
         messages::warn(&text, None);
-        let length_ns = settings.length_ns;
-        Ok(Recorder {
-            watched,
-            kept,
-            incidents,
-            exposed,
-            clock,
-            stop,
-            began: now,
-            length_ns,
-            seconds: 0,
-        })
-    }
-
-    fn is_over(&self) -> bool {
-        let since = self.clock.now().monotonic - self.began.monotonic;
-        self.stop.asked() || self.length_ns.is_some_and(|length| since >= length)
+        Ok(Recorder { watched, kept, incidents, exposed, clock, seconds: 0 })
     }
 
     fn second(&mut self) -> anyhow::Result<()> {
@@ -119,9 +99,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn end(mut self) -> anyhow::Result<Status> {
-        self.watched.finish_second()?;
-        self.second()?;
+    fn end(self) -> anyhow::Result<Status> {
         let Recorder { mut watched, mut kept, mut incidents, .. } = self;
         let now = self.clock.now();
         incidents.end(now, AT_THE_END, &mut watched, &kept);

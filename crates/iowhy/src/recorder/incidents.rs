@@ -220,8 +220,8 @@ impl Incidents {
     /// Adds to the open incident what came this second, and ends it when it is over.
     fn capture(&mut self, now: Clocks, watched: &mut Watched, kept: &Kept) {
         let Some(mut open) = self.open.take() else { return };
-        let facts = watched.intake.facts().to_vec();
-        let new = open.take(watched.intake.ring(), &facts);
+        let facts = watched.intake().facts().to_vec();
+        let new = open.take(watched.intake().ring(), &facts);
         if !new.is_empty() {
             kept.push(Write::Incident(open.id.clone(), new));
         }
@@ -233,7 +233,7 @@ impl Incidents {
     }
 
     fn close(&mut self, mut incident: Incident, now: Clocks, watched: &mut Watched, kept: &Kept) {
-        if let Some(last) = incident.end(watched.intake.ring()) {
+        if let Some(last) = incident.end(watched.intake().ring()) {
             kept.push(Write::Incident(incident.id.clone(), vec![last]));
         }
         kept.push(Write::IncidentOver(incident.id.clone()));
@@ -291,9 +291,9 @@ impl Incidents {
         if !is_due || self.open.is_some() || self.judge.waiting > 0 {
             return;
         }
-        let stated = with_clock(watched.intake.facts(), now.offset());
+        let stated = with_clock(watched.intake().facts(), now.offset());
         let mut capture = vec![watched.facts(now)];
-        let ring = watched.intake.ring();
+        let ring = watched.intake().ring();
         let kept: Vec<_> = ring.since(now.monotonic - LOOK_NS, None).collect();
         let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return };
         capture.push(beginning(first, &stated).into());

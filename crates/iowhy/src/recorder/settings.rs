@@ -44,7 +44,7 @@ pub struct Settings {
     /// Only these devices.
     pub devices: Vec<String>,
     /// How long to record.
-    pub length_ns: Option<i64>,
+    pub length: Option<Duration>,
     /// Incidents as JSON.
     pub json: bool,
     /// See [`ClockSource`](super::clock::ClockSource).

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iowhy_live::{BlockTrace, KernelLog, TraceMode, TraceOptions};
 use iowhy_model::{Fact, Level, Nanos, Recording, Sink, Source, Time, key};
@@ -23,7 +23,8 @@ use super::verdicts::{Snapshot, facts};
 use crate::collectors::LiveCollectors;
 use crate::device_lookup::{NamingFacts, known_devices};
 use crate::messages;
-use crate::plan::Plan;
+use crate::stop::Stop;
+use crate::watch::{Plan, Watch};
 
 /// The tracer's ring holds 50,000 events, and is counted twice in the resident memory, for it is
 /// mapped twice. It is emptied often enough for a million a second, and less often while little
@@ -71,9 +72,7 @@ pub struct KernelMessage {
 
 /// All that is watched.
 pub struct Watched {
-    /// What the collectors gave.
-    pub intake: Intake,
-    collectors: LiveCollectors,
+    watch: Watch<Intake>,
     busy: Busy,
     kernel: Option<KernelLog>,
     /// The last lines of the kernel's log.
@@ -88,10 +87,6 @@ pub struct Watched {
     snapshot: Snapshot,
     /// The devices that were there at the last look around, until somebody took them.
     present: Option<HashSet<String>>,
-    /// When the second ends.
-    due: Instant,
-    /// Events of the last poll.
-    drained: u64,
     /// I/Os lost by the tracer.
     pub lost: u64,
     /// The exact tracer was refused its turn.
@@ -103,15 +98,16 @@ impl Watched {
     ///
     /// # Errors
     /// If nothing can be traced.
-    pub fn begin(settings: &Settings, now: Clocks) -> anyhow::Result<Watched> {
+    pub fn begin(settings: &Settings, stop: Stop, now: Clocks) -> anyhow::Result<Watched> {
         let marks = Marks::listen(&settings.store).map_err(|cause| {
             messages::warn(&format!("`iowhy mark` will not reach this recorder: {cause}"), None);
         });
+        let plan = plan(settings);
         let ring = Ring::new(settings.ring_ns, settings.ring_bytes);
         let mut intake = Intake::new(ring, now.wall as u64);
         intake.ring().now_ns = now.monotonic;
         let named = NamingFacts::of(&known_devices()?);
-        let collectors = LiveCollectors::begin(&plan(settings), &mut intake)?;
+        let collectors = LiveCollectors::begin(&plan, &mut intake)?;
         let mut kernel = KernelLog::open();
         if kernel.is_none() {
             let hint = "start the recorder with CAP_SYSLOG, as `contrib/iowhy-watch.service` does";
@@ -124,8 +120,7 @@ impl Watched {
         let signal = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGUSR1, Arc::clone(&signal))?;
         let mut watched = Watched {
-            intake,
-            collectors,
+            watch: Watch::of(intake, collectors, stop, &plan),
             busy: Busy::new(settings.one_by_one),
             kernel,
             kernel_lines: VecDeque::new(),
@@ -136,8 +131,6 @@ impl Watched {
             named,
             snapshot: Snapshot::new(Recording::new()),
             present: None,
-            due: Instant::now() + SECOND,
-            drained: 0,
             lost: 0,
             is_refused: false,
         };
@@ -145,39 +138,30 @@ impl Watched {
         Ok(watched)
     }
 
-    /// Sleeps a little and empties the tracer's ring; whether the second is over.
-    ///
-    /// # Errors
-    /// If a source broke.
-    pub fn poll(&mut self) -> anyhow::Result<bool> {
-        let nap = if self.drained > CALM_EVENTS { BUSY } else { CALM };
-        let left = self.due.saturating_duration_since(Instant::now());
-        std::thread::sleep(nap.min(left));
-        let over = Instant::now() >= self.due;
-        let before = self.intake.events();
-        self.collectors.trace_at(nap);
-        if over {
-            self.finish_second()?;
-        } else {
-            self.collectors.poll(&mut self.intake)?;
-        }
-        self.drained = self.intake.events() - before;
-        if over {
-            self.due += SECOND;
-            if self.due < Instant::now() {
-                // The machine slept, or this process was not let run.
-                self.due = Instant::now() + SECOND;
-            }
-        }
-        Ok(over)
+    /// What the collectors gave.
+    pub fn intake(&mut self) -> &mut Intake {
+        &mut self.watch.sink
     }
 
-    /// Polls all that belongs to the second, due or not.
+    /// Whether it is over, by its time or by the user.
+    pub fn is_over(&self) -> bool {
+        self.watch.is_over()
+    }
+
+    /// Watches for a second, and empties the tracer's ring as often as what comes makes necessary.
     ///
     /// # Errors
     /// If a source broke.
-    pub fn finish_second(&mut self) -> anyhow::Result<()> {
-        self.collectors.poll_up_to(SECOND, &mut self.intake)
+    pub fn watch(&mut self) -> anyhow::Result<()> {
+        let mut before = self.watch.sink.events();
+        self.watch.run(SECOND, |watch, nap| {
+            std::thread::sleep(nap);
+            let events = watch.sink.events();
+            let is_busy = events - before > CALM_EVENTS;
+            before = events;
+            watch.collectors.trace_at(if is_busy { BUSY } else { CALM });
+            Ok(false)
+        })
     }
 
     /// What came since the last time; decides what of the next second is told one by one.
@@ -185,10 +169,10 @@ impl Watched {
     /// # Errors
     /// If the tracer broke.
     pub fn second(&mut self, now: Clocks) -> anyhow::Result<Seen> {
-        let second = self.intake.take(now.monotonic)?;
+        let second = self.watch.sink.take(now.monotonic)?;
         self.lost += second.lost;
         let changes = self.busy.second(&second);
-        if let Some(trace) = self.collectors.of_mut::<BlockTrace>() {
+        if let Some(trace) = self.watch.collectors.of_mut::<BlockTrace>() {
             for ((device, op), how) in changes {
                 trace.thin(&device, op, how)?;
             }
@@ -207,7 +191,7 @@ impl Watched {
         if self.is_refused {
             return;
         }
-        let trace = self.collectors.of_mut::<BlockTrace>();
+        let trace = self.watch.collectors.of_mut::<BlockTrace>();
         if let Some(Err(error)) = trace.map(|trace| trace.take_turn(exact)) {
             let text = format!("incidents are recorded with the kernel's times: {error}");
             messages::warn(&text, None);
@@ -274,7 +258,7 @@ impl Watched {
             }
         }
         // What cannot be read now is not stated.
-        let _ = self.collectors.snapshot(&mut recording);
+        let _ = self.watch.collectors.snapshot(&mut recording);
         self.snapshot = Snapshot::new(recording);
         &self.snapshot
     }
@@ -298,13 +282,13 @@ impl Watched {
 
     /// I/Os that are in histograms only.
     pub fn left_out(&self) -> u64 {
-        let trace = self.collectors.of::<BlockTrace>().into_iter();
+        let trace = self.watch.collectors.of::<BlockTrace>().into_iter();
         trace.flat_map(BlockTrace::request_counts).map(|(_, _, known)| known.left_out).sum()
     }
 
     /// CPU time of the programs in the kernel, if the kernel counts it.
     pub fn bpf_time(&self) -> Duration {
-        self.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent)
+        self.watch.collectors.of().map_or(Duration::ZERO, BlockTrace::time_spent)
     }
 
     /// Ends the collectors.
@@ -313,7 +297,7 @@ impl Watched {
     /// If a source broke.
     pub fn end(&mut self) -> anyhow::Result<()> {
         self.marks = None;
-        self.collectors.end(&mut self.intake)
+        self.watch.finish()
     }
 }
 
@@ -350,6 +334,7 @@ fn plan(settings: &Settings) -> Plan {
         before: true,
         cgroups: true,
         sample: Some(SECOND),
+        length: settings.length,
         host_facts: Some(SENSORS),
         ..Plan::default()
     }

@@ -9,12 +9,12 @@ use clap::Args;
 use iowhy_read::{LiteralRecord, LiteralRecords};
 use iowhy_show::{CumulativeRecord, PylatencymapOptions, PylatencymapRun};
 
-use crate::arguments::{Files, duration};
+use crate::arguments::Files;
 use crate::command::Status;
 use crate::confinement;
 use crate::messages::{self, HintedError};
 use crate::sanitised;
-use crate::ticker::length;
+use crate::when::long_duration;
 
 /// `--compat`, and the options of PyLatencyMap that go with it.
 #[derive(Args, Debug)]
@@ -42,16 +42,16 @@ pub struct Compat {
     #[arg(long, alias = "intensity_maxval", value_name = "N", requires = "compat")]
     intensity_maxval: Option<f64>,
     /// Pause after each frame when reading a file
-    #[arg(long, alias = "screen_delay", value_name = "TIME", value_parser = duration)]
+    #[arg(long, alias = "screen_delay", value_name = "TIME", value_parser = long_duration)]
     #[arg(requires = "compat")]
-    screen_delay: Option<iowhy_model::Nanos>,
+    screen_delay: Option<Duration>,
 }
 
 impl Compat {
     /// Draws the records of each input, frame by frame, while they arrive.
     pub fn draw(&self, files: &Files) -> anyhow::Result<Status> {
         let options = self.options()?;
-        let delay = self.screen_delay.map_or(Duration::ZERO, length);
+        let delay = self.screen_delay.unwrap_or(Duration::ZERO);
         let mut status = Status::Done;
         confinement::reading(files.files.iter().map(PathBuf::as_path), &[])?;
         for (input, opened) in files.open() {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_live::{BlockTrace, Collector, TraceFilter, TraceMode, TraceOptions};
-use iowhy_model::{Recording, Stage};
+use iowhy_model::{Listing, Recording, Stage};
 
 /// The block I/Os of one process.
 #[derive(Clone, Debug, Default)]
@@ -18,14 +17,7 @@ pub struct OfProcess {
     pub total_ns: u64,
 }
 
-/// The tracer of the block devices, and what it saw so far.
-pub struct DiskPart {
-    trace: BlockTrace,
-    recording: Recording,
-    seen: Disk,
-}
-
-/// What it saw.
+/// What the tracer of the block devices saw.
 #[derive(Debug, Default)]
 pub struct Disk {
     /// By process.
@@ -34,47 +26,19 @@ pub struct Disk {
     pub lost: u64,
 }
 
-impl DiskPart {
-    /// Begins to trace.
-    ///
-    /// # Errors
-    /// If a right or the kernel's types are missing.
-    pub fn begin(pid: Option<u32>, comm: Option<String>) -> anyhow::Result<DiskPart> {
-        let filter = TraceFilter { pid, comm, ..TraceFilter::default() };
-        let options = TraceOptions { filter, ..TraceOptions::new(TraceMode::Events) };
-        let mut trace = BlockTrace::new(options);
-        let mut recording = Recording::new();
-        trace.begin(&mut recording)?;
-        Ok(DiskPart { trace, recording, seen: Disk::default() })
-    }
+/// Whether a listing is that tracer's.
+pub fn is_of_disks(listing: &Listing) -> bool {
+    listing.source.format == "block-trace"
+}
 
+impl Disk {
     /// Counts what completed since the last time.
-    ///
-    /// # Errors
-    /// If the kernel's tables cannot be read.
-    pub fn poll(&mut self) -> anyhow::Result<()> {
-        self.trace.poll(&mut self.recording)?;
-        self.count();
-        Ok(())
-    }
-
-    /// Ends the trace.
-    ///
-    /// # Errors
-    /// If the kernel's tables cannot be read.
-    pub fn end(mut self) -> anyhow::Result<Disk> {
-        self.trace.end(&mut self.recording)?;
-        self.count();
-        Ok(self.seen)
-    }
-
-    fn count(&mut self) {
-        let taken = self.recording.take();
-        for listing in &taken.listings {
-            self.seen.lost += listing.source.lost();
+    pub fn count(&mut self, taken: &Recording) {
+        for listing in taken.listings.iter().filter(|one| is_of_disks(one)) {
+            self.lost += listing.source.lost();
             for event in &listing.events {
                 let Some(pid) = event.pid else { continue };
-                let of = self.seen.processes.entry(pid).or_default();
+                let of = self.processes.entry(pid).or_default();
                 if of.comm.is_empty() {
                     of.comm = event.comm.map_or(String::new(), |name| taken.text(name).to_string());
                 }
