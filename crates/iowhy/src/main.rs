@@ -10,6 +10,7 @@ mod arguments;
 mod baselines;
 mod bounds;
 mod budget;
+mod calls;
 mod collectors;
 mod command;
 mod commands;

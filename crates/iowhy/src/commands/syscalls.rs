@@ -22,13 +22,13 @@
 mod disk;
 mod text;
 
-use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{CallCount, Callers, Syscalls, TraceFilter, TraceMode};
+use iowhy_live::{CallCount, Syscalls, TraceFilter, TraceMode};
+use iowhy_model::Loss;
 
-use crate::arguments::watch_time;
+use crate::calls::{CallArgs, WATCH};
 use crate::command::{Command, Status};
 use crate::messages::HintedError;
 use crate::watch::{Plan, Watch};
@@ -43,22 +43,13 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// How long to watch if nobody says.
-const WATCH: Duration = Duration::from_secs(10);
 /// How often the tracer's ring is emptied.
 const DRAIN: Duration = Duration::from_millis(50);
 
 #[derive(Args, Debug)]
 struct Arguments {
-    /// How long to watch; Ctrl-C ends early [default: 10s]
-    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Duration>,
-    /// Only this process, by its ID
-    #[arg(long, value_name = "PID")]
-    pid: Option<u32>,
-    /// Only processes of this name
-    #[arg(long, value_name = "NAME")]
-    comm: Option<String>,
+    #[command(flatten)]
+    calls: CallArgs,
     /// Only this call, such as `pread64` or `io_uring read` (may be given several times)
     #[arg(long, value_name = "NAME")]
     call: Vec<String>,
@@ -72,21 +63,18 @@ struct Arguments {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let given = Arguments::from_arg_matches(matches)?;
-    if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-        let hint = "`pgrep NAME` finds it by name";
-        return Err(HintedError::error(format!("no process {pid}"), hint));
-    }
+    let whom = given.calls.callers()?;
     let known = iowhy_live::call_names();
     if let Some(call) = given.call.iter().find(|call| !known.contains(call)) {
         let hint = format!("supported calls: {}", known.join(", "));
         return Err(HintedError::error(format!("unsupported call `{call}`"), hint));
     }
-    let whom = Callers { pid: given.pid, comm: given.comm.clone() };
+    let (pid, comm) = (whom.pid, whom.comm.clone());
     let plan = Plan {
         trace: Some(TraceMode::Events),
         programs_only: true,
-        filter: TraceFilter { pid: given.pid, comm: given.comm.clone(), ..TraceFilter::default() },
-        length: Some(given.watch_for.unwrap_or(WATCH)),
+        filter: TraceFilter { pid, comm, ..TraceFilter::default() },
+        length: Some(given.calls.watch_for.unwrap_or(WATCH)),
         progress: true,
         ..Plan::default()
     };
@@ -108,7 +96,7 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let waited = |count: &CallCount| count.histogram.sum_ns.unwrap_or(0.0);
     counts.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
     let listings = rest.listings.iter().filter(|one| !disk::is_of_disks(one));
-    let losses: Vec<_> = listings.flat_map(|listing| &listing.source.losses).collect();
+    let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
     if given.json {
         text::json(&counts, &disk, &losses, seconds)?;
     } else {

@@ -27,12 +27,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
-use iowhy_live::{Callers, EventCount, Uprobe, UprobeOptions};
+use iowhy_live::{EventCount, Uprobe, UprobeOptions};
 use iowhy_model::{Filter, Loss};
 use iowhy_show::NewRecords;
 use serde_json::{Value, json};
 
-use crate::arguments::{Output, watch_time};
+use crate::arguments::Output;
+use crate::calls::{self, CallArgs, WATCH};
 use crate::command::{Command, Status};
 use crate::messages::HintedError;
 use crate::sanitised;
@@ -47,8 +48,6 @@ pub const COMMAND: Command = Command {
     run,
 };
 
-/// How long to watch if nobody says.
-const WATCH: Duration = Duration::from_secs(10);
 /// How often counts are read: PyLatencyMap draws a column for each.
 const SECOND: Duration = Duration::from_secs(1);
 /// Registers that hold arguments in both calling conventions we know.
@@ -63,15 +62,8 @@ struct Arguments {
     /// Function name, or its offset in the file: `+0x1149`
     #[arg(value_name = "SYMBOL|+OFFSET")]
     function: String,
-    /// How long to watch; Ctrl-C ends early [default: 10s]
-    #[arg(long = "for", value_name = "TIME", value_parser = watch_time)]
-    watch_for: Option<Duration>,
-    /// Only this process, by its ID
-    #[arg(long, value_name = "PID")]
-    pid: Option<u32>,
-    /// Only processes of this name
-    #[arg(long, value_name = "NAME")]
-    comm: Option<String>,
+    #[command(flatten)]
+    calls: CallArgs,
     /// The argument that contains a latency, with its unit: `arg2:us`
     #[arg(long, value_name = "ARG[:UNIT]", value_parser = latency)]
     latency: Option<(u32, u64)>,
@@ -94,20 +86,20 @@ struct Arguments {
 
 fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
     let mut given = Arguments::from_arg_matches(matches)?;
-    given.file = binary::find(&given.file, given.pid);
-    refuse(&given)?;
+    given.file = binary::find(&given.file, given.calls.pid);
+    refuse(&given.file)?;
     let uprobe = Uprobe::new(UprobeOptions {
         file: given.file.clone(),
         function: given.function.clone(),
         latency: given.latency,
         event: given.event,
         only_event: given.only_event,
-        whom: Callers { pid: given.pid, comm: given.comm.clone() },
+        whom: given.calls.callers()?,
     });
     // All at the end is counted once, which is enough unless there are records.
     let pace = if given.records { SECOND } else { Duration::MAX };
     let plan = Plan {
-        length: given.watch_for.or((!given.records).then_some(WATCH)),
+        length: given.calls.watch_for.or((!given.records).then_some(WATCH)),
         progress: !given.records,
         ..Plan::default()
     };
@@ -154,9 +146,9 @@ fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
 }
 
 /// What can be said before anything is watched.
-fn refuse(given: &Arguments) -> anyhow::Result<()> {
-    let shown = given.file.display();
-    let found = std::fs::metadata(&given.file).map_err(|cause| {
+fn refuse(file: &Path) -> anyhow::Result<()> {
+    let shown = file.display();
+    let found = std::fs::metadata(file).map_err(|cause| {
         let hint = "`command -v NAME` finds a program, `ldd` lists the libraries it uses";
         HintedError::error(format!("cannot read `{shown}`: {cause}"), hint)
     })?;
@@ -164,31 +156,14 @@ fn refuse(given: &Arguments) -> anyhow::Result<()> {
         let hint = "name the program or library that contains the function";
         return Err(HintedError::error(format!("`{shown}` is not a file"), hint));
     }
-    if let Some(pid) = given.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-        return Err(HintedError::error(format!("no process {pid}"), "`pgrep NAME` finds it"));
-    }
     Ok(())
 }
 
 fn object(given: &Arguments, counts: &[EventCount], losses: &[Loss], seconds: f64) -> Value {
     let one = |count: &EventCount| {
-        let histogram = &count.histogram;
-        let bucket = |(low, high, n): (u64, u64, u64)| {
-            let high = if high == u64::MAX { Value::Null } else { high.into() };
-            json!({ "low_ns": low, "high_ns": high, "count": n })
-        };
-        json!({
-            "pid": count.pid,
-            "comm": count.comm,
-            "event": count.event,
-            "count": histogram.count(),
-            "sum_ns": histogram.sum_ns,
-            "min_ns": histogram.min_ns,
-            "max_ns": histogram.max_ns,
-            "buckets": histogram.filled().map(bucket).collect::<Vec<_>>(),
-        })
+        let of = json!({ "pid": count.pid, "comm": count.comm, "event": count.event });
+        calls::latencies(&count.histogram, of)
     };
-    let lost = |loss: &Loss| json!({ "what": loss.what, "count": loss.count });
     json!({
         "schema": "iowhy.uprobe/1",
         "binary": given.file.display().to_string(),
@@ -196,7 +171,7 @@ fn object(given: &Arguments, counts: &[EventCount], losses: &[Loss], seconds: f6
         "measured": if given.latency.is_some() { "argument" } else { "entry to return" },
         "seconds": seconds,
         "calls": counts.iter().map(one).collect::<Vec<_>>(),
-        "losses": losses.iter().map(lost).collect::<Vec<_>>(),
+        "losses": calls::lost(losses),
     })
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::disk::Disk;
 use crate::arguments::Output;
+use crate::calls;
 use crate::present::View;
 use crate::sanitised;
 
@@ -24,12 +25,12 @@ const HISTOGRAMS: usize = 3;
 pub fn table(
     counts: &[CallCount],
     disk: &Disk,
-    losses: &[&Loss],
+    losses: &[Loss],
     seconds: f64,
     verbose: bool,
 ) -> anyhow::Result<()> {
     let mut out = sanitised::stdout();
-    writeln!(out, "I/O calls in {}, by summed wait (traced)\n", time(seconds * 1e9))?;
+    writeln!(out, "I/O calls in {}, by summed wait (traced)\n", numbers::duration(seconds * 1e9))?;
     let shown = if verbose { counts.len() } else { ROWS };
     writeln!(
         out,
@@ -41,9 +42,9 @@ pub fn table(
         writeln!(
             out,
             "{:>10} {n:>9} {:>8} {:>8} {:>7} {:>9}  {:<16} {:<16} {}[{}]",
-            time(sum),
-            time(sum / n.max(1) as f64),
-            time(count.histogram.max_ns.unwrap_or(0) as f64),
+            numbers::duration(sum),
+            numbers::duration(sum / n.max(1) as f64),
+            numbers::duration(count.histogram.max_ns.unwrap_or(0) as f64),
             count.failed,
             count.bytes.map_or("-".to_string(), |bytes| numbers::bytes(bytes as f64)),
             count.call,
@@ -107,9 +108,9 @@ fn disk_part(counts: &[CallCount], disk: &Disk, out: &mut dyn Write) -> std::io:
         writeln!(
             out,
             "  {comm}[{pid}]: waited {} on files; {} I/Os, {} on the device, {share}",
-            time(*wait),
+            numbers::duration(*wait),
             of.ios,
-            time(device),
+            numbers::duration(device),
         )?;
     }
     Ok(())
@@ -150,36 +151,21 @@ fn histograms(counts: &[CallCount], most: usize, out: &mut dyn Write) -> std::io
 pub fn json(
     counts: &[CallCount],
     disk: &Disk,
-    losses: &[&Loss],
+    losses: &[Loss],
     seconds: f64,
 ) -> anyhow::Result<()> {
-    let calls: Vec<Value> = counts
-        .iter()
-        .map(|count| {
-            let histogram = &count.histogram;
-            let buckets: Vec<Value> = histogram
-                .filled()
-                .map(|(low, high, n)| {
-                    let high = if high == u64::MAX { Value::Null } else { high.into() };
-                    json!({ "low_ns": low, "high_ns": high, "count": n })
-                })
-                .collect();
-            json!({
-                "call": count.call,
-                "op": count.op.map(|op| op.name()),
-                "file": count.file,
-                "pid": count.pid,
-                "comm": count.comm,
-                "count": histogram.count(),
-                "failed": count.failed,
-                "bytes": count.bytes,
-                "sum_ns": histogram.sum_ns,
-                "min_ns": histogram.min_ns,
-                "max_ns": histogram.max_ns,
-                "buckets": buckets,
-            })
-        })
-        .collect();
+    let of = |count: &CallCount| {
+        let of = json!({
+            "call": count.call,
+            "op": count.op.map(|op| op.name()),
+            "file": count.file,
+            "pid": count.pid,
+            "comm": count.comm,
+            "failed": count.failed,
+            "bytes": count.bytes,
+        });
+        calls::latencies(&count.histogram, of)
+    };
     let waits = waits(counts);
     let disk_of: Vec<Value> = disk
         .processes
@@ -195,21 +181,14 @@ pub fn json(
             })
         })
         .collect();
-    let losses: Vec<Value> =
-        losses.iter().map(|loss| json!({ "what": loss.what, "count": loss.count })).collect();
     let object = json!({
         "schema": "iowhy.syscalls/1",
         "seconds": seconds,
-        "calls": calls,
+        "calls": counts.iter().map(of).collect::<Vec<_>>(),
         "disk": disk_of,
-        "losses": losses,
+        "losses": calls::lost(losses),
         "disk_lost": disk.lost,
     });
     writeln!(sanitised::stdout(), "{object}")?;
     Ok(())
-}
-
-/// A length of time with three digits.
-fn time(ns: f64) -> String {
-    numbers::duration(ns)
 }
