@@ -274,7 +274,7 @@ impl<'a> Rows<'a> {
             part.source.notes.clear();
         }
         if is_one_of(self.view, &[views::biosnoop_text::VIEW, views::fio_hist_log::VIEW]) {
-            part.events.iter_mut().for_each(|event| shift(event, zero));
+            part.events.iter_mut().for_each(|event| *event = event.since(zero));
         }
         let heading =
             !drawn || before.is_some_and(|part| queue != part.queue && !part_is_json(self.view));
@@ -327,14 +327,6 @@ fn part_is_json(view: Option<&View>) -> bool {
 
 fn is_one_of(view: Option<&View>, views: &[View]) -> bool {
     view.is_some_and(|view| views.contains(view))
-}
-
-fn shift(event: &mut Event, zero: Time) {
-    let from_zero = |time: Time| Time::from_ns((time - zero).ns());
-    event.arrived = event.arrived.map(from_zero);
-    event.queued = event.queued.map(from_zero);
-    event.issued = event.issued.map(from_zero);
-    event.completed = event.completed.map(from_zero);
 }
 
 impl Sink for Rows<'_> {

@@ -123,6 +123,18 @@ impl Event {
         }
     }
 
+    /// The same on a clock whose zero is this moment.
+    pub fn since(self, zero: Time) -> Event {
+        let moved = |time: Option<Time>| time.map(|time| Time::from_ns((time - zero).ns()));
+        Event {
+            arrived: moved(self.arrived),
+            queued: moved(self.queued),
+            issued: moved(self.issued),
+            completed: moved(self.completed),
+            ..self
+        }
+    }
+
     /// The latency of a stage: B2Q, Q2D, D2C or Q2C. `None` if either end is unknown, or if the end
     /// lies before the start (a clock that jumped).
     pub fn latency(&self, stage: Stage) -> Option<Nanos> {

@@ -264,12 +264,7 @@ fn from_zero(report: &mut Report, zero: &mut Option<Time>) {
     for listing in &mut report.recording.listings {
         for event in &mut listing.events {
             let Some(completed) = event.completed else { continue };
-            let origin = *zero.get_or_insert(completed);
-            let shift = |time: Time| Time::from_ns((time - origin).ns());
-            event.arrived = event.arrived.map(shift);
-            event.queued = event.queued.map(shift);
-            event.issued = event.issued.map(shift);
-            event.completed = Some(shift(completed));
+            *event = event.since(*zero.get_or_insert(completed));
         }
     }
 }
