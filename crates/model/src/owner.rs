@@ -43,11 +43,6 @@ impl Owner {
         }
         owner
     }
-
-    /// Whether the path names none of them.
-    pub fn is_nobody(&self) -> bool {
-        *self == Owner::default()
-    }
 }
 
 /// The number of a container at the end of a part: `ID`, `docker-ID`, `cri-containerd-ID`,

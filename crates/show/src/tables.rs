@@ -266,11 +266,6 @@ impl<'a> TableSink<'a> {
         let written = self.events.flush(self.inner.known(), &mut self.files);
         self.error = written.err();
     }
-
-    /// Whether going on makes sense.
-    pub fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
 }
 
 /// A clock whose zero has a date. One that a tool printed without a zone is taken as UTC.

@@ -134,11 +134,6 @@ impl IntervalSample<'_> {
         self.interval.mean_await_ns().map(|ns| ns / 1e6).filter(|ms| *ms > 0.0 || !has_none)
     }
 
-    /// Whether requests completed and no time is known of any.
-    pub fn lacks_times(&self) -> bool {
-        self.per_s() > 0.0 && self.await_ms().is_none()
-    }
-
     /// Whether most of the time was spent in writes that take no longer than durable ones of flash
     /// do: averages know no flags.
     pub fn may_be_durable(&self) -> bool {
