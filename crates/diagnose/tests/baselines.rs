@@ -1,11 +1,9 @@
 //! Where the healthy service time comes from changes what can be said, and is always said.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::{Baseline, HealthyOrigin, Options};
 use iowhy_model::{Finding, Medium, Op};
-use made::{MadeCapture, accuses, blames_a_device, brief, of};
+
+use crate::made::{MadeCapture, accuses, blames_a_device, brief, of};
 
 fn with(healthy_origin: HealthyOrigin) -> Options {
     Options { healthy_origin, ..Options::default() }

@@ -1,15 +1,13 @@
 //! What findings claim of their numbers: all of the input counts, and no more is said than it
 //! holds.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::Options;
 use iowhy_model::{
     Distribution, Edges, Fact, Finding, Histogram, Layer, Level, Medium, Nanos, Op, Sink, Stage,
     key,
 };
-use made::{MadeCapture, Row, accuses, brief, of};
+
+use crate::made::{MadeCapture, Row, accuses, brief, of};
 
 #[test]
 fn a_disk_that_turns_slow_in_a_later_row_is_an_outlier() {

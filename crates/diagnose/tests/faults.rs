@@ -1,13 +1,11 @@
 //! Faults that log, SMART or a time limit state: a capture that each detector accuses, near misses
 //! that it leaves alone, and every cited number recomputed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Fact, Level, Medium, Op, Sink, Unit, key};
-use made::beside::{cited, near, read, smart, with_long_ones};
-use made::{MadeCapture, accuses, blames_a_device, brief, confidence, of};
+
+use crate::made::beside::{cited, near, read, smart, with_long_ones};
+use crate::made::{MadeCapture, accuses, blames_a_device, brief, confidence, of};
 
 /// Healthy random reads of a platter, one after the other.
 fn random_reads(capture: &mut MadeCapture, disk: &str, n: usize) {

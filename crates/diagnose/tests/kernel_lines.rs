@@ -1,6 +1,5 @@
 //! What lines of the kernel's log come to, by the kind of what they report: accusations and near
 //! misses.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Recording, Verdict};

@@ -1,13 +1,10 @@
 //! Verdicts on limits, configuration and layers: a capture that each accuses, near misses that it
 //! leaves alone, and every cited number recomputed from what was poured in.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
-mod poured;
 
 use iowhy_model::{Event, Finding, Layer, Level, Medium, Nanos, Op, Sink, Source, key};
-use made::{MadeCapture, accuses, blames_a_device, brief, of};
-use poured::{Io, cited, fact, median, near, ns, pour, row, traced};
+
+use crate::made::{MadeCapture, accuses, blames_a_device, brief, of};
+use crate::poured::{Io, cited, fact, median, near, ns, pour, row, traced};
 
 /// Sixty seconds of a volume: so many per second, then so many, and the number in flight.
 fn course(capture: &mut MadeCapture, device: &str, rates: [f64; 2], queues: [f64; 2], noise: f64) {

@@ -1,5 +1,4 @@
 //! The list of detectors is complete, sorted, and each member carries its manual.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use iowhy_diagnose::{DETECTORS, find};
 use iowhy_model::Verdict;

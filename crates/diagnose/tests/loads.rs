@@ -1,13 +1,10 @@
 //! Verdicts on loads: a capture that each accuses, near misses that it leaves alone,
 //! and every cited number recomputed from what was poured in.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
-mod poured;
 
 use iowhy_model::{Interval, Layer, Level, Medium, Op, Rates, Sink};
-use made::{MadeCapture, accuses, blames_a_device, brief, of};
-use poured::{Io, cited, median, near, pour, row, traced};
+
+use crate::made::{MadeCapture, accuses, blames_a_device, brief, of};
+use crate::poured::{Io, cited, median, near, pour, row, traced};
 
 /// A commit every 20 ms: a plain write, then a flush of so many ms.
 fn commits(capture: &mut MadeCapture, flush_ms: f64, plain_ms: f64) -> Vec<f64> {

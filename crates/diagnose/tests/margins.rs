@@ -1,12 +1,10 @@
 //! Rules that one figure decides: an input that a rule takes, and beside it one that just misses
 //! it.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod made;
 
 use iowhy_model::Op;
-use made::beside::read;
-use made::{MadeCapture, accuses, brief, confidence, of};
+
+use crate::made::beside::read;
+use crate::made::{MadeCapture, accuses, brief, confidence, of};
 
 fn judged(text: &str) -> Vec<iowhy_model::Finding> {
     let mut capture = MadeCapture::new();

@@ -1,11 +1,9 @@
 //! What must not change a verdict: the unit of time, the order of the disks, a few lost lines.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Event, Finding, Medium, Nanos, Op, Recording, Sink, Time};
-use made::{MadeCapture, accuses, brief, confidence, of};
+
+use crate::made::{self, MadeCapture, accuses, brief, confidence, of};
 
 const REVOLUTION_MS: f64 = 60_000.0 / 7200.0;
 

@@ -1,13 +1,11 @@
 //! The verdicts that accuse nobody: nothing is wrong, or the evidence does not say what is.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_model::{
     Distribution, Edges, Fact, FactValue, Histogram, Interval, Layer, Level, Medium, Message,
     Nanos, Op, Rates, Sampling, Sink, Source, Stage, key,
 };
-use made::{MadeCapture, Row, accuses, brief, of};
+
+use crate::made::{MadeCapture, Row, accuses, brief, of};
 
 #[test]
 fn healthy() {

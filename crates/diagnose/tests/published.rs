@@ -1,12 +1,10 @@
 //! Published captures with known causes: none of the healthy, artefact, workload, cap or
 //! upper-layer ones may be blamed on a disk.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::Recording;
-use made::{accuses, blames_a_device, brief, of};
+
+use crate::made::{accuses, blames_a_device, brief, of};
 
 const OLD: &str =
     "Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz await r_await w_await svctm %util";

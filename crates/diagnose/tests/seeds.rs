@@ -2,15 +2,13 @@
 //!
 //! The documents' prose stays out of the repository: where they are not beside it, these tests say
 //! so and pass.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use std::path::Path;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Bound, Evidence, Finding, Level, Op, Recording, Unit, Verdict};
-use made::{accuses, blames_a_device, brief, of};
+
+use crate::made::{accuses, blames_a_device, brief, of};
 
 /// Source documents, by the number of their file in `shared/sources`.
 const DUSTY_DISK: &str = "000";

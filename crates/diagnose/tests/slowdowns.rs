@@ -1,13 +1,11 @@
 //! Devices that slow down, sleep or tick, and what disks share: a capture that each detector
 //! accuses, near misses that it leaves alone, and every cited number recomputed.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::DETECTORS;
 use iowhy_model::{Fact, Medium, Op, Sink, key};
-use made::beside::{cited, near, near_ms, nvme, read, with_long_ones};
-use made::{MadeCapture, Row, accuses, brief, confidence, of};
+
+use crate::made::beside::{cited, near, near_ms, nvme, read, with_long_ones};
+use crate::made::{MadeCapture, Row, accuses, brief, confidence, of};
 
 /// Flash writes of 1 MiB: `mib` of them quick, then as many seconds slow, `cycles` times.
 fn cliffs(cycles: usize, mib: impl Fn(usize) -> usize) -> MadeCapture {

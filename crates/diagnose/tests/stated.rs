@@ -1,6 +1,5 @@
 //! What drives, pools, controllers and volumes state, without any latency: accusations and near
 //! misses.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Level, Nanos, Recording, Sampling, Sink, Source, Verdict};

@@ -3,12 +3,10 @@
 //!
 //! The costly error is to blame a healthy disk: it gets replaced. The bar is that of a first
 //! release (docs/METHOD.md, 11 Confidence): 20 per 1000 captures.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_model::{Finding, Medium, Op};
-use made::{MadeCapture, blames_a_device, brief};
+
+use crate::made::{MadeCapture, blames_a_device, brief};
 
 /// What a capture is made of.
 #[derive(Clone, Copy, Debug)]

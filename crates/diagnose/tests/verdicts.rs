@@ -1,11 +1,9 @@
 //! Every detector has a capture that it accuses and a near miss that it leaves alone.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::Options;
 use iowhy_model::{Distribution, Fact, Histogram, Layer, Level, Medium, Op, Sink, Stage, key};
-use made::{MadeCapture, Row, accuses, blames_a_device, brief, confidence, of};
+
+use crate::made::{MadeCapture, Row, accuses, blames_a_device, brief, confidence, of};
 
 /// Sequential 128 KB reads of a 7200-rpm disk, of which every third loses one to four revolutions.
 fn retrying(capture: &mut MadeCapture, revolution_ms: f64) -> Vec<f64> {

@@ -1,13 +1,11 @@
 //! Clean bills have vetoes, and nobody is accused of what somebody else waits for: each kind over
 //! many captures.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
-
-mod made;
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_model::{Finding, Medium, Op, Recording, STANDS};
-use made::beside::read;
-use made::{MadeCapture, Row, accuses, brief, confidence, of};
+
+use crate::made::{self, beside::read};
+use crate::made::{MadeCapture, Row, accuses, brief, confidence, of};
 
 fn judged(text: &str) -> Vec<Finding> {
     let mut recording = Recording::new();

@@ -1,10 +1,8 @@
 //! The short form of `lab attack`: every kind of hostile capture, folder and output, on every
 //! command that reads and every target of `convert`.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 #[path = "../../lab/src/attack.rs"]
-mod attack;
+mod lab;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,12 +12,12 @@ fn hostile_inputs_and_places_break_nothing() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
     let (iowhy, samples) = (Path::new(env!("CARGO_BIN_EXE_iowhy")), Path::new(samples));
     let time = Duration::from_secs(60);
-    let rows = attack::attack(iowhy, samples, 15, (1, 40), time).expect("it runs");
-    let table = attack::table(&rows);
+    let rows = lab::attack(iowhy, samples, 15, (1, 40), time).expect("it runs");
+    let table = lab::table(&rows);
     println!("{table}");
     assert!(rows.iter().all(|row| row.failures.is_empty()), "{table}");
     // The right to hold a program may be missing.
-    let needs_none = |row: &&attack::AttackRow| !row.attack.starts_with("code inside");
+    let needs_none = |row: &&lab::AttackRow| !row.attack.starts_with("code inside");
     let idle = rows.iter().filter(|row| row.runs == 0).filter(needs_none);
     let idle: Vec<&str> = idle.map(|row| row.attack).collect();
     if rows.iter().any(|row| row.runs == 0 && !needs_none(&row)) {
@@ -32,7 +30,7 @@ fn hostile_inputs_and_places_break_nothing() {
 #[ignore = "long: every number of every sample"]
 fn no_number_of_any_sample_takes_a_record_with_it_unsaid() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../read/samples");
-    let row = attack::unsaid_all(Path::new(samples), Duration::from_secs(3600)).expect("it runs");
+    let row = lab::unsaid_all(Path::new(samples), Duration::from_secs(3600)).expect("it runs");
     println!("{} texts, {} failures", row.runs, row.failures.len());
     assert!(row.failures.is_empty(), "{}", row.failures.join("\n"));
 }

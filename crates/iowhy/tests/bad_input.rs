@@ -1,7 +1,5 @@
 //! Whatever comes in: a clear message, the right exit status, nothing lost, no panic.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -18,7 +16,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("iowhy-bad-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }

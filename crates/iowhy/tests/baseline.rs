@@ -1,5 +1,4 @@
 //! A disk beside its own history: learned from one capture, used on the next.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -9,7 +8,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("iowhy-baseline-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }

@@ -1,15 +1,11 @@
 //! `iowhy syscalls` and `iowhy uprobe` beside programs whose calls are known to the last one.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
+
+use crate::rig::{self, Loop, can_run, until_attached};
 
 /// Calls that sleep 2 ms each, calls that report a wait, and a function that calls itself.
 const PROGRAM: &str = r#"

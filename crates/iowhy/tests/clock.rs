@@ -1,7 +1,6 @@
 //! One clock: every command tells times in the zone of `TZ`, with the offset, and in UTC with
 //! `--utc`. Newfoundland is half an hour off and sets its clocks ahead at two in the morning of 8
 //! March 2026.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,13 +1,8 @@
 //! Every command that docs/COMPAT.md offers instead of one of theirs is run.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::process::{Command, Output, Stdio};
 
-use rig::{Loop, Running, can_run};
+use crate::rig::{Loop, Running, can_run};
 
 const PAGE: &str = include_str!("../../../docs/COMPAT.md");
 /// The disk of the page.

@@ -1,8 +1,6 @@
 //! Commands that read captures have no rights left but to read what was named, also as root, and
 //! those that watch keep little more.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
 //! `iowhy convert`: what is written can be read again and counts the same.
-#![expect(clippy::expect_used, reason = "a test may")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,8 +1,6 @@
 //! One file of every kind, damaged: what is left is read, the loss is counted and shown, and the
 //! exit status is 1.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

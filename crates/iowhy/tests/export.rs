@@ -2,8 +2,6 @@
 //! the same again from the same input; and other engines read them. What the rows say is compared
 //! with the input in `crates/lab/tests/tables.rs`.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

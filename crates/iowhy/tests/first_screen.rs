@@ -1,7 +1,5 @@
 //! What the first screen says in numbers is true of the input, whatever the numbers are.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;

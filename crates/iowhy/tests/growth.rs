@@ -1,33 +1,33 @@
 //! Time and memory grow with the size of an input, not with its square: the short form of `lab
 //! growth`.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, dead_code)]
+#![allow(dead_code)]
 
 #[path = "../../lab/src/growth.rs"]
-mod growth;
+mod lab;
 
 use std::path::Path;
 
-/// How often a row above [`growth::BAR`] is timed again, for the tests beside this one.
+/// How often a row above [`lab::BAR`] is timed again, for the tests beside this one.
 const AGAIN: usize = 4;
 /// Memory at most, MiB.
 const MEMORY: f64 = 512.0;
 
 fn holds(sizes: &[usize], commands: &[&'static str]) {
     let iowhy = Path::new(env!("CARGO_BIN_EXE_iowhy"));
-    let mut rows = growth::growth(iowhy, sizes, commands).unwrap();
+    let mut rows = lab::growth(iowhy, sizes, commands).unwrap();
     for row in &mut rows {
         for _ in 0..AGAIN {
-            if row.exponent().is_some_and(|exponent| exponent > growth::BAR) {
+            if row.exponent().is_some_and(|exponent| exponent > lab::BAR) {
                 row.time_again(iowhy).unwrap();
             }
         }
     }
-    let table = growth::table(&rows);
+    let table = lab::table(&rows);
     println!("{table}");
     for row in &rows {
         let exponent = row.exponent().unwrap_or(0.0);
-        assert!(exponent <= growth::BAR, "{} {}: {exponent:.2}\n{table}", row.shape, row.command);
+        assert!(exponent <= lab::BAR, "{} {}: {exponent:.2}\n{table}", row.shape, row.command);
         let most = row.points.iter().map(|point| point.mebibytes).fold(0.0, f64::max);
         assert!(most <= MEMORY, "{} {}: {most:.0} MiB\n{table}", row.shape, row.command);
     }
@@ -41,5 +41,5 @@ fn ten_times_as_many_take_ten_times_as_long() {
 #[test]
 #[ignore = "long: three decades of every shape with every command"]
 fn three_decades_of_every_shape_grow_in_proportion() {
-    holds(&[100, 1_000, 10_000, 100_000], &growth::COMMANDS);
+    holds(&[100, 1_000, 10_000, 100_000], &lab::COMMANDS);
 }

@@ -1,8 +1,6 @@
 //! Names of processes, devices, files, control groups and models that command terminals, turn lines
 //! round or are formulas: none of them leaves any command, on stdout, on stderr or in a file.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

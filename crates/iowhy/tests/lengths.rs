@@ -5,8 +5,6 @@
 //! optimised program, which `IOWHY_FAST` names (`./test --long` builds one), and an hour of
 //! another. `IOWHY_LENGTHS` sets another length for the short one.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

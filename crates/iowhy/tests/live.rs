@@ -1,16 +1,12 @@
 //! The whole program on this machine's block devices, beside the kernel's counters and iostat.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
+
+use crate::rig::{self, Loop, can_run, until_attached};
 
 /// Starts a program with its output kept.
 fn start(program: &str, words: &[&str]) -> Child {

@@ -1,8 +1,6 @@
 //! Names on the screen: a fault of a disk below LVM on md in a pod, in a capture that holds what a
 //! copied /sys and /proc say.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 

@@ -1,16 +1,11 @@
 //! Options that no other test would miss: what each of them changes.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run, until_attached};
+use crate::rig::{self, Loop, can_run, until_attached};
 
 /// Four I/Os: a read of a database, a synchronous write of a log, a copy, and a slow read of
 /// metadata.

@@ -1,7 +1,5 @@
 //! Man pages and completions: what a package installs, as a shell and `man` see it.
 
-#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 

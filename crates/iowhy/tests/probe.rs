@@ -1,7 +1,5 @@
 //! `iowhy probe` as a program: its text is read back, and nothing stays behind however it ends.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;

@@ -1,13 +1,10 @@
 //! `iowhy why` proposes the probe that settles an open question, and `--ask` runs it if it reads.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod probe_rig;
-
 use std::process::{Command, Stdio};
 
-use probe_rig::{Folder, Loop, missing, shell, text};
 use serde_json::Value;
+
+use crate::probe_rig::{Folder, Loop, missing, shell, text};
 
 /// Too few reads of a device for any verdict, as biosnoop prints them.
 fn capture(device: &str) -> String {
@@ -81,7 +78,7 @@ fn an_open_question_gets_a_command_and_its_answer() {
 
 #[test]
 fn a_probe_that_writes_or_is_elsewhere_is_only_named() {
-    let folder = Folder::new("elsewhere");
+    let folder = Folder::new("ask-elsewhere");
     let file = folder.file("biosnoop.txt");
     std::fs::write(&file, capture("/dev/sdzz9")).unwrap();
     let (_, _, said) = why(&[&file, "--ask", "--yes"]);

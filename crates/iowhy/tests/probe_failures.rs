@@ -1,14 +1,11 @@
 //! What goes wrong while a probe runs: killed, disk gone, errors in the middle. What was measured
 //! is told, nothing stays behind, and nothing outside the test file changes.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod probe_rig;
-
 use std::time::Duration;
 
-use probe_rig::{Folder, Loop, finish, missing, probe, rig, shell};
 use serde_json::Value;
+
+use crate::probe_rig::{self, Folder, Loop, finish, missing, probe, rig, shell};
 
 #[test]
 fn what_a_killed_probe_had_measured_is_told_by_the_next() {

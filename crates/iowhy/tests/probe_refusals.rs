@@ -1,13 +1,9 @@
 //! Targets that must not be written to or loaded: each is refused by the program, with its reason,
 //! and not a byte of it changes.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod probe_rig;
-
 use std::process::{Command, Stdio};
 
-use probe_rig::{Folder, Loop, finish, missing, probe, shell};
+use crate::probe_rig::{Folder, Loop, finish, missing, probe, shell};
 
 const BYTES: u64 = 24 << 20;
 

@@ -1,13 +1,10 @@
 //! `iowhy probe replay` as a program: what of a capture is done again, and what is not.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod probe_rig;
-
 use std::time::{Duration, Instant};
 
-use probe_rig::{Folder, finish, probe, text};
 use serde_json::Value;
+
+use crate::probe_rig::{Folder, finish, probe, text};
 
 /// Sizes of the reads of the capture, in order.
 const SIZES: [u64; 4] = [4096, 65_536, 8192, 12_288];
@@ -177,7 +174,7 @@ fn writes_need_leave_and_a_place_of_their_own() {
 
 #[test]
 fn what_is_no_trace_of_one_device_is_refused_with_a_hint() {
-    let folder = Folder::new("refused");
+    let folder = Folder::new("replay-refused");
     let (target, _) = target(&folder);
     let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../read/samples");
     let sample = |format: &str| -> String {

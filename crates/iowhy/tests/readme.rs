@@ -1,7 +1,5 @@
 //! The README and the other pages name what exists, and only that.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::process::{Command, Stdio};
 
 fn names(family: &str) -> Vec<String> {

@@ -1,16 +1,12 @@
 //! `iowhy record` on a loop device: nothing is missing, killed or not, and a full disk is said.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run, until_attached};
 use serde_json::Value;
+
+use crate::rig::{self, Loop, can_run, until_attached};
 
 fn iowhy(words: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_iowhy"))
@@ -30,7 +26,7 @@ fn ended(child: Child) -> (i32, String, String) {
 }
 
 fn place(name: &str) -> PathBuf {
-    let file = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+    let file = std::env::temp_dir().join(format!("iowhy-record-{name}-{}", std::process::id()));
     let _ = std::fs::remove_file(&file);
     file
 }

@@ -1,12 +1,9 @@
 //! `iowhy report`: the file as it is, and the page as a browser draws it.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod browser;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use browser::Browser;
+use crate::browser::Browser;
 
 /// A folder of this test, removed at its end.
 struct Folder(PathBuf);

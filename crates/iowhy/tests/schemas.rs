@@ -4,8 +4,6 @@
 //!
 //! `UPDATE_GOLDEN=1` writes it anew.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

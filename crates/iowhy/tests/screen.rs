@@ -1,8 +1,6 @@
 //! The verdict of every case fits on a screen of 80 columns and 24 rows, and what it advises can
 //! be pasted into a shell.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

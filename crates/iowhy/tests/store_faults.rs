@@ -3,11 +3,6 @@
 //! that was about to be written is lost, nothing is deleted. All need root and eBPF; `IOWHY_LONG`
 //! kills 200 times.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -18,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use iowhy_model::{Recording, Stage};
 use iowhy_store::{Span, Store};
-use rig::{Loop, Running, can_run, until};
+
+use crate::rig::{Loop, Running, can_run, until};
 
 /// What the load reads a second.
 const RATE: u64 = 200;
@@ -32,7 +28,7 @@ struct Folder {
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("iowhy-faults-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder in /tmp");
         Folder { path, mounted: false, frozen: false }
     }

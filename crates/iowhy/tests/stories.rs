@@ -1,5 +1,4 @@
 //! The stories in `docs/GALLERY.md` are true: their commands say what stands below them.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::{Command, Stdio};

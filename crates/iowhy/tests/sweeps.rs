@@ -1,8 +1,6 @@
 //! Kinds of captures, swept over what may vary in them: what is suspected follows the rule, and
 //! nothing of it is an accusation.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,9 +1,5 @@
 //! `iowhy top` as a user runs it: in a terminal of three sizes, with keys, signals and a device
 //! that goes away. Each test has a tmux server of its own.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run};
+use crate::rig::{Loop, can_run};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_iowhy");
 

@@ -5,8 +5,6 @@
 //! The long form has ten million I/Os; `IOWHY_FAST` names an optimised program (`./test --long`
 //! builds one).
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::path::PathBuf;

@@ -1,11 +1,6 @@
 //! What the flight recorder tells others: Prometheus, the journal, a program of `--exec`. The first
 //! needs Debian's `prometheus`, the one of TLS `openssl`, all need root and eBPF.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-#[path = "../../live/tests/rig/mod.rs"]
-mod rig;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -14,15 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Loop, can_run, until};
 use serde_json::Value;
+
+use crate::rig::{Loop, can_run, until};
 
 /// A folder that goes when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("iowhy-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("iowhy-watch-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder in /tmp");
         Folder(folder)
     }
@@ -201,7 +198,7 @@ fn figures_travel_under_tls() {
     if !can_run(&["openssl"]) {
         return;
     }
-    let folder = Folder::new("watch-tls");
+    let folder = Folder::new("tls");
     let (ours, our_key) = certificate(&folder.0, "ours");
     let (theirs, their_key) = certificate(&folder.0, "theirs");
     let token = folder.0.join("token").display().to_string();
@@ -266,7 +263,7 @@ fn prometheus_computes_the_quantiles_of_hist() {
     if !can_run(&["fio", "prometheus"]) {
         return;
     }
-    let folder = Folder::new("watch-prometheus");
+    let folder = Folder::new("prometheus");
     let store = folder.0.join("store");
     let disk = Loop::beside_others(64);
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
@@ -418,7 +415,7 @@ fn tables_are_exported_while_the_recorder_writes() {
     if !can_run(&["fio"]) {
         return;
     }
-    let folder = Folder::new("watch-export");
+    let folder = Folder::new("export");
     let (store, tables) = (folder.0.join("store"), folder.0.join("tables"));
     let disk = Loop::beside_others(64);
     disk.fio(&["--rw=write", "--bs=1m", "--size=64m"]);
@@ -580,7 +577,7 @@ fn a_collector_gets_the_figures_as_exponential_histograms() {
     if !can_run(&["dd"]) {
         return;
     }
-    let folder = Folder::new("watch-otlp");
+    let folder = Folder::new("otlp");
     let store = folder.0.join("store");
     let disk = Loop::beside_others(16);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -641,7 +638,7 @@ fn figures_are_pushed_under_tls_to_whom_is_trusted() {
     if !can_run(&["openssl"]) {
         return;
     }
-    let folder = Folder::new("watch-otlp-tls");
+    let folder = Folder::new("otlp-tls");
     let (ours, our_key) = certificate(&folder.0, "ours");
     let (theirs, _) = certificate(&folder.0, "theirs");
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -906,7 +903,7 @@ fn a_program_is_told_of_each_incident_and_has_no_rights() {
     if !can_run(&[]) {
         return;
     }
-    let folder = Folder::new("watch-exec");
+    let folder = Folder::new("exec");
     let store = folder.0.join("store");
     let program = folder.0.join("told");
     let text = format!(
@@ -951,7 +948,7 @@ fn the_journal_gets_an_incident_in_fields() {
     if !can_run(&["unshare"]) {
         return;
     }
-    let folder = Folder::new("watch-journal");
+    let folder = Folder::new("journal");
     let store = folder.0.join("store");
     let journal = folder.0.join("journal");
     std::fs::create_dir_all(&journal).expect("a folder");

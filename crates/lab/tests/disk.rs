@@ -1,5 +1,4 @@
 //! What holds for every disk model, healthy or faulty, over thousands of random requests.
-#![expect(clippy::expect_used, reason = "a test may")]
 
 use iowhy_lab::disk::{Disk, Fault, Model, Request, Service};
 use iowhy_model::{Op, Random};

@@ -1,6 +1,5 @@
 //! What the judge foretells of the cure, compared with scenarios that were cured: the table is
 //! printed, and a fall fails.
-#![allow(clippy::expect_used, clippy::print_stdout)]
 
 use iowhy_lab::score::{Forecast, forecast_table, forecasts};
 

@@ -1,7 +1,6 @@
 //! What must not change a verdict: a clock that runs a little faster, the order in which disks are
 //! named, one event in twenty lost, numbers written in another unit. Over every capture of the
 //! cases and over scenarios of every recipe.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
 
@@ -218,7 +217,7 @@ fn captures_keep_their_verdict() {
 }
 
 #[test]
-#[ignore = "long: a minute; alone: `cargo test --release -p iowhy-lab --test metamorphic -- --ignored`"]
+#[ignore = "long: a minute; alone: `cargo test --release -p iowhy-lab --test all metamorphic -- --ignored`"]
 fn scenarios_keep_their_verdict() {
     let scenarios = scenarios();
     let (mut wrong, mut all) = (Vec::new(), 0);

@@ -2,8 +2,6 @@
 //!
 //! The crate is a dependency of this test alone: what ships writes Parquet itself.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
 use iowhy_model::{
     Distribution, Edges, Event, Flags, Histogram, Layer, Level, Op, Random, Recording, Report,
     Sink, Source, Stage, Time,
@@ -13,9 +11,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::record::{Field, Row};
 
-use rows::{field, text};
-
-mod rows;
+use crate::rows::{field, text};
 
 /// More than one row group (131,072 rows), and not a whole number of pages.
 const EVENTS: u64 = 140_001;

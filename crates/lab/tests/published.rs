@@ -3,8 +3,6 @@
 //! `published/answers.txt` has a line for each: its name, the verdict, and the grade.
 //! `UPDATE_GOLDEN=1` writes it anew; each line that changes then stands in the commit.
 
-#![allow(clippy::expect_used, clippy::panic)]
-
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,5 @@
 //! A rich input is never judged worse than a poor one that follows from it; and a load that
 //! saturates a healthy device is named from single I/Os.
-#![expect(clippy::expect_used, reason = "a test may")]
 
 use iowhy_diagnose::{Options, judge};
 use iowhy_lab::weak::print::iostat;

@@ -1,5 +1,4 @@
 //! What holds for every simulated scenario, and for what is read back of it.
-#![expect(clippy::expect_used, reason = "a test may")]
 
 use std::sync::LazyLock;
 

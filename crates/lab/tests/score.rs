@@ -1,5 +1,4 @@
 //! The score over a small part of the simulated scenarios: the table is printed, and a fall fails.
-#![allow(clippy::unwrap_used)]
 
 use iowhy_diagnose::{Calibration, Options, judge};
 use iowhy_lab::render::LEVELS;

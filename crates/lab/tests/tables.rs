@@ -1,8 +1,6 @@
 //! The tables of a fleet as `iowhy export` writes them, read back by the reference crate: what
 //! single I/Os and histograms say is what the rows say.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -19,9 +17,7 @@ use parquet::basic::Compression;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
-use rows::{field, text};
-
-mod rows;
+use crate::rows::{field, text};
 
 const SECOND: i64 = 1_000_000_000;
 /// 2026-11-22, ten seconds before midnight UTC.

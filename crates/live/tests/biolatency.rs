@@ -1,7 +1,4 @@
 //! Our histogram beside that of Debian's biolatency, over the same run of fio.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod rig;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -9,7 +6,8 @@ use std::time::Duration;
 
 use iowhy_live::TraceMode;
 use iowhy_model::{Edges, Histogram, Stage};
-use rig::{Loop, Running, can_run, trace};
+
+use crate::rig::{self, Loop, Running, can_run, trace};
 
 /// Octaves of microseconds compared: up to 67 s.
 const OCTAVES: u32 = 26;

@@ -1,7 +1,4 @@
 //! Devices that make no requests, the time before a request, who pays, and what is let through.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod rig;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +6,8 @@ use std::time::Duration;
 
 use iowhy_live::{TraceFilter, TraceMode, TraceOptions, control_group};
 use iowhy_model::{Event, Flags, Nanos, Op, Recording, Stage};
-use rig::{Loop, can_run, trace};
+
+use crate::rig::{self, Loop, can_run, trace};
 
 /// Single events kept per run; above all runs, so that none is folded away.
 const BUDGET: usize = 4_000_000;

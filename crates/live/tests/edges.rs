@@ -1,5 +1,4 @@
 //! The buckets the kernel program counts into are those of the standard table, bit for bit.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::io::Write;
 use std::process::{Command, Stdio};

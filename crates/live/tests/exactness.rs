@@ -1,12 +1,9 @@
 //! Measured + lost = what the kernel itself counts in /proc/diskstats, request for request.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use iowhy_live::{BlockTrace, TraceMode};
 use iowhy_model::{Edges, Histogram, Listing, Nanos, Op, Recording, Stage};
-use rig::{Loop, can_run, trace};
+
+use crate::rig::{self, Loop, can_run, trace};
 
 /// Single events kept per run; above all runs, so that none is folded away.
 const BUDGET: usize = 4_000_000;

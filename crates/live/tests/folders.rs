@@ -1,5 +1,4 @@
 //! Devices and counters from folders that look like /sys: no rights, no hardware.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

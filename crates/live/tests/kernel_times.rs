@@ -1,12 +1,9 @@
 //! The tracer with one probe and the kernel's times, beside the exact one over the same load.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use iowhy_live::{BlockTrace, Collector, TraceClock, TraceMode, TraceOptions};
 use iowhy_model::{Event, Op, Recording, Stage};
-use rig::{Loop, can_run, trace};
+
+use crate::rig::{self, Loop, can_run, trace};
 
 /// Single events kept per run, above all runs.
 const BUDGET: usize = 4_000_000;

@@ -1,7 +1,4 @@
 //! Attaching, ending, giving up rights, devices that appear, requests that never end.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod rig;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +8,8 @@ use iowhy_live::{
     BlockTrace, Collector, Ftrace, RequestCounts, TraceMode, TraceOptions, give_up_rights,
 };
 use iowhy_model::{Op, Recording, Stage, key};
-use rig::{Loop, can_run};
+
+use crate::rig::{self, Loop, can_run};
 
 /// Requests of an operation in the Q2C histograms of a recording.
 fn counted(recording: &Recording, op: Op) -> u64 {
@@ -225,10 +223,10 @@ fn a_panic_leaves_no_trace_instance() {
         let script = "mountpoint -q /sys/kernel/tracing || \
                       mount -t tracefs tracefs /sys/kernel/tracing; exec \"$0\" \"$@\"";
         let this = std::env::current_exe().expect("this program").display().to_string();
-        let name = ["--exact", "--nocapture", "a_panic_leaves_no_trace_instance"];
+        let test = "lifecycle::a_panic_leaves_no_trace_instance";
         let ran = Command::new("unshare")
             .args(["--mount", "sh", "-c", script, &this])
-            .args(name)
+            .args(["--exact", "--nocapture", test])
             .env(INSIDE, "1")
             .output()
             .expect("unshare");

@@ -1,7 +1,4 @@
 //! Which file an I/O is of, and which stack sent it, on an ext4 of the test's own.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod rig;
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,7 +6,8 @@ use std::process::Command;
 
 use iowhy_live::{TraceMode, TraceOptions};
 use iowhy_model::{Event, Op, Recording};
-use rig::{Loop, can_run, run, trace};
+
+use crate::rig::{Loop, can_run, run, trace};
 
 /// A file system on a loop device, unmounted when it goes.
 struct MountGuard {

@@ -1,5 +1,4 @@
 //! What stands around the I/O, from a folder that looks like a machine: no rights, no hardware.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

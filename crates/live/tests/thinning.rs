@@ -1,15 +1,12 @@
 //! Above a rate, the slow requests of a device and a sample of the others are told one by one, and
 //! all are counted.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::time::Duration;
 
 use iowhy_live::{BlockTrace, Collector, ThinRule, TraceMode, TraceOptions};
 use iowhy_model::{Distribution, Edges, Event, Listing, Op, Recording, Sampling, Stage, whole};
-use rig::{Loop, can_run};
+
+use crate::rig::{Loop, can_run};
 
 /// One of so many requests that are not slow is told.
 const ONE_IN: u8 = 8;

@@ -1,13 +1,10 @@
 //! The engine beside fio: same device, same engine of the kernel, by turns.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::time::Duration;
 
 use iowhy_probe::{Clock, EngineChoice, Job, Purpose, Terms, Watcher, examine, run};
-use rig::{Folder, Loop, missing, output, turn};
+
+use crate::rig::{Folder, Loop, missing, output, turn};
 
 const BYTES: u64 = 128 << 20;
 const ROUNDS: usize = 9;
@@ -126,7 +123,7 @@ fn middle(runs: &[Figures], figure: usize) -> (f64, f64, f64) {
 }
 
 #[test]
-#[ignore = "long: two minutes; alone: `cargo test --release -p iowhy-probe --test beside_fio -- --ignored --nocapture`"]
+#[ignore = "long: two minutes; alone: `cargo test --release -p iowhy-probe --test all beside_fio -- --ignored --nocapture`"]
 fn the_same_reads_by_turns() {
     if let Some(what) = missing().or(output("fio", &["--version"]).is_none().then(|| "fio".into()))
     {

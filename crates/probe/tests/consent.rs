@@ -1,9 +1,5 @@
 //! Unsafe targets: every one is refused, and not a byte of it changes.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,7 +8,8 @@ use std::process::Command;
 use std::sync::MutexGuard;
 
 use iowhy_probe::{Error, Permit, Purpose, Terms, examine};
-use rig::{Folder, Loop, missing, output, turn};
+
+use crate::rig::{Folder, Loop, missing, output, turn};
 
 const BYTES: u64 = 24 << 20;
 

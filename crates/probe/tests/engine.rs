@@ -1,9 +1,5 @@
 //! The engine on real files: both ways do what the job says, and overload cannot flatter.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +8,8 @@ use iowhy_probe::{
     Arrivals, Clock, EngineChoice, Job, Load, Order, Purpose, Run, Target, Terms, Watcher, examine,
     run,
 };
-use rig::{Folder, Loop, missing, turn};
+
+use crate::rig::{Folder, Loop, missing, turn};
 
 const BYTES: u64 = 4 << 20;
 

@@ -1,13 +1,10 @@
 //! Where io_uring is forbidden, as in many containers, plain system calls measure the same.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use iowhy_probe::{
     Clock, Durable, EngineChoice, Job, Load, Order, Purpose, Terms, Watcher, examine, run,
 };
-use rig::Folder;
+
+use crate::rig::Folder;
 
 /// Forbids io_uring to the calling thread, as a container's seccomp profile does; whether it could.
 fn forbid_io_uring() -> bool {

@@ -1,9 +1,5 @@
 //! A replay on a file: every I/O of the plan once, in order, with its size, place and time.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +9,8 @@ use iowhy_probe::{
     Ask, Captured, Cell, EngineChoice, Outcome, Purpose, Replay, Session, SoFar, Table, Target,
     Terms, Watcher, examine, find,
 };
-use rig::Folder;
+
+use crate::rig::Folder;
 
 const BYTES: u64 = 4 << 20;
 

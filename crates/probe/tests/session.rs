@@ -1,9 +1,5 @@
 //! Kinds and sessions on files: both halves of a mix, heat, time left, every write as data.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod rig;
-
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -12,7 +8,8 @@ use iowhy_probe::{
     Arrivals, Ask, Captured, Cell, Job, Outcome, Purpose, Replay, Session, Target, Terms, Watcher,
     examine, find,
 };
-use rig::Folder;
+
+use crate::rig::Folder;
 
 fn target(folder: &Folder, purpose: Purpose) -> Target {
     let stop = AtomicBool::new(false);

@@ -1,7 +1,5 @@
 //! Rows of biosnoop with their worked times.
 
-#![allow(clippy::expect_used, clippy::panic)]
-
 use iowhy_model::{Flags, Nanos, Op, Recording, Stage, Time};
 use iowhy_read::{find, scan};
 

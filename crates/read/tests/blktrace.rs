@@ -1,17 +1,15 @@
 //! Binary traces: against the truth they were made from, against Debian's blkparse and btt, and
 //! damaged in every way that `blkparse` keeps silent about.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stderr)]
-
-mod make_blktrace;
 
 use std::io::BufRead;
 use std::process::Command;
 
 use iowhy_model::{Listing, Recording, Stage};
 use iowhy_read::{Error, blktrace, scan};
-use make_blktrace::{Trace, Truth};
+
+use crate::make_blktrace::{Trace, Truth};
 
 const PLAIN: Trace = Trace { ios: 2_000, cpus: 4, big: false, second: false };
 /// Length of a version 1 record, and of one of the two notifications with their payloads.

@@ -1,7 +1,5 @@
 //! In a table a bad line is a skipped line, and its device is known to have one.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use iowhy_model::Recording;
 use iowhy_read::{Error, scan};
 

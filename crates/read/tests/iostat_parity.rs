@@ -4,7 +4,7 @@
 //! `iostat -f DIR` reads a tree of our making, once before and once after we change it. Counters
 //! that wrap at 2^32 milliseconds are among them; sysstat 12.6 unwraps them too.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

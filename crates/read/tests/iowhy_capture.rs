@@ -1,7 +1,5 @@
 //! The native capture: what is written comes back, and damage costs only what it hit.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use iowhy_capture::{BLOCK_EVENTS, Header, MAGIC, Writer};
 use iowhy_model::typed::{BytesPerSecond, OfProcess};
 use iowhy_model::{

@@ -2,7 +2,7 @@
 //!
 //! They are no part of the repository; where they do not lie beside it, the tests say so.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+#![allow(clippy::print_stderr)]
 
 use std::path::Path;
 

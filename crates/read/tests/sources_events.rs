@@ -1,8 +1,6 @@
 //! Source documents missed_revolution, cloud_volume (fio) and direct_mount (vxtrace, mount),
 //! verbatim, and every listing of all five documents by its place.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Source documents dusty_disk and one_of_seventeen, verbatim: every latency listing in them, to
 //! the last count.
 
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::print_stdout)]
-
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! What `iowhy snoop` prints and is read again: rows said to be all there were are a trace.
 
-#![allow(clippy::expect_used)]
-
 use iowhy_model::{Level, Recording, Sampling};
 
 const HEADING: &str =

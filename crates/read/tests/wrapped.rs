@@ -2,8 +2,6 @@
 //!
 //! `SAMPLES=iostat` looks at one folder only.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::path::{Path, PathBuf};
 
 use iowhy_model::Recording;

@@ -1,6 +1,5 @@
 //! A delay that a disk was told to have comes back through the block tracepoints, and every request
 //! is accounted for. The whole table is `rig claims`. Needs root, /dev/fuse and /dev/loop-control.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
 

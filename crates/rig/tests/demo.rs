@@ -1,6 +1,5 @@
 //! The demonstrations say what they should, and leave nothing behind, also when they are killed.
 //! Needs root, /dev/fuse, /dev/loop-control and a built `iowhy`.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

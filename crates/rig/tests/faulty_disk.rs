@@ -1,5 +1,6 @@
 //! The faulty disk behind the kernel's own block layer: what it does is what the model says, and
 //! nothing stays behind. Needs root, /dev/fuse and /dev/loop-control.
+
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::print_stderr, reason = "a test may")]
 
 use std::io::{BufRead, BufReader};

@@ -3,7 +3,6 @@
 //! A quick look at the oldest and the newest kernel is part of every test run, where packages and
 //! qemu are here already; `IOWHY_KERNELS=0` leaves it out. All kernels and all cases need some
 //! minutes, a mirror of Debian and root, so they run only with `IOWHY_KERNELS=1`.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fmt::Write;
 use std::path::Path;

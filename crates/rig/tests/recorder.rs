@@ -1,5 +1,6 @@
 //! The flight recorder against disks with a known fault, and against being killed. Needs root,
 //! /dev/fuse and /dev/loop-control.
+
 #![expect(clippy::expect_used, clippy::print_stderr, reason = "a test may")]
 
 use std::io::Write;

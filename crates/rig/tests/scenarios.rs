@@ -1,7 +1,6 @@
 //! Live disks of known fault are judged rightly by `iowhy why`, by `iowhy snoop | iowhy why` and
 //! from a capture, and no healthy one is accused: a few of the scenarios, in less than a minute.
 //! All of them: `rig scenarios`. Needs root, /dev/fuse, /dev/loop-control and a built `iowhy`.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::process::Command;
 

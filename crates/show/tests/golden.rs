@@ -1,14 +1,12 @@
 //! Every view on reports made by hand, compared with what a person looked at and accepted.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p iowhy-show` accepts what is drawn now.
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
-mod accepted;
-mod reports;
-
-use accepted::check;
 use iowhy_model::Report;
 use iowhy_show::{Colour, Palette, Style, VIEWS};
+
+use crate::accepted::check;
+use crate::reports;
 
 fn drawn(view: &str, report: &Report, style: &Style) -> String {
     let mut out = Vec::new();

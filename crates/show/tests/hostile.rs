@@ -1,14 +1,13 @@
 //! What no view may do: panic, draw beyond its paper, print an escape it was given, swallow an
 //! error of its writer, or write JSON that is none.
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
-mod reports;
 
 use std::io::{self, Write};
 
 use iowhy_model::{Report, Stage};
 use iowhy_show::{Colour, Palette, Style, VIEWS};
 use unicode_width::UnicodeWidthStr;
+
+use crate::reports;
 
 const COLOURS: [Colour; 4] = [Colour::None, Colour::Ansi16, Colour::Ansi256, Colour::True];
 

@@ -1,11 +1,10 @@
 //! The fields of the JSON schemas, as `docs/JSON.md` promises them.
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
-mod reports;
 
 use iowhy_model::Report;
 use iowhy_show::{Style, VIEWS, View};
 use serde_json::{Value, json};
+
+use crate::reports;
 
 fn named(name: &str) -> &'static View {
     VIEWS.iter().find(|view| view.name == name).unwrap()

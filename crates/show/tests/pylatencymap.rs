@@ -1,7 +1,6 @@
 //! The picture of PyLatencyMap on the worked example, as the original draws it to the byte.
 //!
 //! Whole runs beside the original itself are in the rim's `compat_pylatencymap`.
-#![allow(clippy::disallowed_methods, clippy::panic, clippy::unwrap_used)]
 
 use std::path::PathBuf;
 

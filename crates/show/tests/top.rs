@@ -1,18 +1,16 @@
 //! The live screen, drawn into a buffer: at the smallest and at a large terminal, with colours and
 //! without, and with names that want to be more than names.
-#![allow(clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
-mod accepted;
-mod reports;
 
 use std::sync::OnceLock;
 
-use accepted::check;
 use iowhy_model::{NameTable, Nanos, OwnerNames, Report, Time};
 use iowhy_show::top::{DeviceTick, Key, Panel, Places, Popup, Screen, Tick, Waiter, draw, ordered};
 use iowhy_show::{Colour, Style};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+
+use crate::accepted::check;
+use crate::reports;
 
 /// Ticks of 50 ms over the whole of the dusty disk's log.
 fn ticks(report: &Report) -> Vec<Tick> {

@@ -1,6 +1,5 @@
 //! What stands beside the I/O of a small capture: captures of other tools, and numbers cited of
 //! them.
-#![allow(dead_code)]
 
 use iowhy_model::{Evidence, Finding, Medium, Op, Sink};
 

@@ -1,5 +1,4 @@
 //! Captures of known truth: I/Os and rows poured into a recording by hand.
-#![allow(dead_code)]
 
 pub mod beside;
 

@@ -1,6 +1,5 @@
 //! I/Os and rows poured into a capture with flags, arrival and facts, and what a finding cites of
 //! them.
-#![allow(dead_code)]
 
 use iowhy_model::{
     Event, Fact, FactKey, Finding, Flags, Interval, Layer, Level, Nanos, Op, Rates, Sink, Time,

@@ -1,5 +1,6 @@
 //! Loop devices and child processes for the tests of `iowhy probe`, taken away whatever happens.
-#![allow(clippy::expect_used, clippy::unwrap_used, dead_code, missing_docs)]
+
+#![allow(missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

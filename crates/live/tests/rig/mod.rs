@@ -1,4 +1,5 @@
 //! What the kernel tests share: a private loop device that goes away with its guard, fio, counters.
+
 #![allow(dead_code, missing_docs)]
 
 use std::os::linux::net::SocketAddrExt;

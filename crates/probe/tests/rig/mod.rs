@@ -1,6 +1,6 @@
 //! Private loop devices for the tests, taken away whatever happens.
-#![allow(clippy::expect_used, clippy::unwrap_used)]
-#![allow(dead_code, missing_docs)]
+
+#![allow(missing_docs)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

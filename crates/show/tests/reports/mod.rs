@@ -1,7 +1,5 @@
 //! Reports made by hand for the goldens: numbers as the published listings have them.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
 use iowhy_model::*;
 
 pub mod hostile;

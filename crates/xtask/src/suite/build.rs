@@ -1,5 +1,9 @@
 //! Which test programs there are: cargo builds them and says where they lie.
+//!
+//! A crate links its tests into one program, [`ALL`], with a module for each file. Here each module
+//! is a program again, with a place, a time and a process of its own.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +21,12 @@ pub struct Program {
     pub path: PathBuf,
     /// The folder it runs in: the crate's.
     pub folder: PathBuf,
+    /// The tests that it runs; all if empty.
+    pub tests: Vec<String>,
 }
+
+/// The program with the tests of a crate.
+const ALL: &str = "all";
 
 impl Program {
     /// How it is called in the report: `read/samples`.
@@ -28,6 +37,27 @@ impl Program {
     /// Whether crate or program contains that text.
     pub fn is_called(&self, text: &str) -> bool {
         self.title().contains(text)
+    }
+
+    /// Its modules, if it is one with all tests of a crate.
+    fn modules(self) -> io::Result<Vec<Program>> {
+        if self.name != ALL {
+            return Ok(vec![self]);
+        }
+        let listed = Command::new(&self.path).args(["--list", "--format", "terse"]).output()?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        Ok(self.split(&listed))
+    }
+
+    /// The same by what it lists.
+    fn split(self, listed: &str) -> Vec<Program> {
+        let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
+            let module = test.split_once("::").map_or(ALL, |(module, _)| module);
+            modules.entry(module).or_default().push(test.to_string());
+        }
+        let one = |(name, tests)| Program { name: str::to_string(name), tests, ..self.clone() };
+        modules.into_iter().map(one).collect()
     }
 }
 
@@ -103,7 +133,11 @@ fn built(mut cargo: Command) -> io::Result<Option<Vec<Program>>> {
     cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
     let output = cargo.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    Ok(output.status.success().then(|| text.lines().filter_map(program).collect()))
+    if !output.status.success() {
+        return Ok(None);
+    }
+    let modules = text.lines().filter_map(program).map(Program::modules);
+    Ok(Some(modules.collect::<io::Result<Vec<_>>>()?.concat()))
 }
 
 /// The test program that a line of cargo's speaks of.
@@ -119,6 +153,7 @@ fn program(line: &str) -> Option<Program> {
         name: message["target"]["name"].as_str()?.to_string(),
         path: PathBuf::from(path),
         folder,
+        tests: Vec::new(),
     })
 }
 
@@ -144,5 +179,9 @@ mod tests {
         assert_eq!((known.title().as_str(), known.is_called("read")), ("read/samples", true));
         assert!(program(&line.replace('\n', "").replace("true", "false")).is_none());
         assert!(program("{\"reason\":\"build-finished\"}").is_none());
+        assert_eq!(
+            known.split("faults::a: test\nfaults::deep::b: test\nloads::a: test\n").len(),
+            2
+        );
     }
 }

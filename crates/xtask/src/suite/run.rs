@@ -126,6 +126,9 @@ fn one(program: Program, long: bool) -> io::Result<(Program, String, bool)> {
         behind.arg(&program.path);
         behind
     };
+    if !program.tests.is_empty() {
+        command.arg("--exact").args(&program.tests);
+    }
     command.arg("--show-output").current_dir(&program.folder).stdin(Stdio::null());
     if long {
         command.arg("--include-ignored").env("IOWHY_LONG", "1");
@@ -136,8 +139,7 @@ fn one(program: Program, long: bool) -> io::Result<(Program, String, bool)> {
     let results: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("test result: ")).collect();
     let result = results.join("; ");
-    let counts = result.split("; finished").next().unwrap_or_default();
-    let counts = counts.replace(" 0 measured;", "").replace("; 0 filtered out", "");
+    let counts = result.split("; 0 measured").next().unwrap_or_default();
     let seconds = started.elapsed().as_secs_f64();
     writeln!(io::stdout(), "{seconds:6.1} s  {:<32} {counts}", program.title())?;
     Ok((program, text, output.status.success()))
@@ -151,8 +153,8 @@ mod tests {
 
     fn program(title: &str) -> Program {
         let (package, name) = title.split_once('/').unwrap();
-        let (path, folder) = (PathBuf::new(), PathBuf::new());
-        Program { package: package.to_string(), name: name.to_string(), path, folder }
+        let (path, folder, tests) = (PathBuf::new(), PathBuf::new(), Vec::new());
+        Program { package: package.to_string(), name: name.to_string(), path, folder, tests }
     }
 
     #[test]

@@ -74,6 +74,25 @@ pub fn check(tree: &Tree) -> Vec<Complaint> {
             complaints.append(&mut compare(list, table, &entries, &members));
         }
     }
+    complaints.append(&mut never_run(tree));
+    complaints
+}
+
+/// Files of tests that are in no program: cargo looks for none beside `all.rs`.
+fn never_run(tree: &Tree) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for all in tree.sources.iter().filter(|source| source.path.ends_with("/tests/all.rs")) {
+        let folder = all.path.trim_end_matches("/all.rs");
+        let manifest = folder.trim_end_matches("tests").to_string() + "Cargo.toml";
+        let manifest = tree.text(&manifest).unwrap_or_default();
+        for name in tree.folder(folder).map(Source::stem).filter(|name| *name != "all") {
+            let has_module = all.text.lines().any(|line| line == format!("mod {name};"));
+            if !has_module && !manifest.contains(&format!("name = \"{name}\"")) {
+                let problem = format!("the tests of `{name}` never run");
+                complaints.push(Complaint::new(&all.path, 0, problem, format!("`mod {name};`")));
+            }
+        }
+    }
     complaints
 }
 
@@ -211,5 +230,19 @@ mod tests {
         let lines: Vec<usize> = found.iter().map(|complaint| complaint.line).collect();
         assert_eq!(lines, [0, 4, 3, 0, 7], "{found:#?}");
         assert_eq!(headings(&tree).len(), 1);
+    }
+
+    #[test]
+    fn a_test_that_never_runs_is_found() {
+        let manifest = "[[test]]\nname = \"all\"\n[[test]]\nname = \"alone\"\n";
+        let tree = Tree::of(&[
+            ("crates/show/Cargo.toml", manifest),
+            ("crates/show/tests/all.rs", "//! All.\nmod a;\n"),
+            ("crates/show/tests/a.rs", "//! A.\n"),
+            ("crates/show/tests/alone.rs", "//! Alone.\n"),
+            ("crates/show/tests/b.rs", "//! B.\n"),
+        ]);
+        let found: Vec<String> = check(&tree).into_iter().map(|one| one.to_string()).collect();
+        assert!(found.len() == 1 && found[0].contains("`b` never run"), "{found:?}");
     }
 }

@@ -1,0 +1,30 @@
+//! The tests of this crate in one program, linked once; `./test` runs each module as a program of
+//! its own.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod baselines;
+mod claims;
+mod faults;
+mod kernel_lines;
+mod limits_layers;
+mod lists;
+mod loads;
+mod made;
+mod margins;
+mod metamorphic;
+mod no_culprit;
+mod poured;
+mod published;
+mod seeds;
+mod slowdowns;
+mod stated;
+mod trials;
+mod verdicts;
+mod vetoes;

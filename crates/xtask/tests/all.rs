@@ -1,0 +1,6 @@
+//! The tests of this crate in one program, linked once; `./test` runs each module as a program of
+//! its own.
+
+mod new;
+mod supply;
+mod tidy;
