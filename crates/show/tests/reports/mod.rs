@@ -341,6 +341,7 @@ fn evidence(
         quantity: quantity.to_string(),
         amount: Quantity { value, unit },
         bound,
+        weighs: None,
         n,
         how,
         basis: Basis::Measured,
