@@ -1,4 +1,4 @@
-//! The incidents of a recorder's store, read back.
+//! What a recorder's store has of incidents and of what is usual, read back.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +12,7 @@ use iowhy_store::{Incident, LearnedHistograms, SECOND_NS, Span, Store};
 use serde_json::{Value, json};
 
 use crate::recorder::extent::SAME_NS;
-use crate::when;
+use crate::{messages, when};
 
 /// One that its recorder still writes down was written anew not longer ago, ns: three times its
 /// pause.
@@ -26,6 +26,8 @@ const AFTER_NS: i64 = 60 * SECOND_NS;
 const KNOWN_NS: i64 = 600 * SECOND_NS;
 /// Bytes of a verdict at most: one with its report has some hundred thousand.
 const LONGEST_VERDICT: u64 = 64 << 20;
+/// Bytes at most of what was learned before.
+const LEARNED: u64 = 16 << 20;
 
 /// What a store has of an incident.
 pub struct RecordedIncident {
@@ -193,6 +195,20 @@ pub fn history(rows: &[IncidentRow], device: &str, verdict: &str, now_ns: i64) -
         true => format!("since {}, {times} in 24 hours", when::words(last.began_ns)),
         false => format!("{times} in 24 hours, the last until {}", when::words(last.until_ns)),
     })
+}
+
+/// What an earlier recorder of this store learned.
+pub fn learned(folder: &Path) -> LearnedHistograms {
+    let mut text = String::new();
+    if let Ok(file) = iowhy_store::open_plain(&folder.join("baseline")) {
+        let _ = file.take(LEARNED).read_to_string(&mut text);
+    }
+    let (learned, damaged) = LearnedHistograms::parse(&text);
+    if damaged > 0 {
+        let text = format!("{damaged} damaged lines of the learned baseline were ignored");
+        messages::warn(&text, None);
+    }
+    learned
 }
 
 /// Nanoseconds of an hour.

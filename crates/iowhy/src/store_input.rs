@@ -11,7 +11,6 @@ use iowhy_store::{Gap, GapCause, LearnedHistograms, SECOND_NS, Span, Store};
 
 use crate::messages::HintedError;
 use crate::recorded::{self, RecordedIncident};
-use crate::recorder::keeping;
 use crate::when;
 
 /// Where the recorder keeps its store unless told (systemd's StateDirectory).
@@ -327,7 +326,7 @@ pub fn of_the_last_day() -> Vec<IncidentRow> {
 /// What this machine's recorder learned to be usual; nothing where there is no store that may be
 /// read.
 pub fn learned() -> LearnedHistograms {
-    keeping::learned(Path::new(FOLDER))
+    recorded::learned(Path::new(FOLDER))
 }
 
 /// Says what a store that holds nothing of a time does hold; whether nobody watched then, or

@@ -7,7 +7,7 @@ use std::path::Path;
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
-use crate::names::{MOST, own_entries, text};
+use crate::foreign_files::{MOST_ENTRIES, own_entries, text_below};
 use crate::sysfs::SysFact;
 
 /// Folders whose entries name pods and containers: `NAMESPACE_NAME_UID` and
@@ -31,7 +31,7 @@ pub fn owner_facts(root: &Path) -> Vec<SysFact> {
         let (value, path) = (value.to_string(), root.join(place).display().to_string());
         facts.push(SysFact { disk: String::new(), key, value, path });
     };
-    for entry in own_entries(root, DOCKER).take(MOST) {
+    for entry in own_entries(root, DOCKER).take(MOST_ENTRIES) {
         let place = format!("{DOCKER}/{}/config.v2.json", name(&entry));
         let settings = json(root, &place).unwrap_or_default();
         if let Some(called) = settings["Name"].as_str() {
@@ -47,13 +47,13 @@ pub fn owner_facts(root: &Path) -> Vec<SysFact> {
             }
         }
     }
-    for entry in own_entries(root, NERDCTL).take(MOST) {
+    for entry in own_entries(root, NERDCTL).take(MOST_ENTRIES) {
         let names = format!("{NERDCTL}/{}/names", name(&entry));
-        for space in own_entries(root, &names).take(MOST) {
+        for space in own_entries(root, &names).take(MOST_ENTRIES) {
             let folder = format!("{names}/{}", name(&space));
-            for entry in own_entries(root, &folder).take(MOST) {
+            for entry in own_entries(root, &folder).take(MOST_ENTRIES) {
                 let place = format!("{folder}/{}", name(&entry));
-                if let Some(id) = text(root, &place) {
+                if let Some(id) = text_below(root, &place) {
                     add(key::CONTAINER.member(id.trim()), &name(&entry), &place);
                 }
             }
@@ -61,7 +61,7 @@ pub fn owner_facts(root: &Path) -> Vec<SysFact> {
     }
     // Last, because a name that the kubelet gave is the one people know.
     for folder in LOGS_OF_PODS.map(|folder| folder.trim_start_matches('/')) {
-        for entry in own_entries(root, folder).take(MOST) {
+        for entry in own_entries(root, folder).take(MOST_ENTRIES) {
             let name = name(&entry);
             match name.split('_').collect::<Vec<_>>().as_slice() {
                 [space, pod, uid] if folder.ends_with("pods") => {
@@ -85,7 +85,7 @@ fn name(entry: &DirEntry) -> String {
 }
 
 fn json(root: &Path, place: &str) -> Option<Value> {
-    serde_json::from_str(&text(root, place)?).ok()
+    serde_json::from_str(&text_below(root, place)?).ok()
 }
 
 /// `/web` of Docker is `web`; `k8s_db_db-0_prod_UID_0` of a pod's runtime is `db`.

@@ -1,7 +1,7 @@
 //! Files of trees that strangers may have made, such as a copy of /sys: only regular ones, and of
 //! the small ones never more than a page or two.
 
-use std::fs::File;
+use std::fs::{self, DirEntry, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -10,6 +10,10 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 /// Most bytes read; an attribute of /sys holds a page.
 const MOST: u64 = 1 << 16;
+/// Entries of folders and lines of files read: a machine with more has other worries.
+pub(crate) const MOST_ENTRIES: usize = 16_384;
+/// Most bytes read of a list.
+const LARGEST: u64 = 4 << 20;
 
 /// Whether something in a copy of /sys is none of the kernel's: no regular file, folder or link to
 /// one in the copy, or a setting of a queue that is longer than what is read of it. A link to what
@@ -67,6 +71,35 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     };
     let mut text = String::new();
     opened.ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// What is in a folder; nothing if it cannot be read.
+pub(crate) fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+/// What is in a folder below the root, to which no link leads: a copy may come from a stranger.
+pub(crate) fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = DirEntry> + use<> {
+    let mut place = root.to_path_buf();
+    let is_own = Path::new(folder).components().all(|part| {
+        place.push(part);
+        place.symlink_metadata().is_ok_and(|known| known.is_dir())
+    });
+    is_own.then(|| entries(&place)).into_iter().flatten()
+}
+
+/// The text of a file below the root: of a copy no more than a regular file of its own.
+pub(crate) fn text_below(root: &Path, path: &str) -> Option<String> {
+    let file = if root == Path::new("/") {
+        File::open(root.join(path)).ok()?
+    } else {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(root, flags, Mode::empty()).ok()?;
+        open_below(folder.as_fd(), Path::new(path), ResolveFlags::NO_SYMLINKS).ok()?
+    };
+    let mut text = String::new();
+    file.take(LARGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -1,18 +1,15 @@
-//! The names that a folder with `sys`, `proc` and `dev` in it shows of block devices: device mapper,
-//! loop files, partitions, links of udev and ZFS, mount points. No device is opened.
+//! The names that a folder with `sys`, `proc` and `dev` in it shows of block devices: device
+//! mapper, loop files, partitions, links of udev and ZFS, mount points. No device is opened.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use iowhy_model::{FactKey, key};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::container_names::owner_facts;
 use crate::devices::{BlockDevice, name_of};
-use crate::foreign_files;
+use crate::foreign_files::{self, MOST_ENTRIES, entries, own_entries, text_below};
 use crate::sysfs::SysFact;
 
 /// Files below a device's folder that name it (Documentation/ABI/testing/sysfs-block-dm,
@@ -33,11 +30,6 @@ const LINKS: [&str; 8] = [
 ];
 /// Folders of links in folders of links: `/dev/zvol/POOL/SET/SET/VOLUME`.
 const LINK_DEPTH: usize = 8;
-/// Links and mount points read: a machine with more has other worries.
-pub(crate) const MOST: usize = 16_384;
-/// Bytes read of the list of mounts.
-const LARGEST: u64 = 4 << 20;
-
 /// What names these devices of a folder, which is `/` or looks like it, and its pods.
 pub fn naming_facts(root: &Path, devices: &[BlockDevice]) -> Vec<SysFact> {
     let sys = root.join("sys");
@@ -97,7 +89,7 @@ fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     let is_device = |name: &str| numbers.values().any(|known| known == name);
     let mut folders: Vec<(String, usize)> = LINKS.map(|folder| (folder.to_string(), 0)).into();
     while let Some((folder, depth)) = folders.pop() {
-        for entry in own_entries(root, &folder).take(MOST) {
+        for entry in own_entries(root, &folder).take(MOST_ENTRIES) {
             let Ok(target) = fs::read_link(entry.path()) else {
                 if depth < LINK_DEPTH {
                     let inner = format!("{folder}/{}", entry.file_name().to_string_lossy());
@@ -127,9 +119,9 @@ fn links(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
 /// where nothing else is.
 fn mounts(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
     const PATH: &str = "proc/self/mountinfo";
-    let text = text(root, PATH).unwrap_or_default();
+    let text = text_below(root, PATH).unwrap_or_default();
     let mut known: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
-    for line in text.lines().take(MOST) {
+    for line in text.lines().take(MOST_ENTRIES) {
         // proc_pid_mountinfo(5): number, root and place are the third to fifth word, the source the
         // second after a lone hyphen.
         let words: Vec<&str> = line.split(' ').collect();
@@ -159,35 +151,6 @@ fn mounts(root: &Path, numbers: &Numbers, facts: &mut Vec<SysFact>) {
 fn unescaped(text: &str) -> String {
     let all = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     all.into_iter().fold(text.to_string(), |text, (code, plain)| text.replace(code, plain))
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten()
-}
-
-/// What is in a folder below the root, to which no link leads: a copy may come from a stranger.
-pub(crate) fn own_entries(root: &Path, folder: &str) -> impl Iterator<Item = fs::DirEntry> + use<> {
-    let mut place = root.to_path_buf();
-    let is_own = Path::new(folder).components().all(|part| {
-        place.push(part);
-        place.symlink_metadata().is_ok_and(|known| known.is_dir())
-    });
-    is_own.then(|| entries(&place)).into_iter().flatten()
-}
-
-/// The text of a file below the root: of a copy no more than a regular file of its own.
-pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
-    let file = if root == Path::new("/") {
-        fs::File::open(root.join(path)).ok()?
-    } else {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(root, flags, Mode::empty()).ok()?;
-        foreign_files::open_below(folder.as_fd(), Path::new(path), ResolveFlags::NO_SYMLINKS)
-            .ok()?
-    };
-    let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 fn names_of(folder: &Path) -> Vec<String> {

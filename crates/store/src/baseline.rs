@@ -79,8 +79,8 @@ impl LearnedHistograms {
         Some((self.edges.high(bucket) as f64 * FAR) as u64)
     }
 
-    /// Between which latencies the median of a device lies at this hour, ns; `None` while too little
-    /// is known.
+    /// Between which latencies the median of a device lies at this hour, ns; `None` while too
+    /// little is known.
     pub fn median_ns(&self, device: &str, op: Op, hour: u8) -> Option<(u64, u64)> {
         let hours = self.kinds.get(&(device.to_string(), op))?;
         let counts = hours.get(usize::from(hour.min(23)))?;

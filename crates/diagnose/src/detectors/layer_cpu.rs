@@ -14,8 +14,8 @@
 //! Tasks wait for a CPU more than half of the time, or the host takes more than 15 % of it (steal).
 //! If disks were measured they must have lost time, and none of them be slow by itself; if each of
 //! them responds like a healthy one (a mean below three healthy service times) it is a note.
-//! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of a
-//! test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll.
+//! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
+//! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.

@@ -425,8 +425,8 @@ const SLOW_MS: f64 = 50.0;
 /// What that is worth: the load of each is not known.
 const LAGS: f64 = 0.90;
 
-/// One or a few of several equal services far behind the others, where a listing gives one mean wait for
-/// each.
+/// One or a few of several equal services far behind the others, where a listing gives one mean
+/// wait for each.
 pub fn laggard(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, listing) in analysis.recording.listings.iter().enumerate() {

@@ -13,8 +13,8 @@
 //! its end is the end of the watch. Where there was no I/O at all, the answer is IDLE.
 //!
 //! Where a recorder keeps a store, the screen of a live verdict ends with since when and how often
-//! it has been so (`recorded`), and with the latency that is usual at this hour (`usual`). A verdict
-//! on `--since` or `--until` ends with the incidents of that time.
+//! it has been so (`recorded`), and with the latency that is usual at this hour (`usual`). A
+//! verdict on `--since` or `--until` ends with the incidents of that time.
 //!
 //! For monitoring, `--fail-on device` makes it exit with status 3 if a verdict of that name or
 //! family is found.

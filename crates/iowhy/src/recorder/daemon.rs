@@ -13,8 +13,8 @@ use super::watched::Watched;
 use super::writer::Write;
 use crate::command::Status;
 use crate::confinement;
-use crate::messages;
 use crate::stop::Stop;
+use crate::{messages, recorded};
 
 /// Settings, mounts, limits and pressure are read so often.
 const SNAPSHOT_S: u64 = 60;
@@ -54,7 +54,7 @@ impl Recorder {
         let stop = Stop::new()?;
         let store = keeping::open(&settings.store)?;
         let clock = ClockSource::open(settings.clock_shifted_by.as_deref())?;
-        let learned = keeping::learned(&settings.store);
+        let learned = recorded::learned(&settings.store);
         let endpoints = Endpoints::open(settings)?;
         let outputs = Outputs::open(settings.json, settings.exec.as_deref())?;
         let now = clock.now();

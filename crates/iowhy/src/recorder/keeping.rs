@@ -2,14 +2,13 @@
 //! knows of a store that does not take them.
 
 use std::collections::HashSet;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use iowhy_model::{FactValue, Nanos, numbers};
-use iowhy_store::{Bounds, LearnedHistograms, SegmentName, Store};
+use iowhy_store::{Bounds, SegmentName, Store};
 
 use super::cells::Cells;
 use super::clock::{Change, Clocks, SECOND_NS, boot_id};
@@ -20,8 +19,6 @@ use super::watched::Seen;
 use super::writer::{self, Queue, Write, Written};
 use crate::messages::{self, HintedError};
 
-/// Bytes at most of what was learned before.
-const LEARNED: u64 = 16 << 20;
 /// A disk that takes nothing of the store for so long hangs, ns: ten times what a flush of a bad
 /// one takes.
 const HANGS_NS: i64 = 10 * SECOND_NS;
@@ -55,20 +52,6 @@ pub fn open(folder: &Path) -> anyhow::Result<Store> {
         };
         HintedError::error(text, hint)
     })
-}
-
-/// What an earlier recorder of this store learned.
-pub fn learned(folder: &Path) -> LearnedHistograms {
-    let mut text = String::new();
-    if let Ok(file) = iowhy_store::open_plain(&folder.join("baseline")) {
-        let _ = file.take(LEARNED).read_to_string(&mut text);
-    }
-    let (learned, damaged) = LearnedHistograms::parse(&text);
-    if damaged > 0 {
-        let text = format!("{damaged} damaged lines of the learned baseline were ignored");
-        messages::warn(&text, None);
-    }
-    learned
 }
 
 impl Kept {

@@ -162,7 +162,7 @@ pub fn rate_over_time(line: &str) -> Option<(f64, u64)> {
     Some((decimal(of("stdev")?)? / mean, integer(of("samples")?)?))
 }
 
-/// Share of a thread's time on a CPU, percent, of `cpu          : usr=6.66%, sys=93.27%, ctx=203, ...`.
+/// Share of a thread's time on a CPU, percent, of `cpu : usr=6.66%, sys=93.27%, ctx=203, ...`.
 pub fn on_cpu(line: &str) -> Option<f64> {
     let (name, rest) = line.split_once(':')?;
     let of = |wanted: &str| {
