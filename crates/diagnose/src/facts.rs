@@ -292,6 +292,13 @@ impl<'s, 'a> About<'s, 'a> {
         rates.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
+    /// All readings of a fact about the machine as numbers: each listing has its own.
+    pub fn machine_numbers(self, key: FactKey) -> impl Iterator<Item = f64> + 's {
+        let all = self.facts.machine.get(&key).into_iter().flatten();
+        let here = all.filter(move |reading| self.facts.reaches(reading, self.input));
+        here.filter_map(|reading| reading.number())
+    }
+
     /// A fact about the machine as a number.
     pub fn machine_number(self, key: FactKey) -> Option<(f64, FactReading<'a>)> {
         let reading = self.machine(key)?;

@@ -32,6 +32,9 @@ const IN_JIFFIES: RangeInclusive<(u32, u32)> = (5, 0)..=(5, 6);
 /// from when the driver has it: what waits in a scheduler, which blk-mq has since 4.11, is in no
 /// queue (blk_mq_in_flight, block/blk-mq.c, and part_round_stats, block/blk-core.c).
 const OF_THE_DRIVER: RangeInclusive<(u32, u32)> = (4, 11)..=(4, 20);
+/// So many in flight for each that completed, beyond what those waited, are requests that did not
+/// complete (a choice).
+const HANGS: f64 = 0.5;
 /// Flushes in the queue at once: one runs while the next are gathered into one (block/blk-flush.c).
 const FLUSHES: f64 = 2.0;
 /// A run in which the sum of all waits exceeds the time it took, times what it had in flight at
@@ -166,7 +169,10 @@ pub fn audit(recording: &Recording, at_once: &[AtOnce]) -> Vec<Inconsistency> {
             };
             let name = &recording.device_of(interval.device).name;
             let counted = disk_names::is_counted_by_the_block_layer(name);
-            let little = || little(place, interval, queue).filter(|_| counted && persists());
+            let little = || {
+                let broken = little(place, interval, queue);
+                broken.filter(|_| counted && !may_hang(interval) && persists())
+            };
             let absurd = wrapped(place, interval);
             let busy = || {
                 let busy = interval.busy.filter(|busy| *busy > MOST_BUSY)?;
@@ -464,6 +470,16 @@ fn little(place: usize, interval: &Interval, queue: QueueCount) -> Option<Contra
         queue_len,
         deviation,
     })
+}
+
+/// Whether so much is in the queue and in no wait that requests did not complete in the interval:
+/// they hang, or it is too short for them.
+fn may_hang(interval: &Interval) -> bool {
+    let (Some(queue), Some(wait_ns)) = (interval.queue_len, interval.mean_await_ns()) else {
+        return false;
+    };
+    let (per_s, seconds) = (interval.ios_per_s(), interval.length.map_or(1.0, |it| it.seconds()));
+    queue - per_s * wait_ns / 1e9 >= HANGS * per_s * seconds
 }
 
 /// Flushes in flight, by their rate and latency.

@@ -28,7 +28,8 @@
 //! Or the kernel's log shows that a thin pool, a snapshot or a thin volume has no space left, or
 //! `lvs` that its data or metadata is full. Or a drive immediately rejects writes that are out of
 //! order for its zones, or an address beyond its end. Or requests to a file server wait more than
-//! 0.1 s, and three round trips, in its client before they are sent.
+//! 0.1 s, and three round trips, in its client before they are sent. Or one stream of large requests
+//! gets 2.5 times less from a volume than from each disk of the same test (`hdparm -t`, `dd`).
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.
@@ -52,6 +53,7 @@ use crate::evidence::candidates;
 use crate::evidence::confidence;
 use crate::evidence::fullness;
 use crate::evidence::round_trips;
+use crate::evidence::throughput;
 use crate::facts::disk_names;
 use crate::facts::kernel_log::LogLine;
 use crate::measures::replay::Side;
@@ -149,7 +151,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let between = between(analysis).into_iter().chain(above_idle_disks(analysis));
     let held_back = round_trips::queued(analysis, DETECTOR.verdict);
     let above = above.into_iter().chain(between).chain(full(analysis)).chain(refused(analysis));
-    above.chain(held_back).collect()
+    let volumes = throughput::slow_volumes(analysis, DETECTOR.verdict);
+    above.chain(held_back).chain(volumes).collect()
 }
 
 /// Pools, snapshots and thin volumes that have no space left: writes to them fail or wait until

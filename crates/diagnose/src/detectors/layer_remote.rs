@@ -26,7 +26,8 @@
 //! disks that failed because of them are one fault. Or calls on a network file system take more
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
 //! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
-//! on such a file system is slower than a network of 100 Mbit/s. Or a cluster says that requests to
+//! on such a file system is slower than a network of 100 Mbit/s, or a journal on a device of a
+//! network hung (`jbd2/rbd0-8`). Or a cluster says that requests to
 //! up to three of its services have been blocked for 30 s or more.
 //!
 //! ## Wrong if
@@ -239,7 +240,54 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
         Some(remote(Some(candidate.device), listings, sentence, builder))
     });
     let lost = analysis.inputs().into_iter().filter_map(|input| lost_sessions(analysis, input));
-    findings.chain(lost).chain(lost_paths(analysis)).collect()
+    let hung = analysis.inputs().into_iter().filter_map(|input| hung(analysis, input));
+    findings.chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
+}
+
+/// Devices whose data another machine keeps, by their names (Ceph, network block devices).
+const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
+
+/// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
+/// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
+fn written_by(message: &str) -> Option<&str> {
+    let (_, task) = message.split_once("task ")?;
+    let (name, _) = task.split_once(" blocked for more than ")?;
+    let (_, device) = name.rsplit_once(':')?.0.split_once('/')?;
+    Some(device.split('-').next().unwrap_or(device))
+}
+
+/// Tasks that hung while they wrote to a device of another machine.
+fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let of = |line: &LogLine| {
+        let device = written_by(&line.message.text)?;
+        ELSEWHERE.contains(&disk_names::kind(device)).then(|| device.to_string())
+    };
+    let here = |line: &&LogLine| {
+        line.kind == MessageKind::HungTask && analysis.input(line.reading.listing) == input
+    };
+    let hung: Vec<&LogLine> =
+        analysis.facts.log().filter(here).filter(|line| of(line).is_some()).collect();
+    let devices: BTreeSet<String> = hung.iter().filter_map(|line| of(line)).collect();
+    let names: Vec<String> = devices.into_iter().collect();
+    let first = names.first()?;
+    let mut builder = EvidenceBuilder::default();
+    let what = "tasks that hung writing to it, in the kernel's log";
+    builder.log_lines(analysis, what, &hung, Some(Bound::Above(0.0)));
+    let sentence = format!(
+        "writes to {} did not complete for minutes: another machine keeps its data, and it or the \
+         network to it did not answer",
+        phrase::list(&names)
+    );
+    let mut finding = remote(None, builder.listings.clone(), sentence, builder);
+    if disk_names::kind(first) == "rbd" {
+        finding.next_step.insert(
+            0,
+            "`ceph -s`, `ceph health detail`: which placement groups or \
+             services do not answer?"
+                .to_string(),
+        );
+    }
+    Some(finding)
 }
 
 /// A finding that a server or target did not answer.

@@ -60,6 +60,9 @@ const GREW: f64 = 1.15;
 
 /// And the number in flight by this one, or there were no two loads.
 const DEEPER: f64 = 1.25;
+/// Times the healthy service time of the slowest class from which on a row is slow, whatever its
+/// busy share means (as in `device.slow`: ten service times are a tail).
+const FAR: f64 = 10.0;
 
 fn detect(analysis: &Analysis) -> Vec<Finding> {
     let mut disks: Vec<Vec<&IntervalSample>> = Vec::new();
@@ -80,6 +83,8 @@ fn is_full(row: &IntervalSample) -> bool {
         && row.interval.queue_len.is_some_and(|queue| queue > 1.0)
         && row.per_s() > 0.0
         && row.agrees
+        // Who waits for so long has more to complain of than a figure.
+        && row.await_ms().is_none_or(|ms| ms <= FAR * row.s0.slowest_ms())
 }
 
 fn finding(analysis: &Analysis, rows: &[&IntervalSample]) -> Option<Finding> {

@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::RankedFindings;
 use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
-use crate::evidence::confidence::COMPLAINED_OF;
+use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
 use crate::evidence::unseen_wait;
@@ -109,6 +109,8 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
             .below(COMPLAINED_OF)
     }));
     finding.assume(HARDLY_ANY, "the disks were idle nearly all the time");
+    let of_one_report = rows.iter().filter(|row| row.disk == most.disk).count() == 1;
+    finding.doubt_if(of_one_report, "one report: it may be the average since boot", SHAPE_ALONE);
     (finding.explained_share, finding.share_is_assumed) = (1.0, true);
     finding.refuted_by = lines(&[
         "the problem did not occur during the capture",

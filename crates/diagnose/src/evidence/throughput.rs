@@ -204,6 +204,63 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     found
 }
 
+/// Times a volume's disks are faster than it, so that it is what lies between (a choice: encryption
+/// on one CPU of a small machine costs as much, a copy beside the test a half).
+const BETWEEN: f64 = 2.5;
+/// What that is worth.
+const COSTS: f64 = 0.9;
+
+/// A volume, stacked on disks, that gives one stream far less than every disk of the same test.
+pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let mut runs = runs::runs(analysis);
+    runs.retain(|run| run.bytes() >= LARGE && run.in_flight().is_none_or(|n| n <= 1.5));
+    let is_volume = |name: &str| {
+        disk_names::is_stacked(name) || name.contains('/') && !name.starts_with(['.', '/'])
+    };
+    let volumes = runs.iter().filter(|run| run.throughput() > 0.0 && is_volume(run.name()));
+    let slow = volumes.filter_map(|volume| {
+        let same = |run: &&Run| {
+            disk_names::is_of_a_disk(run.name())
+                && run.op() == volume.op()
+                && analysis.input(run.place()) == analysis.input(volume.place())
+        };
+        let disk = runs.iter().filter(same).min_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
+        let times = disk.throughput() / volume.throughput();
+        (times >= BETWEEN).then_some(())?;
+        let mut finding = new_finding(verdict, Some(volume.device()), vec![volume.place()]);
+        finding.sentence = format!(
+            "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies between \
+             them costs it (encryption, a volume manager, its layout), not the disk",
+            phrase::plural(volume.op()),
+            phrase::rate(volume.throughput()),
+            volume.name(),
+            phrase::rate(disk.throughput()),
+            disk.name()
+        );
+        let rate = |run: &Run| {
+            let what = format!("throughput of one stream of {}", run.name());
+            let source = analysis.source(run.place());
+            read_off(&what, run.throughput(), Unit::BytesPerSecond, 1, source)
+        };
+        let source = analysis.source(volume.place());
+        let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(BETWEEN);
+        finding.evidence = vec![ratio, rate(volume), rate(disk)];
+        finding.assume(COSTS, "a volume slower than every disk of the same test");
+        (finding.explained_share, finding.share_is_assumed) = (1.0, true);
+        finding.refuted_by = lines(&[
+            "the volume lies on another disk: `lsblk -s`",
+            "other programs used the volume during its test only",
+        ]);
+        finding.next_step = lines(&[
+            "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup benchmark`, \
+             and `top` during the test: is one CPU full?",
+            "the same test of each layer, one after the other, twice",
+        ]);
+        Some(finding)
+    });
+    slow.collect()
+}
+
 /// Hosts whose memory is as slow as a disk: the test says nothing of the disk.
 pub fn slow_hosts(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut inputs: Vec<&str> = Vec::new();

@@ -26,11 +26,11 @@ pub fn is_unseen(analysis: &Analysis, input: &str) -> bool {
         .filter(|row| row.interval.layer == Layer::Block && analysis.input(row.listing) == input)
         .peekable();
     let Some(first) = rows.peek() else { return false };
-    let about = analysis.about(first.listing, &first.disk);
+    let about = analysis.about(first.listing, "");
     let keys = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
-    let waited =
-        keys.into_iter().filter_map(|key| about.machine_number(key)).map(|(share, _)| share);
-    let waited = waited.fold(0.0, f64::max);
+    // Of several listings of a machine the one that waited most.
+    let told = keys.into_iter().flat_map(|key| about.machine_numbers(key));
+    let waited = told.fold(0.0, f64::max);
     if waited < WAITED {
         return false;
     }
