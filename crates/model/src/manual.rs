@@ -34,7 +34,7 @@ pub const fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
 /// The header of a file beside the one that says this, as it stands there, `//!` included.
 #[macro_export]
 macro_rules! manual {
-    ($file:literal) => {{
+    ($file:expr) => {{
         const SOURCE: &str = include_str!($file);
         const LENGTH: usize = $crate::manual::header_length(SOURCE);
         const HEADER: [u8; LENGTH] = $crate::manual::first_bytes(SOURCE);

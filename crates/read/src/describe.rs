@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pattern;
+pub(crate) mod report;
 pub(crate) mod table;
 pub(crate) mod user;
 pub(crate) mod why;

@@ -59,7 +59,71 @@ pub enum Body {
     },
 }
 
+/// The formats of these files: the header of each is its manual, and its name is that of the file.
+macro_rules! formats_of_files {
+    ($($file:ident::FORMAT),* $(,)?) => {
+        &[$($crate::format::Format {
+            name: {
+                const NAME: [u8; stringify!($file).len()] =
+                    $crate::format::dashed(stringify!($file));
+                match ::core::str::from_utf8(&NAME) {
+                    Ok(name) => name,
+                    Err(_) => "",
+                }
+            },
+            manual: ::iowhy_model::manual!(concat!("formats/", stringify!($file), ".rs")),
+            ..$file::FORMAT
+        }),*]
+    };
+}
+pub(crate) use formats_of_files;
+
+/// The name of a file, with dashes.
+pub(crate) const fn dashed<const N: usize>(file: &str) -> [u8; N] {
+    let mut name = [b'-'; N];
+    let mut place = 0;
+    while place < N {
+        if file.as_bytes()[place] != b'_' {
+            name[place] = file.as_bytes()[place];
+        }
+        place += 1;
+    }
+    name
+}
+
 impl Format {
+    /// A format that is a log; it has its name and its manual from the list.
+    pub(crate) const fn log(summary: &'static str, level: Level, log: &'static Log) -> Format {
+        Format { name: "", summary, manual: "", level, body: Body::Log(log) }
+    }
+
+    /// The same of a table.
+    pub(crate) const fn table(summary: &'static str, level: Level, of: &'static Table) -> Format {
+        Format { name: "", summary, manual: "", level, body: Body::Table(of) }
+    }
+
+    /// The same of a report.
+    pub(crate) const fn labels(summary: &'static str, level: Level, of: &'static Labels) -> Format {
+        Format { name: "", summary, manual: "", level, body: Body::Labels(of) }
+    }
+
+    /// The same of a program; its needles, and whether a listing begins at the first of some lines.
+    pub(crate) const fn program<R: Reader + Default + 'static>(
+        summary: &'static str,
+        level: Level,
+        needles: &'static [&'static str],
+        sniff: fn(&[&str]) -> Sniff,
+    ) -> Format {
+        let reader: fn() -> Box<dyn Reader> = || Box::new(R::default());
+        Format {
+            name: "",
+            summary,
+            manual: "",
+            level,
+            body: Body::Custom { needles, sniff, reader },
+        }
+    }
+
     /// Texts, and names of shapes, one of which the first line of each of its listings has; none:
     /// any line may be one.
     pub(crate) fn needles(&self) -> Vec<&'static str> {

@@ -138,10 +138,10 @@ mod zookeeper_log;
 mod zpool_iostat;
 mod zpool_status;
 
-use crate::format::{Format, Formats};
+use crate::format::{Format, Formats, formats_of_files};
 
 /// All formats, sorted by name.
-pub const FORMATS: &[Format] = &[
+pub const FORMATS: &[Format] = formats_of_files![
     asm_metrics::FORMAT,
     atop::FORMAT,
     atop_screen::FORMAT,

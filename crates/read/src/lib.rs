@@ -36,6 +36,7 @@ mod formats;
 mod histogram;
 mod index;
 mod listing;
+mod program;
 mod reader;
 mod scan;
 mod text;

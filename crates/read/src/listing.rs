@@ -1,6 +1,6 @@
 //! What a reader does with the listing that is open in a sink.
 
-use iowhy_model::{Sink, Source};
+use iowhy_model::{Level, Sink, Source};
 
 /// The reader found that what follows is another run of the same tool, on a clock of its own: a
 /// listing of the same format begins below the last line taken.
@@ -15,6 +15,15 @@ pub(crate) fn another_run(sink: &mut dyn Sink) {
     source.inferred.clone_from(&old.inferred);
     sink.end();
     sink.begin(source);
+}
+
+/// What follows comes from another input: a listing of the same format begins at the last line taken.
+pub(crate) fn another_input(level: Level, sink: &mut dyn Sink) {
+    let old = sink.source();
+    let mut next = Source::new(&old.format, &old.input, level);
+    next.lines = old.lines.map(|(_, last)| (last, last));
+    sink.end();
+    sink.begin(next);
 }
 
 /// What an open listing of which nothing came lacks, as its reader says it.

@@ -22,22 +22,14 @@
 //! ## Not in this output
 //! The distribution behind a mean, queue and device time separately, I/O that bypasses ASM.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
+use crate::program::*;
 
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "asm-metrics",
-    summary: "asm_metrics.pl: Oracle ASM I/O rates and mean times",
-    manual: iowhy_model::manual!("asm_metrics.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["Collecting ", "INST"],
-        sniff,
-        reader: || Box::new(AsmMetrics::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<AsmMetrics>(
+    "asm_metrics.pl: Oracle ASM I/O rates and mean times",
+    Level::A,
+    &["Collecting ", "INST"],
+    sniff,
+);
 
 /// Values of a row: reads, kB, ms per read, bytes per read, and the same of writes.
 const VALUES: usize = 8;

@@ -20,22 +20,14 @@
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
+use crate::program::*;
 
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "atop",
-    summary: "atop -P DSK, parseable lines of disks, volumes and arrays",
-    manual: iowhy_model::manual!("atop.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["DSK", "MDD", "LVM", "RESET", "SEP"],
-        sniff,
-        reader: || Box::new(Atop::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Atop>(
+    "atop -P DSK, parseable lines of disks, volumes and arrays",
+    Level::A,
+    &["DSK", "MDD", "LVM", "RESET", "SEP"],
+    sniff,
+);
 
 /// Bytes of a sector, whatever the disk's block size (atop reads /proc/diskstats).
 const SECTOR: f64 = 512.0;

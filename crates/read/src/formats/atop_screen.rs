@@ -22,21 +22,11 @@
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
-
 use crate::counters::processor::shares;
-use crate::describe::labels::{Labels, Report, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, WallTime, decimal, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "atop-screen",
-    summary: "atop's screen: disks, volumes, arrays and CPUs",
-    manual: iowhy_model::manual!("atop_screen.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
 
 const KIB: f64 = 1024.0;
 /// A share of a processor that is none: more processors than there are.

@@ -19,22 +19,11 @@
 //! ## Not in this output
 //! The duration of reads, and why they failed (see the kernel's log).
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::describe::labels::{Command, Labels, Opens, Report, begins};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::drive_named;
 use crate::text::invocation::invocation;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "badblocks",
-    summary: "badblocks: failed blocks of a drive",
-    manual: iowhy_model::manual!("badblocks.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels("badblocks: failed blocks of a drive", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     command: Some(Command {

@@ -19,21 +19,11 @@
 //! The device, and any latency of a single request.
 
 use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
-use iowhy_model::{Level, Op, Rates, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "bench-sh",
-    summary: "bench.sh: three copies of zeros to a file by dd",
-    manual: iowhy_model::manual!("bench_sh.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("bench.sh: three copies of zeros to a file by dd", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "file",

@@ -32,25 +32,18 @@
 
 mod dictionary;
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
-
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
-use crate::{Body, Format, Reader, Sniff, Step, histogram_of, integer};
+use crate::histogram_of;
+use crate::program::*;
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "biolatency",
-    summary: "block I/O latency histograms from bcc or libbpf-tools",
-    manual: iowhy_model::manual!("biolatency.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["{'ts': '", "Tracing ", "distribution", "=", "^C", "^number"],
-        sniff,
-        reader: || Box::new(Biolatency::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Biolatency>(
+    "block I/O latency histograms from bcc or libbpf-tools",
+    Level::B,
+    &["{'ts': '", "Tracing ", "distribution", "=", "^C", "^number"],
+    sniff,
+);
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

@@ -34,31 +34,23 @@
 //! no operation (kept as `other`), sector or size, and latencies to 1 ms. The number of events
 //! dropped by the tool, unless its messages on stderr were also captured.
 
-use iowhy_model::{
-    DeviceId, Event, Flags, Inference, Layer, Level, Name, Nanos, Op, Sampling, Sink, Time,
-    is_kernel_name,
-};
+use iowhy_model::{DeviceId, Flags, Inference, Name, Sampling, is_kernel_name};
 
+use crate::BlockSize;
 use crate::histogram::powers::note;
 use crate::listing::another_run;
+use crate::program::*;
 use crate::text::recent::RecentNames;
 use crate::text::words::Words;
-use crate::{BlockSize, Body, Format, Reader, Sniff, Step, device_name, fixed, integer};
 
 mod usual;
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "biosnoop",
-    summary: "one line per block I/O from bcc, libbpf-tools or bpftrace",
-    manual: iowhy_model::manual!("biosnoop.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["LAT(ms)", "^row"],
-        sniff,
-        reader: || Box::new(Biosnoop::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Biosnoop>(
+    "one line per block I/O from bcc, libbpf-tools or bpftrace",
+    Level::C,
+    &["LAT(ms)", "^row"],
+    sniff,
+);
 
 /// Width of the BYTES column (`%-7s`), behind which no blank follows in bcc's biosnoop.
 const BYTES_WIDTH: usize = 7;

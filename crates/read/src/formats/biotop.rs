@@ -19,20 +19,13 @@
 //! ## Not in this output
 //! The latency distribution, queue and device time separately.
 
-use iowhy_model::{Layer, Level, Nanos, Op, Sink, Time};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, Work, announces, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, decimal, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "biotop",
-    summary: "biotop: block I/O of processes and disks, mean latency (bcc)",
-    manual: iowhy_model::manual!("biotop.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "biotop: block I/O of processes and disks, mean latency (bcc)",
+    Level::A,
+    &LABELS,
+);
 
 /// How long a screen is, s, and how many there were.
 const SECONDS: &str = "seconds";

@@ -18,21 +18,11 @@
 //! ## Not in this output
 //! Latencies, rates, which disk.
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::describe::labels::{Labels, Report, announces, begins, says};
-use crate::facts::AddFact;
+use crate::describe::report::*;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "bitesize",
-    summary: "bitesize: request sizes by process (bcc), no latencies",
-    manual: iowhy_model::manual!("bitesize.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("bitesize: request sizes by process (bcc), no latencies", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 1,

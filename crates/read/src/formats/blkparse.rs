@@ -26,21 +26,16 @@
 //! files. Names of devices with dynamic numbers: they stay `253:0`. Missing lines: its sequence
 //! numbers also have gaps when it filters.
 
-use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
+use iowhy_model::{DeviceId, Flags, Name};
 
+use crate::device_of_numbers;
+use crate::program::*;
 use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
-use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "blkparse",
-    summary: "block layer traces printed by blkparse",
-    manual: iowhy_model::manual!("blkparse.rs"),
-    level: Level::D,
-    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Blkparse::default()) },
-};
+pub const FORMAT: Format =
+    Format::program::<Blkparse>("block layer traces printed by blkparse", Level::D, &[], sniff);
 
 /// Decimals blkparse prints of a second (`%t`, nanoseconds).
 const DECIMALS: usize = 9;

@@ -30,26 +30,22 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Note, Op, Sink, Source, Time};
+use iowhy_model::{DeviceId, Flags, Name, Source};
 
 use crate::listing::missing;
+use crate::program::*;
 use crate::trace::order::{Aside, OrderedRecords};
 use crate::trace::pairing::{Action, Pairing, Point};
 use crate::trace::records::{Record, Records};
-use crate::{Binary, Body, Error, Format, Reader, Scan, Sniff, Step, device_name};
+use crate::{Binary, Error, Scan};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "blktrace",
-    summary: "binary traces of the block layer, one file per CPU or merged",
-    manual: iowhy_model::manual!("blktrace.rs"),
-    level: Level::D,
-    body: Body::Custom {
-        needles: &["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"],
-        sniff,
-        reader: || Box::new(Blktrace),
-    },
-};
+/// Entry in the list of formats.
+pub const FORMAT: Format = Format::program::<Blktrace>(
+    "binary traces of the block layer, one file per CPU or merged",
+    Level::D,
+    &["\u{7}tae", "\u{8}tae", "eat\u{7}", "eat\u{8}"],
+    sniff,
+);
 
 /// Bits of a device number that are the minor (the kernel's own `MINORBITS`).
 const MINOR_BITS: u32 = 20;
@@ -87,7 +83,7 @@ pub fn merge(
     parts: Vec<Box<dyn BufRead + '_>>,
     sink: &mut dyn Sink,
 ) -> Result<Scan, Error> {
-    sink.begin(Source::new(FORMAT.name, input, FORMAT.level));
+    sink.begin(Source::new("blktrace", input, FORMAT.level));
     let (bytes, outcome) = read(parts, sink);
     let idle = sink.source().records == 0 && sink.source().skipped == 0;
     let missing = missing(sink.source());
@@ -96,7 +92,7 @@ pub fn merge(
         Err(cause) => Err(Error::Broken { input: input.to_string(), line: 0, byte: bytes, cause }),
         Ok(()) if bytes == 0 => Err(Error::Empty { input: input.to_string() }),
         Ok(()) if idle => {
-            Err(Error::Unusable { input: input.to_string(), format: FORMAT.name, missing })
+            Err(Error::Unusable { input: input.to_string(), format: "blktrace", missing })
         }
         Ok(()) => Ok(Scan { bytes, listings: 1, ..Scan::default() }),
     }
@@ -109,6 +105,7 @@ pub fn trace_of(file: &str) -> Option<&str> {
     (number && trace.ends_with(".blktrace")).then_some(trace)
 }
 
+#[derive(Default)]
 struct Blktrace;
 
 impl Reader for Blktrace {

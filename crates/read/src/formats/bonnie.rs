@@ -22,24 +22,17 @@
 //! processes do them at once, and it is not known which one waited.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, begins, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::describe::table::KIB;
-use crate::facts::AddFact;
 use crate::text::numbers::time_ns;
-use crate::{Body, Format, bytes, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "bonnie",
-    summary: "bonnie++: blocks written and read per second, and the longest wait",
-    manual: iowhy_model::manual!("bonnie.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "bonnie++: blocks written and read per second, and the longest wait",
+    Level::B,
+    &LABELS,
+);
 
 /// The second table is of files that are made and removed.
 const FILES: &str = "files";

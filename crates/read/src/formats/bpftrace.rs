@@ -26,21 +26,13 @@
 //! between two prints: iowhy assumes that it did, like the scripts in the bpftrace package. Whether
 //! latency starts at the issue or in the queue: issue is assumed, as in `biolatency.bt`.
 
-use iowhy_model::{Level, Sink};
-
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
+use crate::program::*;
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "bpftrace",
-    summary: "latency histograms of a bpftrace map",
-    manual: iowhy_model::manual!("bpftrace.rs"),
-    level: Level::B,
-    body: Body::Custom { needles: &["@"], sniff, reader: || Box::new(Bpftrace::default()) },
-};
+pub const FORMAT: Format =
+    Format::program::<Bpftrace>("latency histograms of a bpftrace map", Level::B, &["@"], sniff);
 
 fn sniff(head: &[&str]) -> Sniff {
     let Some(first) = head.first().filter(|line| Map::of(line).is_some()) else {

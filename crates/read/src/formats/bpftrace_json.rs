@@ -23,26 +23,19 @@
 //! The time, unless the script prints it as `%H:%M:%S` before its maps. Whether latency starts at
 //! the issue or in the queue: issue is assumed.
 
-use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
 use crate::histogram::bpftrace_maps::{MapRow, NO_UNIT, pour, unit_of};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::subject::Subject;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "bpftrace-json",
-    summary: "bpftrace -f json, latency histograms of maps",
-    manual: iowhy_model::manual!("bpftrace_json.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["{\"type\""],
-        sniff,
-        reader: || Box::new(BpftraceJson::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<BpftraceJson>(
+    "bpftrace -f json, latency histograms of maps",
+    Level::B,
+    &["{\"type\""],
+    sniff,
+);
 
 /// Types of lines that bpftrace prints ahead of or between its maps (src/output.cpp).
 const TYPES: [&str; 9] =

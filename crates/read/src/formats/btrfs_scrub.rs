@@ -23,20 +23,13 @@
 //! The device of a copy with a wrong checksum, without `-d`; the duration of individual reads.
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
-use iowhy_model::{FactKey, FactValue, Level, Nanos, typed};
+use iowhy_model::{FactKey, FactValue};
 
-use crate::describe::labels::{Command, Labels, Opens, Report, announces, begins, label, says};
+use crate::describe::report::*;
 use crate::drive::health::leading;
-use crate::{Body, Format, bytes, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "btrfs-scrub",
-    summary: "btrfs scrub status: progress and errors",
-    manual: iowhy_model::manual!("btrfs_scrub.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("btrfs scrub status: progress and errors", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "btrfs",

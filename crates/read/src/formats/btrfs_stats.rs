@@ -18,20 +18,10 @@
 //! ## Not in this output
 //! The time of an error.
 
-use iowhy_model::{Level, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, begins};
-use crate::facts::AddFact;
-use crate::{Body, Format};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "btrfs-stats",
-    summary: "errors counted by btrfs: btrfs device stats",
-    manual: iowhy_model::manual!("btrfs_stats.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("errors counted by btrfs: btrfs device stats", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[begins("^[{disk:device}].{counter:word}_errs {n:u}$", |found, report, sink| {

@@ -18,21 +18,11 @@
 //! ## Not in this output
 //! The device, reads and writes separately, the latency distribution: use the trace itself.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Sink, Stage, typed};
+use crate::describe::report::*;
+use crate::fixed;
 
-use crate::describe::labels::{Labels, Report, announces, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal, fixed, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "btt",
-    summary: "btt: minimum, mean and maximum of each stage of a blktrace",
-    manual: iowhy_model::manual!("btt.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("btt: minimum, mean and maximum of each stage of a blktrace", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 2,

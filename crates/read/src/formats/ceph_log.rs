@@ -31,24 +31,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{Level, Nanos, Op, Sink, typed};
-
 use crate::counters::slow_log::SlowLog;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ceph-log",
-    summary: "Ceph's logs: slow operations of an OSD's store, blocked requests",
-    manual: iowhy_model::manual!("ceph_log.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
-        sniff,
-        reader: || Box::new(CephLog::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<CephLog>(
+    "Ceph's logs: slow operations of an OSD's store, blocked requests",
+    Level::C,
+    &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
+    sniff,
+);
 
 /// The time in front is the line's own, so nothing stands before it.
 fn sniff(lines: &[&str]) -> Sniff {

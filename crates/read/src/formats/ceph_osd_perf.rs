@@ -19,20 +19,10 @@
 //! ## Not in this output
 //! Rates, reads, the device of an OSD (see `ceph device ls`), the latency of the device itself.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, begins, says};
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ceph-osd-perf",
-    summary: "ceph osd perf: mean commit latency of each OSD",
-    manual: iowhy_model::manual!("ceph_osd_perf.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("ceph osd perf: mean commit latency of each OSD", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

@@ -20,26 +20,18 @@
 //! ## Not in this output
 //! Rates, reads, the device of an OSD (see `ceph device ls`), the latency of the device itself.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Sink, typed};
 use serde_json::Value;
 
-use crate::facts::AddFact;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ceph-osd-perf-json",
-    summary: "ceph osd perf -f json: mean commit latency of each OSD",
-    manual: iowhy_model::manual!("ceph_osd_perf_json.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["^document"],
-        sniff: |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
-        reader: || Box::new(CephOsdPerfJson::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<CephOsdPerfJson>(
+    "ceph osd perf -f json: mean commit latency of each OSD",
+    Level::A,
+    &["^document"],
+    |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
+);
 
 const NS_PER_MS: f64 = 1e6;
 

@@ -19,23 +19,15 @@
 //! Latencies (`ceph osd perf`), which client waits, and why an OSD does not answer (its log).
 
 use iowhy_model::typed::{BytesPerSecond, Share};
-use iowhy_model::{Level, Sink, typed};
 
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Step, bytes, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ceph-status",
-    summary: "ceph -s: placement groups that serve no I/O, degraded objects, recovery",
-    manual: iowhy_model::manual!("ceph_status.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["HEALTH_", "% pgs not active"],
-        sniff: |lines| lines.first().is_some_and(|line| begins(line)).into(),
-        reader: || Box::<Status>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<Status>(
+    "ceph -s: placement groups that serve no I/O, degraded objects, recovery",
+    Level::E,
+    &["HEALTH_", "% pgs not active"],
+    |lines| lines.first().is_some_and(|line| begins(line)).into(),
+);
 
 /// Whether the line tells that a cluster is not well, or goes on behind the lines of another
 /// format.

@@ -32,42 +32,36 @@
 
 use std::borrow::Cow;
 
-use iowhy_model::{FactKey, Level, LimitKind, Sink, key, typed};
+use iowhy_model::{FactKey, LimitKind, key};
 
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, bytes, device_of_numbers, integer};
+use crate::device_of_numbers;
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "cgroup-io",
-    summary: "control groups: io.stat, io.max, io.latency, blkio.throttle",
-    manual: iowhy_model::manual!("cgroup_io.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &[
-            "blkio.throttle.",
-            "--device-read-",
-            "--device-write-",
-            "IOReadBandwidthMax",
-            "IOWriteBandwidthMax",
-            "IOReadIOPSMax",
-            "IOWriteIOPSMax",
-            "rbytes=",
-            "rbps=",
-            "target=",
-            "rpct=",
-            "rseqiops=",
-            " Read ",
-            " Write ",
-            " Sync ",
-            " Async ",
-            " Discard ",
-            " Total ",
-        ],
-        sniff,
-        reader: || Box::<CgroupIo>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<CgroupIo>(
+    "control groups: io.stat, io.max, io.latency, blkio.throttle",
+    Level::E,
+    &[
+        "blkio.throttle.",
+        "--device-read-",
+        "--device-write-",
+        "IOReadBandwidthMax",
+        "IOWriteBandwidthMax",
+        "IOReadIOPSMax",
+        "IOWriteIOPSMax",
+        "rbytes=",
+        "rbps=",
+        "target=",
+        "rpct=",
+        "rseqiops=",
+        " Read ",
+        " Write ",
+        " Sync ",
+        " Async ",
+        " Discard ",
+        " Total ",
+    ],
+    sniff,
+);
 
 /// A field that only one file has, and that file (kernel, Documentation/admin-guide/cgroup-v2).
 const FILES: [(&str, &str); 5] = [

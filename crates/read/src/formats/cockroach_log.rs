@@ -22,17 +22,11 @@
 
 use iowhy_model::{Level, Nanos, Op};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "cockroach-log",
-    summary: "CockroachDB's log: disk slowness detected, disk stalls",
-    manual: iowhy_model::manual!("cockroach_log.rs"),
-    level: Level::C,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("CockroachDB's log: disk slowness detected, disk stalls", Level::C, &LOG);
 
 /// The last line of an operation counts.
 const ONGOING: &[Effect] = &[Effect::Growing];

@@ -23,20 +23,10 @@
 //! ## Not in this output
 //! The distribution behind a mean; queue and device time separately.
 
-use iowhy_model::{Interval, Layer, Level, Op, Rates, Sink};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, announces, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, WallTime, decimal};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "collectl",
-    summary: "collectl -sD, disk details as tables or plottable lines",
-    manual: iowhy_model::manual!("collectl.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("collectl -sD, disk details as tables or plottable lines", Level::A, &LABELS);
 
 /// collectl's KB are powers of 1024 (it halves sectors).
 const KIB: f64 = 1024.0;

@@ -19,22 +19,11 @@
 //! ## Not in this output
 //! The latency of requests, and the disk: use `collectl -sD`.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, READ, Report, WRITTEN, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::text::columns::Heading;
-use crate::{Body, Format, WallTime, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "collectl-brief",
-    summary: "collectl's brief form: all disks together",
-    manual: iowhy_model::manual!("collectl_brief.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("collectl's brief form: all disks together", Level::A, &LABELS);
 
 const KIB: f64 = 1024.0;
 

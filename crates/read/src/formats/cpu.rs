@@ -23,25 +23,17 @@
 //! The disk, the waiting tasks, and the duration of waits.
 
 use iowhy_model::typed::{Bytes, Share};
-use iowhy_model::{Level, Sink, typed};
 
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
 use crate::counters::stated::Column;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "cpu",
-    summary: "top, mpstat, sar -u: iowait, steal, load, blocked tasks",
-    manual: iowhy_model::manual!("cpu.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["CPU", "Cpu", "load average: "],
-        sniff,
-        reader: || Box::new(Cpu::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Cpu>(
+    "top, mpstat, sar -u: iowait, steal, load, blocked tasks",
+    Level::E,
+    &["CPU", "Cpu", "load average: "],
+    sniff,
+);
 
 /// Lines of top above its processors: the title and the tasks.
 const LEAD: usize = 4;

@@ -23,22 +23,14 @@
 //! The drive's system name (a letter is a volume), changes of a value: two records are needed.
 //! Error and self-test logs are not printed.
 
+use iowhy_model::FactValue;
 use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
-use iowhy_model::{FactValue, Level, Nanos, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, announces, begins, follows, label, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::{leading, nvme_fact, nvme_value};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "crystal-disk-info",
-    summary: "CrystalDiskInfo: drive health as Windows users print it",
-    manual: iowhy_model::manual!("crystal_disk_info.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("CrystalDiskInfo: drive health as Windows users print it", Level::E, &LABELS);
 
 /// Lists of controllers, and dumps of bytes.
 const ASIDE: &str = "aside";

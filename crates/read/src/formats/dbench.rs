@@ -20,21 +20,11 @@
 //! The latency distribution, the disk of the file system, other I/O on it.
 
 use iowhy_model::typed::BytesPerSecond;
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "dbench",
-    summary: "dbench: operations on files, mean and maximum latency",
-    manual: iowhy_model::manual!("dbench.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("dbench: operations on files, mean and maximum latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "dbench",

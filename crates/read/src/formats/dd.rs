@@ -27,26 +27,18 @@
 //! Individual latencies, the I/O of the disk, other users, whether the file was already cached.
 
 use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
 use crate::counters::stated::rates;
-use crate::facts::AddFact;
 use crate::formats::cgroup_io::limits_of;
+use crate::program::*;
 use crate::text::odd::has_odd;
-use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "dd",
-    summary: "dd: bytes copied, seconds, rate",
-    manual: iowhy_model::manual!("dd.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
-        sniff,
-        reader: || Box::new(Dd::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Dd>(
+    "dd: bytes copied, seconds, rate",
+    Level::A,
+    &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
+    sniff,
+);
 
 /// Printed rate over bytes per second: two digits are printed, and busybox divides by 1024.
 const AGREES: std::ops::Range<f64> = 0.88..1.15;

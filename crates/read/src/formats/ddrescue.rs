@@ -20,22 +20,12 @@
 //! The duration of individual reads, why they failed (see the kernel's log), the speed of the
 //! drive: it reads in several sizes.
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::describe::labels::{Command, Labels, Opens, Report, begins};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::is_name;
 use crate::text::invocation::invocation;
-use crate::{Body, Format, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ddrescue",
-    summary: "GNU ddrescue: places of a drive that could not be read",
-    manual: iowhy_model::manual!("ddrescue.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("GNU ddrescue: places of a drive that could not be read", Level::E, &LABELS);
 
 // The labels of the screen: main.cc and rescuebook.cc of ddrescue.
 static LABELS: Labels = Labels {

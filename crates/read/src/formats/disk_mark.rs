@@ -23,22 +23,15 @@
 //! Single latencies, what else used the drive, which drive it was (a letter or a folder).
 
 use iowhy_model::typed::PageCache;
-use iowhy_model::{Interval, Layer, Level, Op, Sink, typed};
 
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, announces, begins};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "disk-mark",
-    summary: "CrystalDiskMark, KDiskMark: rates and mean latencies by size and depth",
-    manual: iowhy_model::manual!("disk_mark.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "CrystalDiskMark, KDiskMark: rates and mean latencies by size and depth",
+    Level::A,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     near: 1,

@@ -23,21 +23,14 @@
 //! Single latencies, what else used the disk.
 
 use iowhy_model::typed::{Bytes, BytesPerSecond, PageCache};
-use iowhy_model::{Level, Nanos, Op, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, announces, begins, one_by_one, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "diskinfo",
-    summary: "FreeBSD diskinfo -t, -S: seeks and durable writes of a disk",
-    manual: iowhy_model::manual!("diskinfo.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "FreeBSD diskinfo -t, -S: seeks and durable writes of a disk",
+    Level::A,
+    &LABELS,
+);
 
 /// Size of the durable write that stands for the drive, kB: the page of a log.
 const PAGE_KB: f64 = 4.0;

@@ -24,27 +24,19 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time};
-
 use crate::counters::work::Work;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "diskspd",
-    summary: "diskspd -Rxml, rates and latency percentiles",
-    manual: iowhy_model::manual!("diskspd.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["<Results>", "<?xml"],
-        sniff,
-        reader: || Box::new(Diskspd::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Diskspd>(
+    "diskspd -Rxml, rates and latency percentiles",
+    Level::B,
+    &["<Results>", "<?xml"],
+    sniff,
+);
 
 /// Latencies have three decimals of a millisecond.
 const STEP_NS: u64 = 1_000;

@@ -23,31 +23,22 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::Inference;
 use iowhy_model::typed::PageCache;
-use iowhy_model::{
-    Distribution, Inference, Interval, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
-};
 
 use crate::counters::work::Work;
-use crate::facts::AddFact;
 use crate::fio::latencies::percentile_histogram;
 use crate::fio::lines::Summary;
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, fixed, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "diskspd-text",
-    summary: "diskspd's text result: rates, mean latencies, percentiles",
-    manual: iowhy_model::manual!("diskspd_text.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["Results for timespan ", "|", "Input parameters:"],
-        sniff,
-        reader: || Box::new(DiskspdText::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<DiskspdText>(
+    "diskspd's text result: rates, mean latencies, percentiles",
+    Level::B,
+    &["Results for timespan ", "|", "Input parameters:"],
+    sniff,
+);
 
 /// Percentiles are printed to a microsecond.
 const STEP_NS: u64 = 1_000;

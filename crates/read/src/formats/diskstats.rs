@@ -28,24 +28,17 @@
 //! an interval. Since Linux 5.7 the weighted time includes completed requests only, so a device
 //! that hangs shows an empty queue.
 
-use iowhy_model::{Level, Sink};
-
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::parse_line;
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
-pub const FORMAT: Format = Format {
-    name: "diskstats",
-    summary: "copies of /proc/diskstats, two or more",
-    manual: iowhy_model::manual!("diskstats.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["TS ", "^moment", "^numbers", "^row"],
-        sniff,
-        reader: || Box::<Diskstats>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<Diskstats>(
+    "copies of /proc/diskstats, two or more",
+    Level::A,
+    &["TS ", "^moment", "^numbers", "^row"],
+    sniff,
+);
 
 /// A line of counters begins a listing, or a time and then a line of counters.
 fn sniff(lines: &[&str]) -> Sniff {

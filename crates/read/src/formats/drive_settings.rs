@@ -18,21 +18,14 @@
 //! ## Not in this output
 //! Whether the cache survives a loss of power.
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::describe::labels::{Labels, Report, announces, begins, label, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::leading;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "drive-settings",
-    summary: "settings of a drive: hdparm -W, hdparm -I, sdparm --get WCE",
-    manual: iowhy_model::manual!("drive_settings.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "settings of a drive: hdparm -W, hdparm -I, sdparm --get WCE",
+    Level::E,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     near: 3,

@@ -29,33 +29,25 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, Time};
-
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::stated::{Column, state_disks};
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, bytes, decimal};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "dstat",
-    summary: "dstat, dool: bytes, requests, waits of disks; CPUs",
-    manual: iowhy_model::manual!("dstat.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &[
-            "dsk/",
-            "io/",
-            "total-cpu-usage",
-            "total-usage",
-            "total cpu usage",
-            "total usage",
-            "----system----",
-            "\u{2504}",
-        ],
-        sniff,
-        reader: || Box::new(Dstat::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Dstat>(
+    "dstat, dool: bytes, requests, waits of disks; CPUs",
+    Level::A,
+    &[
+        "dsk/",
+        "io/",
+        "total-cpu-usage",
+        "total-usage",
+        "total cpu usage",
+        "total usage",
+        "----system----",
+        "\u{2504}",
+    ],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {

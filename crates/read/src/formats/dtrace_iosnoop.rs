@@ -22,26 +22,18 @@
 //! Time in the queue of the host, flags, failed requests. Events dropped by DTrace, unless its
 //! message was captured.
 
-use iowhy_model::{
-    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
-};
+use iowhy_model::Edges;
 
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::columns::Heading;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "dtrace-iosnoop",
-    summary: "iosnoop of the DTraceToolkit: one line per block I/O",
-    manual: iowhy_model::manual!("dtrace_iosnoop.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["BLOCK"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
-        reader: || Box::new(DtraceIosnoop::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<DtraceIosnoop>(
+    "iosnoop of the DTraceToolkit: one line per block I/O",
+    Level::C,
+    &["BLOCK"],
+    |lines| Sniff::from(lines.first().is_some_and(|line| heading(line).is_some())),
+);
 
 /// What disks are called that nobody named.
 const NAMELESS: &str = "disk";

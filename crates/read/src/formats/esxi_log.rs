@@ -29,25 +29,18 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Message, MessageKind, Nanos, Sink, typed};
+use iowhy_model::{Message, MessageKind};
 
 use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "esxi-log",
-    summary: "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
-    manual: iowhy_model::manual!("esxi_log.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["cpu", "vobd"],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
-        reader: || Box::new(EsxiLog::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<EsxiLog>(
+    "the kernel's log of VMware ESXi: vmkernel.log, vobd.log",
+    Level::E,
+    &["cpu", "vobd"],
+    |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
+);
 
 /// What words make a complaint of which kind; the first row whose words all stand there decides.
 const KINDS: &Kinds = &[

@@ -23,17 +23,11 @@
 
 use iowhy_model::{Interval, Level, Op};
 
+use crate::Format;
 use crate::describe::table::{Cells, MIB, MS, Slot, Subject, Table, bytes, column, ios, wait_ms};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "esxtop",
-    summary: "esxtop of VMware ESXi: commands and latencies of disks",
-    manual: iowhy_model::manual!("esxtop.rs"),
-    level: Level::A,
-    body: Body::Table(&TABLE),
-};
+pub const FORMAT: Format =
+    Format::table("esxtop of VMware ESXi: commands and latencies of disks", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     heading: &["CMDS/s", "DAVG/cmd"],

@@ -24,17 +24,11 @@
 
 use iowhy_model::{Level, Nanos, Op, typed};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, Stamp, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "etcd-log",
-    summary: "etcd's log: slow fdatasync, slow applies, late heartbeats",
-    manual: iowhy_model::manual!("etcd_log.rs"),
-    level: Level::C,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("etcd's log: slow fdatasync, slow applies, late heartbeats", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fdatasync")];
 const APPLY: &[Effect] = &[Effect::Event(Op::Other, "apply")];

@@ -20,26 +20,18 @@
 //! ## Not in this output
 //! Losses, resolution, and how the I/Os were captured: CSV has no fields for them.
 
-use iowhy_model::{
-    DeviceId, EVENT_FIELDS, Event, Field, FieldKind, FieldValue, Flags, Layer, Level, Name, Nanos,
-    Op, Sink, Source, Time,
-};
+use iowhy_model::{DeviceId, EVENT_FIELDS, Field, FieldKind, FieldValue, Flags, Name};
 
+use crate::listing::another_input;
+use crate::program::*;
 use crate::text::recent::RecentNames;
-use crate::{Body, Format, Reader, Sniff, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "events-csv",
-    summary: "iowhy's individual I/Os as CSV, written by `iowhy convert`",
-    manual: iowhy_model::manual!("events_csv.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["input,device,op,flags,"],
-        sniff,
-        reader: || Box::new(EventsCsv::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<EventsCsv>(
+    "iowhy's individual I/Os as CSV, written by `iowhy convert`",
+    Level::C,
+    &["input,device,op,flags,"],
+    sniff,
+);
 
 const HEADING: &str = "input,device,op,flags,";
 /// What begins a cell that a spreadsheet would run.
@@ -114,10 +106,7 @@ impl EventsCsv {
             && self.input.replace(input).is_some()
         {
             // Another clock: a listing of its own.
-            let mut next = Source::new(FORMAT.name, &sink.source().input, FORMAT.level);
-            next.lines = sink.source().lines.map(|(_, last)| (last, last));
-            sink.end();
-            sink.begin(next);
+            another_input(FORMAT.level, sink);
         }
         let mut event = Event::new(self.devices.get(device, |name| sink.device(name)), op, layer);
         for (field, cell) in self.columns.iter().zip(cells) {

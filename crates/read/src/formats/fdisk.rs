@@ -22,21 +22,11 @@
 //! Any latency. Whether the reported block size is correct. The file systems on the partitions.
 
 use iowhy_model::typed::Bytes;
-use iowhy_model::{Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fdisk",
-    summary: "fdisk -l: partitions and block sizes of a disk",
-    manual: iowhy_model::manual!("fdisk.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("fdisk -l: partitions and block sizes of a disk", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

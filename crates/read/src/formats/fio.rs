@@ -34,28 +34,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iowhy_model::DeviceId;
 use iowhy_model::typed::Share;
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
-use crate::facts::AddFact;
 use crate::fio::latencies::{Latencies, at_once, disk_interval, shares_histogram};
 use crate::fio::lines::{self, DepthMet, Direction, Disk, LatencyKind};
 use crate::listing::another_run;
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fio",
-    summary: "fio's normal output and command line: rates, latencies, percentiles, disk totals",
-    manual: iowhy_model::manual!("fio.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["fio", ": (g=", ": (groupid=", "msec"],
-        sniff,
-        reader: || Box::new(Fio::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Fio>(
+    "fio's normal output and command line: rates, latencies, percentiles, disk totals",
+    Level::B,
+    &["fio", ": (g=", ": (groupid=", "msec"],
+    sniff,
+);
 
 /// Beginnings of lines of fio that carry nothing for us.
 const PASSED_OVER: [&str; 17] = [

@@ -30,39 +30,32 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::DeviceId;
 use iowhy_model::typed::Share;
-use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
 use serde_json::Value;
 
-use crate::facts::AddFact;
 use crate::fio::bins;
 use crate::fio::latencies::{Latencies, at_once, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary, long_name, one_device};
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fio-json",
-    summary: "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
-    manual: iowhy_model::manual!("fio_json.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &[
-            "^document",
-            "\"jobs\"",
-            "\"jobname\"",
-            "\"job options\"",
-            "\"read\"",
-            "\"write\"",
-            "\"latency_ms\"",
-        ],
-        sniff,
-        reader: || Box::new(FioJson::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<FioJson>(
+    "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
+    Level::B,
+    &[
+        "^document",
+        "\"jobs\"",
+        "\"jobname\"",
+        "\"job options\"",
+        "\"read\"",
+        "\"write\"",
+        "\"latency_ms\"",
+    ],
+    sniff,
+);
 
 /// No latency and no run is longer than this many ns (31 years).
 const LONGEST_NS: f64 = 1e18;

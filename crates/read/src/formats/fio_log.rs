@@ -31,27 +31,21 @@
 
 mod line;
 
+use iowhy_model::DeviceId;
 use iowhy_model::typed::BytesPerSecond;
-use iowhy_model::{
-    DeviceId, Distribution, Event, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
-    typed,
-};
 
 use self::line::{Kind, Line, kind_and_job};
-use crate::facts::AddFact;
 use crate::fio::bins;
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fio-log",
-    summary: "fio's latency, IOPS, bandwidth and histogram logs",
-    manual: iowhy_model::manual!("fio_log.rs"),
-    level: Level::C,
-    body: Body::Custom { needles: &["^numbers"], sniff, reader: || Box::new(FioLog::default()) },
-};
+pub const FORMAT: Format = Format::program::<FioLog>(
+    "fio's latency, IOPS, bandwidth and histogram logs",
+    Level::C,
+    &["^numbers"],
+    sniff,
+);
 
 /// Nanoseconds of a millisecond, the unit of times.
 const MS: i64 = 1_000_000;

@@ -28,26 +28,20 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{DeviceId, Distribution, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::DeviceId;
 
 use crate::fio::latencies::{Latencies, disk_interval};
 use crate::fio::lines::{Direction, Disk, LatencyKind, Summary};
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::odd::{has_odd, is_odd};
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fio-terse",
-    summary: "fio's terse output, versions 2 to 5",
-    manual: iowhy_model::manual!("fio_terse.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["2;", "3;", "4;", "5;", ";fio-"],
-        sniff,
-        reader: || Box::new(FioTerse::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<FioTerse>(
+    "fio's terse output, versions 2 to 5",
+    Level::B,
+    &["2;", "3;", "4;", "5;", ";fio-"],
+    sniff,
+);
 
 /// Fields of a version (fio's HOWTO, "Terse output", and `show_thread_status_terse_*` in stat.c).
 struct Layout {

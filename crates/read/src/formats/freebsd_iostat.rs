@@ -24,17 +24,10 @@
 
 use iowhy_model::{Level, Op};
 
+use crate::Format;
 use crate::describe::table::{KIB, MS, Slot, Subject, Table, busy, bytes, column, ios, wait_ms};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "freebsd-iostat",
-    summary: "iostat -x of FreeBSD",
-    manual: iowhy_model::manual!("freebsd_iostat.rs"),
-    level: Level::A,
-    body: Body::Table(&TABLE),
-};
+pub const FORMAT: Format = Format::table("iostat -x of FreeBSD", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     // Solaris has `actv`, FreeBSD `qlen`.

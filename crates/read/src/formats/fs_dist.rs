@@ -19,21 +19,14 @@
 //! ## Not in this output
 //! What of a latency was the disk, which file, which process.
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage, Time};
-
-use crate::describe::labels::{Labels, Report, announces, begins, follows, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
-use crate::{Body, Format, WallTime};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fs-dist",
-    summary: "ext4dist, xfsdist, ...: latency histograms of file operations (bcc)",
-    manual: iowhy_model::manual!("fs_dist.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "ext4dist, xfsdist, ...: latency histograms of file operations (bcc)",
+    Level::B,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     nameless: "files",

@@ -23,24 +23,15 @@
 //! The disk share: run `biosnoop` at the same time. Operations below the threshold, mmap, direct
 //! I/O of some file systems.
 
-use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time, typed};
-
-use crate::facts::AddFact;
+use crate::program::*;
 use crate::text::odd::has_odd;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "fs-slower",
-    summary: "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
-    manual: iowhy_model::manual!("fs_slower.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["COMM", " slower than "],
-        sniff,
-        reader: || Box::new(FsSlower::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<FsSlower>(
+    "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
+    Level::C,
+    &["COMM", " slower than "],
+    sniff,
+);
 
 /// Operations that nfsslower alone lists: asking a server for attributes, and committing what it
 /// holds.

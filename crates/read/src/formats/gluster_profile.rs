@@ -19,21 +19,14 @@
 //! ## Not in this output
 //! The disk below a brick, single latencies, what clients wait for.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, announces, begins, says};
-use crate::describe::pattern::Found;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "gluster-profile",
-    summary: "gluster volume profile: calls of each brick, and their mean time",
-    manual: iowhy_model::manual!("gluster_profile.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "gluster volume profile: calls of each brick, and their mean time",
+    Level::A,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     nameless: "brick",

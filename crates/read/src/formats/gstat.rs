@@ -27,17 +27,11 @@
 
 use iowhy_model::{Level, Op};
 
+use crate::Format;
 use crate::describe::table::{KIB, RowTime, Slot, Subject, Table, busy, column, ios, wait_ms};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "gstat",
-    summary: "gstat of FreeBSD: latency and busy share of disks",
-    manual: iowhy_model::manual!("gstat.rs"),
-    level: Level::A,
-    body: Body::Table(&TABLE),
-};
+pub const FORMAT: Format =
+    Format::table("gstat of FreeBSD: latency and busy share of disks", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     heading: &["L(q)", "ops/s", "r/s", "kBps", "ms/r", "%busy"],

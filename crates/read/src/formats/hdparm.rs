@@ -21,22 +21,12 @@
 //! Single latencies, random reads, writes, what else used the disk.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
-use iowhy_model::{Level, Op, Rates, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, announces, begins};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::describe::table::MIB;
-use crate::facts::AddFact;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "hdparm",
-    summary: "hdparm -tT: sequential reads of a disk and of memory",
-    manual: iowhy_model::manual!("hdparm.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("hdparm -tT: sequential reads of a disk and of memory", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "hdparm",

@@ -28,30 +28,24 @@
 //! moment of a measurement. I/Os the script dropped beyond its 100 000 in flight. Time in the
 //! queue: block latency runs from issue to completion.
 
-use iowhy_model::{DeviceId, Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage};
+use iowhy_model::DeviceId;
 
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, device_name, integer};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "hist-log",
-    summary: "SystemTap latency histograms (@hist_log)",
-    manual: iowhy_model::manual!("hist_log.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &[
-            "lock I/O latency histograms from kernel trace points",
-            ", measurement time: ",
-            "Latency histogram of ",
-            "value |",
-        ],
-        sniff,
-        reader: || Box::new(HistLog::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<HistLog>(
+    "SystemTap latency histograms (@hist_log)",
+    Level::B,
+    &[
+        "lock I/O latency histograms from kernel trace points",
+        ", measurement time: ",
+        "Latency histogram of ",
+        "value |",
+    ],
+    sniff,
+);
 
 const US: u64 = 1_000;
 

@@ -23,20 +23,11 @@
 //! Any duration; the device of the files; other I/O on it.
 
 use iowhy_model::typed::PerSecond;
-use iowhy_model::{Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins};
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "innodb-status",
-    summary: "SHOW ENGINE INNODB STATUS: pending and done I/O",
-    manual: iowhy_model::manual!("innodb_status.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("SHOW ENGINE INNODB STATUS: pending and done I/O", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     resumes: true,

@@ -26,22 +26,18 @@
 //! Device and operation, unless they are on the command line. Unless `-Q` was given, the time in
 //! the queue.
 
-use iowhy_model::{Distribution, Flags, Layer, Level, Nanos, Op, Sink, Stage, Time};
+use iowhy_model::Flags;
 
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
+use crate::device_of_numbers;
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
-use crate::{Body, Format, WallTime, device_of_numbers, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iolatency",
-    summary: "iolatency and iolatency_micro: ftrace block latency histograms",
-    manual: iowhy_model::manual!("iolatency.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "iolatency and iolatency_micro: ftrace block latency histograms",
+    Level::B,
+    &LABELS,
+);
 
 /// The interval; ns of a unit of the table, and whether it counts per second; that the command
 /// stands above.

@@ -29,38 +29,22 @@
 //! When a request was sent, except in JSON, where its time is that of printing. What the device
 //! did: file system and queue are part of it.
 
-use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time,
-    typed,
-};
+use iowhy_model::{DeviceId, Edges};
 use serde_json::Value;
 
-use crate::facts::AddFact;
 use crate::histogram::buckets::mean_only;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
 use crate::text::odd::has_odd;
-use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "ioping",
-    summary: "ioping: latency of single requests, text and JSON",
-    manual: iowhy_model::manual!("ioping.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &[
-            ": request=",
-            " ioping statistics ---",
-            " requests completed in ",
-            "[{",
-            "^numbers",
-        ],
-        sniff,
-        reader: || Box::new(Ioping::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Ioping>(
+    "ioping: latency of single requests, text and JSON",
+    Level::B,
+    &[": request=", " ioping statistics ---", " requests completed in ", "[{", "^numbers"],
+    sniff,
+);
 
 /// A latency longer than this, a day, is a damaged line.
 const LONGEST_NS: f64 = 8.64e13;

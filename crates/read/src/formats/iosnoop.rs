@@ -24,23 +24,19 @@
 //! assumes the default, issue to completion. Events lost when the trace buffer overflowed: the tool
 //! does not count them.
 
-use iowhy_model::{
-    DeviceId, Distribution, Edges, Event, Flags, Histogram, Layer, Level, Name, Nanos, Sink, Stage,
-    Time,
-};
+use iowhy_model::{DeviceId, Edges, Flags, Name};
 
+use crate::device_of_numbers;
+use crate::program::*;
 use crate::text::odd::has_odd;
 use crate::text::recent::RecentNames;
-use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "iosnoop",
-    summary: "one line per block I/O from perf-tools",
-    manual: iowhy_model::manual!("iosnoop.rs"),
-    level: Level::C,
-    body: Body::Custom { needles: &["LATms"], sniff, reader: || Box::new(Iosnoop::default()) },
-};
+pub const FORMAT: Format = Format::program::<Iosnoop>(
+    "one line per block I/O from perf-tools",
+    Level::C,
+    &["LATms"],
+    sniff,
+);
 
 /// Step of LATms, which has two decimals.
 const LATENCY_STEP: Nanos = Nanos(10_000);

@@ -36,32 +36,27 @@
 mod layouts;
 mod report;
 
-use iowhy_model::{Inference, Level, Sink};
+use iowhy_model::Inference;
 
 use self::layouts::{Fit, columns_of};
 use self::report::Reports;
 use crate::counters::disk_columns::{is_column, is_value};
 use crate::counters::processor::shares;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
-pub const FORMAT: Format = Format {
-    name: "iostat",
-    summary: "iostat of sysstat, every generation, with or without -x",
-    manual: iowhy_model::manual!("iostat.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &[
-            "tps", "r/s", "w/s", "B/s", "rsec/s", "aqu-sz", "avgqu-sz", "avg-cpu:", "Device",
-            "Linux", "iostat", "^moment", "^row",
-        ],
-        sniff,
-        reader: || Box::<Iostat>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<Iostat>(
+    "iostat of sysstat, every generation, with or without -x",
+    Level::A,
+    &[
+        "tps", "r/s", "w/s", "B/s", "rsec/s", "aqu-sz", "avgqu-sz", "avg-cpu:", "Device", "Linux",
+        "iostat", "^moment", "^row",
+    ],
+    sniff,
+);
 
 /// Idle rows that are kept until one tells the columns.
 const PENDING: usize = 64;

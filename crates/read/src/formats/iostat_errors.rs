@@ -20,22 +20,11 @@
 //! ## Not in this output
 //! When each happened.
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::describe::labels::{Labels, Report, announces, begins, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::leading;
-use crate::facts::AddFact;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iostat-errors",
-    summary: "disk errors counted by illumos: iostat -e, -E",
-    manual: iowhy_model::manual!("iostat_errors.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("disk errors counted by illumos: iostat -e, -E", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 2,

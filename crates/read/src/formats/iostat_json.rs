@@ -29,26 +29,19 @@
 //! The same as in the printed tables: the distribution behind a mean, and queue and device time
 //! separately.
 
-use iowhy_model::{Level, Nanos, Sink, Time};
 use serde_json::{Map, Value};
 
 use crate::counters::disk_columns::{Draft, are_whole_first};
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iostat-json",
-    summary: "iostat -o JSON of sysstat, complete or cut",
-    manual: iowhy_model::manual!("iostat_json.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["^document"],
-        sniff,
-        reader: || Box::new(IostatJson::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<IostatJson>(
+    "iostat -o JSON of sysstat, complete or cut",
+    Level::A,
+    &["^document"],
+    sniff,
+);
 
 /// How many times too large 12.2.0 writes `wMB/s`: it takes sectors for megabytes.
 const SECTORS_PER_MB: f64 = 2048.0;

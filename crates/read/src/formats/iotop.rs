@@ -21,22 +21,16 @@
 //! ## Not in this output
 //! The disk, the number of requests and their latency.
 
+use iowhy_model::Note;
 use iowhy_model::typed::{OfProcess, Share};
-use iowhy_model::{Level, Note, Sink, typed};
 
-use crate::describe::labels::{Labels, READ, Report, WRITTEN, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, bytes, decimal, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iotop",
-    summary: "iotop -b: reads and writes of processes, totals of the disks",
-    manual: iowhy_model::manual!("iotop.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "iotop -b: reads and writes of processes, totals of the disks",
+    Level::E,
+    &LABELS,
+);
 
 /// The rows are sums since the start (`-a`).
 const SUMS: &str = "sums";

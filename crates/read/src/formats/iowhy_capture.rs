@@ -29,24 +29,18 @@
 use std::io::BufRead;
 
 use iowhy_capture::{BLOCK_BYTES, Block, End, Header, MAGIC, Section};
-use iowhy_model::{DeviceId, FactValue, Level, Name, Nanos, Note, Sink, Source, key, typed};
+use iowhy_model::{DeviceId, FactValue, Name, Source, key};
 use memchr::memmem;
 
-use crate::facts::AddFact;
-use crate::{Binary, Body, Format, Reader, Sniff, Step};
+use crate::Binary;
+use crate::program::*;
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "iowhy-capture",
-    summary: "captures of `iowhy record`: every I/O, averages, histograms, facts",
-    manual: iowhy_model::manual!("iowhy_capture.rs"),
-    level: Level::D,
-    body: Body::Custom {
-        needles: &["IOWHY\u{1}"],
-        sniff,
-        reader: || Box::new(IowhyCapture::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<IowhyCapture>(
+    "captures of `iowhy record`: every I/O, averages, histograms, facts",
+    Level::D,
+    &["IOWHY\u{1}"],
+    sniff,
+);
 
 /// Bytes asked of the input at a time.
 const CHUNK: usize = 1 << 16;
@@ -321,7 +315,7 @@ fn begin(said: &Source, first: bool, sink: &mut dyn Sink) -> usize {
         (opened.skipped, opened.losses, opened.notes) = (0, Vec::new(), Vec::new());
         sink.end();
     }
-    let mut source = Source::new(FORMAT.name, &input, said.level);
+    let mut source = Source::new("iowhy-capture", &input, said.level);
     source.sampling = said.sampling;
     source.sees_queue = said.sees_queue;
     if let Some((skipped, losses, notes)) = kept {

@@ -26,29 +26,22 @@
 use std::collections::BTreeSet;
 
 use iowhy_model::{
-    DeviceId, Distribution, EVENT_FIELDS, Edges, Event, Field, FieldKind, FieldValue, Flags,
-    Histogram, INTERVAL_FIELDS, Interval, Layer, Level, Name, Nanos, Op, RATE_FIELDS, Rates,
-    Sampling, Sink, Source, Stage, Time, typed,
+    DeviceId, EVENT_FIELDS, Edges, Field, FieldKind, FieldValue, Flags, INTERVAL_FIELDS, Name,
+    RATE_FIELDS, Sampling,
 };
 use serde_json::Value;
 
-use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
+use crate::listing::another_input;
+use crate::program::*;
 use crate::text::recent::RecentNames;
-use crate::{Body, Format, Reader, Sniff, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iowhy-jsonl",
-    summary: "iowhy's own records: JSON lines of events, histograms and their source",
-    manual: iowhy_model::manual!("iowhy_jsonl.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["\"iowhy."],
-        sniff,
-        reader: || Box::new(IowhyJsonl::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<IowhyJsonl>(
+    "iowhy's own records: JSON lines of events, histograms and their source",
+    Level::C,
+    &["\"iowhy."],
+    sniff,
+);
 
 const EVENT: &str = "iowhy.event/1";
 const HISTOGRAM: &str = "iowhy.hist/1";
@@ -209,10 +202,7 @@ impl IowhyJsonl {
     /// What follows comes from this input: in a listing of its own, if it is another one.
     fn enter(&mut self, from: &Value, sink: &mut dyn Sink) -> Result<(), &'static str> {
         if self.is_another(from) {
-            let mut next = Source::new(FORMAT.name, &sink.source().input, FORMAT.level);
-            next.lines = sink.source().lines.map(|(_, last)| (last, last));
-            sink.end();
-            sink.begin(next);
+            another_input(FORMAT.level, sink);
         }
         self.source(from, sink)
     }
@@ -424,7 +414,7 @@ mod tests {
 
     fn step(line: &str) -> (Step, Recording) {
         let mut recording = Recording::new();
-        recording.begin(Source::new("iowhy-jsonl", "-", Level::C));
+        recording.begin(iowhy_model::Source::new("iowhy-jsonl", "-", Level::C));
         let step = IowhyJsonl::default().line(line, &mut recording);
         (step, recording)
     }

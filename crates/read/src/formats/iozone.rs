@@ -20,27 +20,19 @@
 //! The latency distribution, which disk it was, other I/O on it. Whether rows are missing.
 
 use iowhy_model::typed::PageCache;
-use iowhy_model::{Interval, Layer, Level, Op, Sink, typed};
 
 use crate::counters::stated::rates;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "iozone",
-    summary: "iozone: throughput of records, sequential and random",
-    manual: iowhy_model::manual!("iozone.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["reclen", DIRECT],
-        sniff: |lines| {
-            let begins = |line: &&str| line.trim() == DIRECT || ends(line).is_some();
-            Sniff::from(lines.first().is_some_and(begins))
-        },
-        reader: || Box::new(Iozone::default()),
+pub const FORMAT: Format = Format::program::<Iozone>(
+    "iozone: throughput of records, sequential and random",
+    Level::A,
+    &["reclen", DIRECT],
+    |lines| {
+        let begins = |line: &&str| line.trim() == DIRECT || ends(line).is_some();
+        Sniff::from(lines.first().is_some_and(begins))
     },
-};
+);
 
 /// The tests in the order of their columns.
 const TESTS: [(&str, Op); 13] = [

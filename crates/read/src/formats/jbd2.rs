@@ -19,20 +19,13 @@
 //! ## Not in this output
 //! What of it was the device; which process waited for it.
 
-use iowhy_model::{Event, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::Event;
 
-use crate::describe::labels::{Labels, Report, begins};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, device_name, fixed};
+use crate::describe::report::*;
+use crate::{device_name, fixed};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "jbd2",
-    summary: "trace events of ext4's journal: time of each commit",
-    manual: iowhy_model::manual!("jbd2.rs"),
-    level: Level::C,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("trace events of ext4's journal: time of each commit", Level::C, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

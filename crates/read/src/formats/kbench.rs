@@ -20,21 +20,12 @@
 //! missing.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
-use iowhy_model::{Level, Op, Rates, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, one_by_one, says};
+use crate::describe::report::*;
 use crate::describe::table::KIB;
-use crate::facts::AddFact;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "kbench",
-    summary: "kbench: IOPS, bandwidth and latency of a Kubernetes volume",
-    manual: iowhy_model::manual!("kbench.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("kbench: IOPS, bandwidth and latency of a Kubernetes volume", Level::A, &LABELS);
 
 // What the two lines below a heading are.
 const IOPS: &str = "many at once";

@@ -61,7 +61,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iowhy_model::{CommandKind, Fact, Level, Message, MessageKind, Note, Sink, typed};
+use iowhy_model::{CommandKind, Fact, Message, MessageKind};
 
 use self::address::{is_pci, peripheral};
 use self::buses::Buses;
@@ -76,73 +76,66 @@ use crate::drive::complaints::Complaints;
 use crate::drive::health::Places;
 use crate::drive::smartd_lines;
 use crate::drive::stack_frames;
-use crate::facts::AddFact;
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "kernel-log",
-    summary: "the kernel's log: dmesg, journalctl -k, /var/log/messages",
-    manual: iowhy_model::manual!("kernel_log.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &[
-            "kern",
-            "[ID ",
-            " iscsid",
-            " state:D",
-            "__CURSOR=",
-            "__REALTIME_TIMESTAMP=",
-            " [s=",
-            "_request: ",
-            "print_req_error: ",
-            "error on dev",
-            "error, dev ",
-            "INFO: task ",
-            "Aborting journal",
-            "EXT4-fs ",
-            "XFS (",
-            "md/raid",
-            "scsi",
-            "aacraid",
-            "usb",
-            "xhci",
-            "mmcblk",
-            "mpt2sas",
-            "mpt3sas",
-            "mptbase",
-            "megaraid",
-            "mr_sas",
-            "ahcich",
-            "nvme",
-            "ata\\d",
-            "connection\\d",
-            "sd ",
-            "sense key",
-            "DMA ",
-            "dma_",
-            "dma timeout ",
-            "drive not ready for command",
-            "irq timeout: ",
-            "lost interrupt",
-            "_intr: ",
-            "status timeout: ",
-            "timeout waiting for DMA",
-            "^address",
-            "^bracket",
-            "^comma",
-            ",-;",
-            ",-,",
-            ",c;",
-            ",c,",
-            ",+;",
-            ",+,",
-        ],
-        sniff,
-        reader: || Box::new(KernelLog::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<KernelLog>(
+    "the kernel's log: dmesg, journalctl -k, /var/log/messages",
+    Level::E,
+    &[
+        "kern",
+        "[ID ",
+        " iscsid",
+        " state:D",
+        "__CURSOR=",
+        "__REALTIME_TIMESTAMP=",
+        " [s=",
+        "_request: ",
+        "print_req_error: ",
+        "error on dev",
+        "error, dev ",
+        "INFO: task ",
+        "Aborting journal",
+        "EXT4-fs ",
+        "XFS (",
+        "md/raid",
+        "scsi",
+        "aacraid",
+        "usb",
+        "xhci",
+        "mmcblk",
+        "mpt2sas",
+        "mpt3sas",
+        "mptbase",
+        "megaraid",
+        "mr_sas",
+        "ahcich",
+        "nvme",
+        "ata\\d",
+        "connection\\d",
+        "sd ",
+        "sense key",
+        "DMA ",
+        "dma_",
+        "dma timeout ",
+        "drive not ready for command",
+        "irq timeout: ",
+        "lost interrupt",
+        "_intr: ",
+        "status timeout: ",
+        "timeout waiting for DMA",
+        "^address",
+        "^bracket",
+        "^comma",
+        ",-;",
+        ",-,",
+        ",c;",
+        ",c,",
+        ",+;",
+        ",+,",
+    ],
+    sniff,
+);
 
 /// How lines begin that go on with what the SCSI layer said of a disk in the line before: kernels
 /// that end that line behind the name, as one of a published capture did (drivers/scsi/constants.c,

@@ -22,29 +22,22 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Message, MessageKind, Sink, typed};
+use iowhy_model::{Message, MessageKind};
 
 use crate::drive::health::Places;
 use crate::drive::stack_frames;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "kernel-stack",
-    summary: "kernel stacks of tasks: /proc/PID/stack",
-    manual: iowhy_model::manual!("kernel_stack.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["[<"],
-        sniff: |lines| match lines {
-            [first] if is_frame(first) => Sniff::More,
-            [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
-            _ => Sniff::No,
-        },
-        reader: || Box::new(KernelStack::default()),
+pub const FORMAT: Format = Format::program::<KernelStack>(
+    "kernel stacks of tasks: /proc/PID/stack",
+    Level::E,
+    &["[<"],
+    |lines| match lines {
+        [first] if is_frame(first) => Sniff::More,
+        [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
+        _ => Sniff::No,
     },
-};
+);
 
 /// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>]
 /// 0xffffffffffffffff`.

@@ -24,22 +24,11 @@
 //! Read or write, size and time of each I/O. Time in the queue: latency runs from issue to
 //! completion. I/Os beyond the 100 000 in flight and 1 000 devices the script keeps.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Sink, Stage, typed};
-
-use crate::describe::labels::{Labels, Report, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
+use crate::describe::report::*;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Body, Format};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "latency-outliers",
-    summary: "slow I/Os and per-device latency from a SystemTap script",
-    manual: iowhy_model::manual!("latency_outliers.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("slow I/Os and per-device latency from a SystemTap script", Level::B, &LABELS);
 
 /// Rows of the table stand here.
 const TABLE: &str = "table";

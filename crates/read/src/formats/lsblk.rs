@@ -30,27 +30,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iowhy_model::{FactKey, Level, Sink, key, typed};
+use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
 use crate::drive::health::{Places, is_name};
-use crate::facts::AddFact;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Sniff, Step, bytes, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "lsblk",
-    summary: "block devices: lsblk as a tree, list, pairs or JSON",
-    manual: iowhy_model::manual!("lsblk.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["NAME", "PATH", "^document"],
-        sniff,
-        reader: || Box::new(Lsblk::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Lsblk>(
+    "block devices: lsblk as a tree, list, pairs or JSON",
+    Level::E,
+    &["NAME", "PATH", "^document"],
+    sniff,
+);
 
 /// What a column's text is turned into.
 #[derive(Clone, Copy, PartialEq)]

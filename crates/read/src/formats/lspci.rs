@@ -21,20 +21,11 @@
 //! When an error was seen.
 
 use iowhy_model::typed::{BitsPerSecond, Key};
-use iowhy_model::{Level, typed};
 
-use crate::describe::labels::{Labels, Report, announces, begins, follows, label};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, decimal, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "lspci",
-    summary: "links of storage controllers and NVMe drives: lspci -vv",
-    manual: iowhy_model::manual!("lspci.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("links of storage controllers and NVMe drives: lspci -vv", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 1,

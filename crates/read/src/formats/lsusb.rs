@@ -18,21 +18,11 @@
 //! Which disk it is, errors, latency.
 
 use iowhy_model::typed::BitsPerSecond;
-use iowhy_model::{Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "lsusb",
-    summary: "lsusb -t: speeds of the USB links of disks",
-    manual: iowhy_model::manual!("lsusb.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("lsusb -t: speeds of the USB links of disks", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "usb",

@@ -23,21 +23,11 @@
 //! missing.
 
 use iowhy_model::typed::{ArrayAction, Share};
-use iowhy_model::{Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "lvs",
-    summary: "LVM's logical volumes: usage of thin pools and snapshots",
-    manual: iowhy_model::manual!("lvs.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("LVM's logical volumes: usage of thin pools and snapshots", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     resumes: true,

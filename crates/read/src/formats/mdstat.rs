@@ -23,24 +23,16 @@
 //! Why a member failed: see the kernel's log.
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
-use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "mdstat",
-    summary: "Linux software RAID: /proc/mdstat, mdadm --detail",
-    manual: iowhy_model::manual!("mdstat.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["Personalities :", " : ", "/dev/md"],
-        sniff,
-        reader: || Box::new(Mdstat::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Mdstat>(
+    "Linux software RAID: /proc/mdstat, mdadm --detail",
+    Level::E,
+    &["Personalities :", " : ", "/dev/md"],
+    sniff,
+);
 
 /// Labels of `mdadm --detail` without a fact of ours.
 const LABELS: &[&str] = &[

@@ -21,21 +21,11 @@
 //! Who uses it. Whether pages are moved now.
 
 use iowhy_model::typed::{Bytes, Key, Share};
-use iowhy_model::{Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, bytes};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "memory",
-    summary: "memory and swap: /proc/meminfo, free, swapon, /proc/swaps",
-    manual: iowhy_model::manual!("memory.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("memory and swap: /proc/meminfo, free, swapon, /proc/swaps", Level::E, &LABELS);
 
 /// Labels of /proc/meminfo that are used.
 const USED: [&str; 9] = [

@@ -26,16 +26,10 @@
 use iowhy_model::{Level, Nanos, Op, typed};
 
 use crate::describe::log::{Effect, Log, Stamp, says};
-use crate::{Body, Format, integer};
+use crate::{Format, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "mongodb-log",
-    summary: "MongoDB's log: long checkpoints and flushes, reads of queries",
-    manual: iowhy_model::manual!("mongodb_log.rs"),
-    level: Level::E,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("MongoDB's log: long checkpoints and flushes, reads of queries", Level::E, &LOG);
 
 const CHECKPOINT: &[Effect] = &[Effect::Running(typed::CHECKPOINT_COUNT, typed::CHECKPOINT_TOTAL)];
 const FLUSH: &[Effect] = &[Effect::Count(typed::FLUSH_SLOW), Effect::Longest(typed::FLUSH_SLOWEST)];

@@ -22,24 +22,15 @@
 //! ## Not in this output
 //! Defaults that are not printed, flags of open(2), and the devices below a volume.
 
-use iowhy_model::{Level, Sink, typed};
-
-use crate::facts::AddFact;
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "mounts",
-    summary: "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
-    manual: iowhy_model::manual!("mounts.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["mount", " rw", "\trw", "(rw", " ro", "\tro", "(ro", "read/write", "only"],
-        sniff,
-        reader: || Box::new(Mounts::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Mounts>(
+    "mounted file systems: mount(8) of Linux and Solaris, /proc/mounts, mountinfo",
+    Level::E,
+    &["mount", " rw", "\trw", "(rw", " ro", "\tro", "(ro", "read/write", "only"],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     Sniff::from(lines.first().is_some_and(|line| parse(line).is_some()))

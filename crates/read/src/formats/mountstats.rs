@@ -23,25 +23,17 @@
 //! ## Not in this output
 //! What the server's disks did. Single latencies. Who waits.
 
-use iowhy_model::{Level, Sink};
-
 use crate::counters::mountstats::{
     MountCounters, MountHistory, MountLine, MountReader, Readings, is_nfs, parse_mount,
 };
-use crate::{Body, Format, Reader, Step};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "mountstats",
-    summary: "copies of /proc/self/mountstats: NFS requests, round trips and repetitions",
-    manual: iowhy_model::manual!("mountstats.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &[" mounted on "],
-        sniff: |lines| lines.first().is_some_and(|line| begins(line)).into(),
-        reader: || Box::<Mounts>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<Mounts>(
+    "copies of /proc/self/mountstats: NFS requests, round trips and repetitions",
+    Level::A,
+    &[" mounted on "],
+    |lines| lines.first().is_some_and(|line| begins(line)).into(),
+);
 
 /// Whether a mount of NFS begins.
 fn begins(line: &str) -> bool {

@@ -20,21 +20,9 @@
 //! ## Not in this output
 //! Latencies of a path.
 
-use iowhy_model::{Level, Sink, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, announces, begins, follows, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "multipath",
-    summary: "paths to a volume: multipath -ll",
-    manual: iowhy_model::manual!("multipath.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels("paths to a volume: multipath -ll", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     near: 1,

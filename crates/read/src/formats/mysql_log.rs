@@ -22,21 +22,10 @@
 //! ## Not in this output
 //! The number of fast commits; the disk; other I/O on it.
 
-use iowhy_model::{Level, Nanos, Sink, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "mysql-log",
-    summary: "MySQL's logs: slow page cleaner, slow commits",
-    manual: iowhy_model::manual!("mysql_log.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("MySQL's logs: slow page cleaner, slow commits", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     resumes: true,

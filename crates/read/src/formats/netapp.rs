@@ -23,24 +23,16 @@
 //! When it was: no row has a time. The layers between the filer and the application: network,
 //! client queue, page cache. The sizes of the operations.
 
-use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
-
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "netapp",
-    summary: "NetApp cluster-mode NFS latency histograms (stats show)",
-    manual: iowhy_model::manual!("netapp.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["beautifier: ", "_latency."],
-        sniff,
-        reader: || Box::new(Netapp::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Netapp>(
+    "NetApp cluster-mode NFS latency histograms (stats show)",
+    Level::B,
+    &["beautifier: ", "_latency."],
+    sniff,
+);
 
 /// The filer's upper bounds in us (NetApp_latency_connector.pl of PyLatencyMap); behind the last
 /// one all the rest.

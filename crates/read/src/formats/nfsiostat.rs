@@ -21,21 +21,13 @@
 //! ## Not in this output
 //! What the server's disks did. Single latencies. The interval, which is only on the command line.
 
-use iowhy_model::{Interval, Layer, Level, Medium, Note, Op, Sink};
+use iowhy_model::{Medium, Note};
 
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, announces, begins, follows, perhaps};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nfsiostat",
-    summary: "nfsiostat: rates of NFS mounts, and server latency",
-    manual: iowhy_model::manual!("nfsiostat.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("nfsiostat: rates of NFS mounts, and server latency", Level::A, &LABELS);
 
 const NS_PER_MS: f64 = 1e6;
 const KB: f64 = 1024.0;

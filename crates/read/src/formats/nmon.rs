@@ -23,22 +23,14 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time};
+use crate::program::*;
 
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nmon",
-    summary: "nmon -f recordings, their disk sections",
-    manual: iowhy_model::manual!("nmon.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["AAA,progname,nmon", "AAA,command,nmon"],
-        sniff,
-        reader: || Box::new(Nmon::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Nmon>(
+    "nmon -f recordings, their disk sections",
+    Level::A,
+    &["AAA,progname,nmon", "AAA,command,nmon"],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();

@@ -25,25 +25,17 @@
 //! The latency distribution, the split into queue and device time, the processes, and events within
 //! an interval.
 
-use iowhy_model::{Level, Sink};
-
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::{Counters, Counts};
+use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "node-exporter",
-    summary: "node_exporter's /metrics: counters of disks, two pages or more",
-    manual: iowhy_model::manual!("node_exporter.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &[FAMILY, BOOT],
-        sniff: |lines| Sniff::from(lines.first().is_some_and(|line| begins(line))),
-        reader: || Box::new(NodeExporter::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<NodeExporter>(
+    "node_exporter's /metrics: counters of disks, two pages or more",
+    Level::A,
+    &[FAMILY, BOOT],
+    |lines| Sniff::from(lines.first().is_some_and(|line| begins(line))),
+);
 
 /// How the names of all metrics of disks begin.
 const FAMILY: &str = "node_disk_";

@@ -27,23 +27,15 @@
 //! How a value moved: two records are needed.
 
 use iowhy_model::typed::Celsius;
-use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::describe::labels::{
-    Command, Labels, Opens, Report, announces, begins, follows, label, perhaps, says,
-};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::{Drive, drive_named, leading, nvme_fact, nvme_key, nvme_value};
-use crate::{Body, Format, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nvme-cli",
-    summary: "NVMe drives: nvme smart-log, error-log, list, id-ctrl, get-feature",
-    manual: iowhy_model::manual!("nvme_cli.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "NVMe drives: nvme smart-log, error-log, list, id-ctrl, get-feature",
+    Level::E,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     command: Some(Command { program: "/dev/nvme", subject: command, opens: Opens::Report }),

@@ -21,24 +21,13 @@
 //! Since when it counts, how many were in flight, sizes. Whether whole lines are missing, but for a
 //! gap in the numbers of the buckets.
 
-use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage, typed};
-
-use crate::describe::labels::{Command, Labels, Opens, Report, begins, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::drive_named;
-use crate::facts::AddFact;
 use crate::histogram::powers::note;
 use crate::text::numbers::time_ns;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nvme-lat-stats",
-    summary: "nvme intel lat-stats: a drive's own latency histograms",
-    manual: iowhy_model::manual!("nvme_lat_stats.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("nvme intel lat-stats: a drive's own latency histograms", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "drive",

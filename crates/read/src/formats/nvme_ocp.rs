@@ -18,21 +18,11 @@
 //! ## Not in this output
 //! How a value moved: two records are needed. The drive, unless the command is included.
 
-use iowhy_model::{Level, typed};
-
-use crate::describe::labels::{Command, Labels, Opens, begins, perhaps};
+use crate::describe::report::*;
 use crate::drive::health::drive_named;
-use crate::facts::AddFact;
-use crate::{Body, Format, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nvme-ocp",
-    summary: "nvme ocp smart-add-log: extended health of NVMe drives",
-    manual: iowhy_model::manual!("nvme_ocp.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("nvme ocp smart-add-log: extended health of NVMe drives", Level::E, &LABELS);
 
 /// Beginnings of the lines that become facts, in small letters, and their name.
 const FIELDS: [(&str, &str); 12] = [

@@ -24,24 +24,13 @@
 //! ## Not in this output
 //! The volume, unless the command is included; the time in the host's queue.
 
-use iowhy_model::{Distribution, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Command, Labels, Opens, Report, announces, follows, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::drive_named;
-use crate::facts::AddFact;
 use crate::histogram::powers::note;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "nvme-volume",
-    summary: "nvme amzn stats: a volume's own latencies and limits",
-    manual: iowhy_model::manual!("nvme_volume.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("nvme amzn stats: a volume's own latencies and limits", Level::B, &LABELS);
 
 // The parts of a print.
 const READS: &str = "read latencies";

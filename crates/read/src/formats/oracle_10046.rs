@@ -26,20 +26,18 @@
 //! The size of an I/O: `blocks` counts database blocks of unknown size. The disk of a data file.
 //! Whether a wait was for storage or for a busy CPU.
 
-use iowhy_model::{DeviceId, Event, Layer, Level, Nanos, Op, Sink, Time};
+use iowhy_model::DeviceId;
 
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::recent::RecentNames;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "oracle-10046",
-    summary: "Oracle's extended SQL trace (event 10046): every wait",
-    manual: iowhy_model::manual!("oracle_10046.rs"),
-    level: Level::C,
-    body: Body::Custom { needles: &["WAIT #"], sniff, reader: || Box::new(Oracle10046::default()) },
-};
+pub const FORMAT: Format = Format::program::<Oracle10046>(
+    "Oracle's extended SQL trace (event 10046): every wait",
+    Level::C,
+    &["WAIT #"],
+    sniff,
+);
 
 /// Waits for the client or for work, not for anything that is slow (the wait class `Idle` of
 /// `v$event_name`, those of foreground and the busiest background processes).

@@ -22,37 +22,28 @@
 //! Individual latencies (the histograms of the same report have more), the file or device, the
 //! duration of the snapshot if it is not included.
 
-use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
-
 use crate::histogram::buckets::mean_only;
+use crate::program::*;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Step, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "oracle-awr",
-    summary: "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
-    manual: iowhy_model::manual!("oracle_awr.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &[
-            "db file ",
-            "log file ",
-            "control file ",
-            "direct path ",
-            "cell ",
-            "Disk file operations I/O",
-            "read by other session",
-        ],
-        sniff: |lines| {
-            let begins =
-                |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
-            lines.first().is_some_and(begins).into()
-        },
-        reader: || Box::new(OracleAwr),
+pub const FORMAT: Format = Format::program::<OracleAwr>(
+    "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
+    Level::B,
+    &[
+        "db file ",
+        "log file ",
+        "control file ",
+        "direct path ",
+        "cell ",
+        "Disk file operations I/O",
+        "read by other session",
+    ],
+    |lines| {
+        let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
+        lines.first().is_some_and(begins).into()
     },
-};
+);
 
 /// Waits for I/O, and what they do (Oracle Database Reference, appendix C).
 const EVENTS: [(&str, Op); 21] = [
@@ -129,6 +120,7 @@ fn is_harmed(line: &str) -> bool {
     odd > 0 && numbers + odd > 2
 }
 
+#[derive(Default)]
 struct OracleAwr;
 
 impl Reader for OracleAwr {

@@ -28,25 +28,17 @@
 
 use std::collections::BTreeSet;
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage};
-
 use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::histogram::powers::note;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "oracle-histogram",
-    summary: "Oracle wait event histograms: SQL*Plus results, AWR text reports",
-    manual: iowhy_model::manual!("oracle_histogram.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["WAIT_COUNT", "Waits"],
-        sniff,
-        reader: || Box::new(OracleHistogram::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<OracleHistogram>(
+    "Oracle wait event histograms: SQL*Plus results, AWR text reports",
+    Level::B,
+    &["WAIT_COUNT", "Waits"],
+    sniff,
+);
 
 /// Columns of blanks that a tab stands for (SQL*Plus with `set tab on`).
 const TAB: usize = 8;

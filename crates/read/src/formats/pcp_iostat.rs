@@ -21,19 +21,13 @@
 
 use iowhy_model::{Level, Op};
 
+use crate::Format;
 use crate::describe::table::{
     KIB, MS, RowTime, Slot, Subject, Table, busy, bytes, column, ios, wait_ms,
 };
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pcp-iostat",
-    summary: "pmiostat, pcp iostat: the disks of Performance Co-Pilot",
-    manual: iowhy_model::manual!("pcp_iostat.rs"),
-    level: Level::A,
-    body: Body::Table(&TABLE),
-};
+pub const FORMAT: Format =
+    Format::table("pmiostat, pcp iostat: the disks of Performance Co-Pilot", Level::A, &TABLE);
 
 static TABLE: Table = Table {
     heading: &["r/s", "w/s", "await", "%util"],

@@ -27,24 +27,19 @@
 //! The queue time where only rq_issue and rq_complete were recorded. Names of devices whose numbers
 //! are handed out at boot: they stay `253:0`.
 
-use iowhy_model::{DeviceId, Flags, Level, Name, Nanos, Op, Sink, Time};
+use iowhy_model::{DeviceId, Flags, Name};
 
+use crate::device_of_numbers;
+use crate::program::*;
 use crate::text::recent::RecentNames;
 use crate::trace::pairing::{Action, Pairing, Point};
-use crate::{Body, Format, Reader, Sniff, Step, device_of_numbers, fixed, integer};
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "perf-script",
-    summary: "block events of perf, trace-cmd or ftrace",
-    manual: iowhy_model::manual!("perf_script.rs"),
-    level: Level::D,
-    body: Body::Custom {
-        needles: &["block_", "# entries-in-buffer/entries-written:"],
-        sniff,
-        reader: || Box::new(PerfScript::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<PerfScript>(
+    "block events of perf, trace-cmd or ftrace",
+    Level::D,
+    &["block_", "# entries-in-buffer/entries-written:"],
+    sniff,
+);
 
 /// ftrace's head, before the first event of a listing.
 const ENTRIES: &str = "# entries-in-buffer/entries-written:";

@@ -21,21 +21,10 @@
 //! Single latencies, the device below, other I/O on it. Whether the cache has power-loss
 //! protection.
 
-use iowhy_model::{Level, Nanos, Op, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, begins, one_by_one, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, integer};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pg-test-fsync",
-    summary: "pg_test_fsync: durable writes per second, by method",
-    manual: iowhy_model::manual!("pg_test_fsync.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("pg_test_fsync: durable writes per second, by method", Level::A, &LABELS);
 
 /// The part whose rows are not of one write of 8 kB.
 const OTHER: &str = "other";

@@ -19,22 +19,11 @@
 //! ## Not in this output
 //! Single latencies (`-l` writes those to files), what disk and flush took.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Rates, Sink, Time, typed};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pgbench",
-    summary: "pgbench: transactions per second and their latency",
-    manual: iowhy_model::manual!("pgbench.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("pgbench: transactions per second and their latency", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "pgbench",

@@ -21,22 +21,11 @@
 //! The disk, the number of requests and their latency.
 
 use iowhy_model::typed::OfProcess;
-use iowhy_model::{Level, Nanos, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::text::columns::Heading;
-use crate::{Body, Format, WallTime, bytes, decimal, integer};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pidstat",
-    summary: "pidstat -d: reads, writes and I/O delay of processes",
-    manual: iowhy_model::manual!("pidstat.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("pidstat -d: reads, writes and I/O delay of processes", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

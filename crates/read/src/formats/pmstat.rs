@@ -19,22 +19,11 @@
 //! ## Not in this output
 //! The disk, the task, the number of requests and their latency.
 
-use iowhy_model::{Level, Sink};
-
 use crate::counters::processor::{are_shares, shares};
-use crate::describe::labels::{Labels, Report, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::text::columns::Heading;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pmstat",
-    summary: "pmstat of Performance Co-Pilot: CPUs of the machine",
-    manual: iowhy_model::manual!("pmstat.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("pmstat of Performance Co-Pilot: CPUs of the machine", Level::E, &LABELS);
 
 static LABELS: Labels = Labels {
     lines: &[

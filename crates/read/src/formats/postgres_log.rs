@@ -24,18 +24,12 @@
 
 use iowhy_model::{Distribution, Histogram, Layer, Level, Op, Sink, Stage, typed};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "postgres-log",
-    summary: "PostgreSQL's log: checkpoints and their syncs, slow commits",
-    manual: iowhy_model::manual!("postgres_log.rs"),
-    level: Level::B,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("PostgreSQL's log: checkpoints and their syncs, slow commits", Level::B, &LOG);
 
 const COMPLETE: &[Effect] = &[
     Effect::Count(typed::CHECKPOINT_COUNT),

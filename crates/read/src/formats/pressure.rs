@@ -25,23 +25,16 @@
 //! The resource of bare lines, unless the input is named after it: then the facts are called
 //! `pressure.some...`. Which device, which task.
 
-use iowhy_model::{Level, Sink, key};
+use iowhy_model::key;
 
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pressure",
-    summary: "pressure stall information: /proc/pressure, io.pressure",
-    manual: iowhy_model::manual!("pressure.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["avg10=", "pressure"],
-        sniff,
-        reader: || Box::new(Pressure::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Pressure>(
+    "pressure stall information: /proc/pressure, io.pressure",
+    Level::E,
+    &["avg10=", "pressure"],
+    sniff,
+);
 
 /// Lines between a heading and its rows: blank ones.
 const LEAD: usize = 3;

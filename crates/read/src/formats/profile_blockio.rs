@@ -25,25 +25,18 @@
 //! ## Not in this output
 //! The disk, the operation, the time. Time in the kernel's queue is not included.
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Sink, Stage};
-
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::histogram::subject::Subject;
-use crate::{Body, Format, Reader, Sniff, Step, histogram_of, integer};
+use crate::histogram_of;
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "profile-blockio",
-    summary: "Inspektor Gadget's profile_blockio: block I/O latency histograms",
-    manual: iowhy_model::manual!("profile_blockio.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["distribution", "latency"],
-        sniff,
-        reader: || Box::new(ProfileBlockio::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<ProfileBlockio>(
+    "Inspektor Gadget's profile_blockio: block I/O latency histograms",
+    Level::B,
+    &["distribution", "latency"],
+    sniff,
+);
 
 const NS_PER_US: u64 = 1_000;
 const NS_PER_MS: u64 = 1_000_000;

@@ -25,25 +25,17 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Distribution, Layer, Level, Op, Sink, Stage};
-
 use crate::histogram::buckets::histogram_of;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::exposition::{MetricLine, announced};
-use crate::{Body, Format, Reader, Sniff, Step, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "prometheus",
-    summary: "Prometheus: histograms of disk latency and syncs in /metrics",
-    manual: iowhy_model::manual!("prometheus.rs"),
-    level: Level::B,
-    body: Body::Custom {
-        needles: &["histogram", "_bucket"],
-        sniff,
-        reader: || Box::new(Prometheus::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Prometheus>(
+    "Prometheus: histograms of disk latency and syncs in /metrics",
+    Level::B,
+    &["histogram", "_bucket"],
+    sniff,
+);
 
 /// Units at the end of a name, in ns.
 const UNITS: [(&str, f64); 8] = [

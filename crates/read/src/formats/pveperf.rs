@@ -20,21 +20,12 @@
 //! Single latencies, what else used the device.
 
 use iowhy_model::typed::{BytesPerSecond, PageCache};
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, begins, one_by_one};
+use crate::describe::report::*;
 use crate::describe::table::MIB;
-use crate::facts::AddFact;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pveperf",
-    summary: "pveperf: reads, seeks and fsyncs of a Proxmox host",
-    manual: iowhy_model::manual!("pveperf.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("pveperf: reads, seeks and fsyncs of a Proxmox host", Level::A, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "pveperf",

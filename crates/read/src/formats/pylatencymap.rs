@@ -31,20 +31,19 @@
 //! Device and operation, unless they are in the label. The exact mean: buckets are a factor of two
 //! wide.
 
-use iowhy_model::{DeviceId, Distribution, Edges, Level, Name, Nanos, Note, Sink, Stage, Time};
+use iowhy_model::{DeviceId, Edges, Name};
 
+use crate::BlockSize;
 use crate::histogram::latency_record::{DataSource, Item, LatencyRecord, Unit, row};
+use crate::program::*;
 use crate::text::recent::RecentNames;
-use crate::{BlockSize, Body, Format, Reader, Sniff, Step, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "pylatencymap",
-    summary: "PyLatencyMap records: cumulative latency histograms over time",
-    manual: iowhy_model::manual!("pylatencymap.rs"),
-    level: Level::B,
-    body: Body::Custom { needles: &["<"], sniff, reader: || Box::new(Pylatencymap::default()) },
-};
+pub const FORMAT: Format = Format::program::<Pylatencymap>(
+    "PyLatencyMap records: cumulative latency histograms over time",
+    Level::B,
+    &["<"],
+    sniff,
+);
 
 const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";

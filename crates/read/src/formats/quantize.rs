@@ -25,20 +25,12 @@
 //! disk, and one of sizes, seeks, functions, CPUs or the network is not read. When, for how long,
 //! and whether the script cleared the table between two prints; it is taken as cleared.
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Op, Sink, Stage};
-
 use crate::histogram::powers::{PowerTable, note};
 use crate::histogram::subject::Subject;
-use crate::{Body, Format, Reader, Sniff, Step};
+use crate::program::*;
 
-/// The format's entry in the list.
-pub const FORMAT: Format = Format {
-    name: "quantize",
-    summary: "DTrace latency histograms (quantize)",
-    manual: iowhy_model::manual!("quantize.rs"),
-    level: Level::B,
-    body: Body::Custom { needles: &[], sniff, reader: || Box::new(Quantize::default()) },
-};
+pub const FORMAT: Format =
+    Format::program::<Quantize>("DTrace latency histograms (quantize)", Level::B, &[], sniff);
 
 /// Words of a key that give the unit, with its nanoseconds.
 const UNITS: [(&str, u64); 8] = [

@@ -23,22 +23,14 @@
 //! Which OSD or disk an operation waited for, single latencies. Whether rows in the middle are
 //! missing.
 
-use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Op, Sink, Stage, typed};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, announces, begins, follows, label, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "rados-bench",
-    summary: "rados bench: objects written or read by a Ceph cluster per second",
-    manual: iowhy_model::manual!("rados_bench.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "rados bench: objects written or read by a Ceph cluster per second",
+    Level::A,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     nameless: "rados bench",

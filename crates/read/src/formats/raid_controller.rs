@@ -30,50 +30,42 @@
 //! ## Not in this output
 //! Latencies.
 
-use iowhy_model::{Level, Sink};
-
 use crate::drive::raid_lines::{
     Controller, DRIVES, PHYS, VOLUMES, begins, subject, titles, volume,
 };
+use crate::program::*;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "raid-controller",
-    summary: "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
-    manual: iowhy_model::manual!("raid_controller.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &[
-            "DG/VD",
-            "EID:Slt",
-            "PNO",
-            "Drive /c",
-            "Virtual Drive: ",
-            "Virtual Disk: ",
-            " in Slot ",
-            "BBU status for Adapter:",
-            "-- Virtual Drive Information",
-            "logicaldrive ",
-            "physicaldrive ",
-            "status: ",
-            "Non-Volatile Cache status:",
-            "Current Cache Policy",
-            "Default Cache Policy",
-            "Battery/Capacitor Status",
-            "Predictive Failure Count",
-            "IR Volume information",
-            "IR Configuration Utility",
-            "Cache Status:",
-            "Slot Number:",
-            "Enclosure Device ID:",
-            "Adapter #",
-        ],
-        sniff,
-        reader: || Box::new(Controller::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Controller>(
+    "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
+    Level::E,
+    &[
+        "DG/VD",
+        "EID:Slt",
+        "PNO",
+        "Drive /c",
+        "Virtual Drive: ",
+        "Virtual Disk: ",
+        " in Slot ",
+        "BBU status for Adapter:",
+        "-- Virtual Drive Information",
+        "logicaldrive ",
+        "physicaldrive ",
+        "status: ",
+        "Non-Volatile Cache status:",
+        "Current Cache Policy",
+        "Default Cache Policy",
+        "Battery/Capacitor Status",
+        "Predictive Failure Count",
+        "IR Volume information",
+        "IR Configuration Utility",
+        "Cache Status:",
+        "Slot Number:",
+        "Enclosure Device ID:",
+        "Adapter #",
+    ],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };

@@ -18,23 +18,16 @@
 //! How long a row's stretch was (5 s by default), which OSD was slow, single latencies. Whether
 //! rows are missing.
 
-use iowhy_model::{Interval, Layer, Level, Medium, Op, Sink, typed};
+use iowhy_model::Medium;
 
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::text::columns::Heading;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "rbd-perf",
-    summary: "rbd perf image iostat, iotop: rates and latencies of Ceph's images",
-    manual: iowhy_model::manual!("rbd_perf.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "rbd perf image iostat, iotop: rates and latencies of Ceph's images",
+    Level::A,
+    &LABELS,
+);
 
 const COLUMNS: [&str; 6] = ["WR", "RD", "WR_BYTES", "RD_BYTES", "WR_LAT", "RD_LAT"];
 

@@ -22,17 +22,11 @@
 
 use iowhy_model::{Level, Nanos, typed};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "redis-log",
-    summary: "Redis' log: slow syncs of the append-only file",
-    manual: iowhy_model::manual!("redis_log.rs"),
-    level: Level::E,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("Redis' log: slow syncs of the append-only file", Level::E, &LOG);
 
 /// The server waits so long before it says so (`flushAppendOnlyFile` of aof.c).
 const WAITED: Nanos = Nanos::whole_ms(2_000);

@@ -22,17 +22,11 @@
 
 use iowhy_model::{Level, typed};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "rocksdb-log",
-    summary: "RocksDB's log: writes stalled by compaction",
-    manual: iowhy_model::manual!("rocksdb_log.rs"),
-    level: Level::E,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("RocksDB's log: writes stalled by compaction", Level::E, &LOG);
 
 const SLOWED: &[Effect] = &[Effect::Count(typed::STALL_SLOWED)];
 const STOPPED: &[Effect] = &[Effect::Count(typed::STALL_STOPPED)];

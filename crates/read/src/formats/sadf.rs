@@ -20,27 +20,19 @@
 //! ## Not in this output
 //! Reads and writes separately, individual latencies.
 
-use iowhy_model::{Level, Nanos, Sink, Time};
-
 use crate::counters::disk_columns::{Draft, is_value};
 use crate::counters::sar_columns::{named, own};
-use crate::{Body, Format, Reader, Step, WallTime, decimal};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sadf",
-    summary: "sadf -p and -x: sar's disks one value a line, and in XML",
-    manual: iowhy_model::manual!("sadf.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["\t", "<sysstat"],
-        sniff: |lines| {
-            let first = lines.first().copied().unwrap_or_default();
-            (value(first).is_some() || first.trim() == "<sysstat").into()
-        },
-        reader: || Box::<Sadf>::default(),
+pub const FORMAT: Format = Format::program::<Sadf>(
+    "sadf -p and -x: sar's disks one value a line, and in XML",
+    Level::A,
+    &["\t", "<sysstat"],
+    |lines| {
+        let first = lines.first().copied().unwrap_or_default();
+        (value(first).is_some() || first.trim() == "<sysstat").into()
     },
-};
+);
 
 /// sar's columns of disks, and the attributes of the XML that are the same.
 const COLUMNS: [(&str, &str); 14] = [

@@ -31,27 +31,19 @@
 //! Reads and writes separately: bytes are printed by direction, but requests and waits only
 //! together, so all are kept together. The distribution behind a mean.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Sink, Time};
-
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
 use crate::counters::sar_columns::{named, own};
 use crate::counters::stated::{Column, rates, state_disks};
+use crate::program::*;
 use crate::text::wall_time::Moments;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sar",
-    summary: "sar -d and -b of sysstat, live or from a daily file, old and new columns",
-    manual: iowhy_model::manual!("sar.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["DEV", "rtps", "# hostname;interval;timestamp;", "Linux"],
-        sniff,
-        reader: || Box::new(Sar::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Sar>(
+    "sar -d and -b of sysstat, live or from a daily file, old and new columns",
+    Level::A,
+    &["DEV", "rtps", "# hostname;interval;timestamp;", "Linux"],
+    sniff,
+);
 
 /// Lines between the banner and the first table: one that is blank, and one restart.
 const LEAD: usize = 4;

@@ -33,18 +33,15 @@
 
 use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
 use crate::describe::pattern::Found;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "server-log",
-    summary: "logs of servers: HDFS, Elasticsearch, Cassandra and others, of slow I/O",
-    manual: iowhy_model::manual!("server_log.rs"),
-    level: Level::C,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format = Format::log(
+    "logs of servers: HDFS, Elasticsearch, Cassandra and others, of slow I/O",
+    Level::C,
+    &LOG,
+);
 
 const WRITE: &[Effect] = &[Effect::Event(Op::Write, "write")];
 /// The line itself says whether it was read or written.

@@ -31,22 +31,20 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{FactKey, Level, Nanos, Sink, key, typed};
+use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
 use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value};
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Sniff, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "smart",
-    summary: "drive health: smartctl -j, nvme smart-log -o json",
-    manual: iowhy_model::manual!("smart.rs"),
-    level: Level::E,
-    body: Body::Custom { needles: &["^document"], sniff, reader: || Box::new(Smart::default()) },
-};
+pub const FORMAT: Format = Format::program::<Smart>(
+    "drive health: smartctl -j, nvme smart-log -o json",
+    Level::E,
+    &["^document"],
+    sniff,
+);
 
 /// Facts by their place in smartctl's document (`smartctl --json=g` lists places so).
 const PLACES: &[(FactKey, &str)] = &[

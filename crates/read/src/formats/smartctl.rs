@@ -30,23 +30,13 @@
 //! unless smartctl addresses them.
 
 use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
-use iowhy_model::{FactKey, FactValue, Level, Nanos, Sink, key, typed};
+use iowhy_model::{FactKey, FactValue, key};
 
-use crate::describe::labels::{
-    Command, Labels, Opens, Report, announces, begins, follows, label, perhaps, says,
-};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::drive::health::{disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value};
-use crate::{Body, Format, Step, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "smartctl",
-    summary: "drive health: text output of smartctl",
-    manual: iowhy_model::manual!("smartctl.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("drive health: text output of smartctl", Level::E, &LABELS);
 
 // Tables that a blank line ends.
 /// `SCT Error Recovery Control:`, then `Read:` and `Write:`.

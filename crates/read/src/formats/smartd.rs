@@ -23,21 +23,13 @@
 //! ## Not in this output
 //! Attributes and drives that smartd does not monitor.
 
-use iowhy_model::{Fact, Level, typed};
+use iowhy_model::Fact;
 
-use crate::describe::labels::{Labels, begins, perhaps, says};
+use crate::describe::report::*;
 use crate::drive::smartd_lines;
-use crate::facts::AddFact;
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "smartd",
-    summary: "drive health: smartd in the system log or by mail",
-    manual: iowhy_model::manual!("smartd.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("drive health: smartd in the system log or by mail", Level::E, &LABELS);
 
 /// The model stands on the next line.
 const INFO: &str = "info";

@@ -28,25 +28,17 @@
 
 mod row;
 
-use iowhy_model::{Interval, Level, Nanos, Sink, Time, typed};
-
 use self::row::{Scale, interval, is_column, is_value};
-use crate::facts::AddFact;
+use crate::program::*;
 use crate::text::invocation::invocation;
 use crate::text::table::{RowCutter, RowState, incomplete, skipped_row};
-use crate::{Body, Format, Reader, Sniff, Step, WallTime};
 
-pub const FORMAT: Format = Format {
-    name: "solaris-iostat",
-    summary: "iostat -x of Solaris and illumos, with or without -n",
-    manual: iowhy_model::manual!("solaris_iostat.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["actv", "extended device statistics", "iostat", "cpu", "tty", "^moment"],
-        sniff,
-        reader: || Box::<SolarisIostat>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<SolarisIostat>(
+    "iostat -x of Solaris and illumos, with or without -n",
+    Level::A,
+    &["actv", "extended device statistics", "iostat", "cpu", "tty", "^moment"],
+    sniff,
+);
 
 /// Lines that may stand between a command, time or title and the header.
 const LEAD: usize = 6;

@@ -21,21 +21,12 @@
 //! ## Not in this output
 //! Reads and writes separately; the depth; sizes, unless the command is there.
 
-use iowhy_model::{Distribution, Layer, Level, Nanos, Note, Sink, Stage};
+use iowhy_model::Note;
 
-use crate::describe::labels::{Labels, Report, Work, begins, perhaps, says};
-use crate::describe::pattern::Found;
-use crate::text::columns::Heading;
-use crate::{Body, Format, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "spdk-perf",
-    summary: "SPDK's perf and bdevperf: rates and latencies of devices",
-    manual: iowhy_model::manual!("spdk_perf.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("SPDK's perf and bdevperf: rates and latencies of devices", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_US: f64 = 1e3;

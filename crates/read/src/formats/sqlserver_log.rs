@@ -22,17 +22,11 @@
 
 use iowhy_model::{Level, typed};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sqlserver-log",
-    summary: "SQL Server's error log: I/O that took longer than 15 s",
-    manual: iowhy_model::manual!("sqlserver_log.rs"),
-    level: Level::E,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("SQL Server's error log: I/O that took longer than 15 s", Level::E, &LOG);
 
 const SLOW: &[Effect] = &[Effect::Add(typed::IO_SLOW), Effect::Longest(typed::IO_SLOWEST_LEAST)];
 

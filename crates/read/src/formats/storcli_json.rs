@@ -23,26 +23,19 @@
 //! ## Not in this output
 //! Latencies.
 
-use iowhy_model::{Level, Sink};
 use serde_json::{Map, Value};
 
 use crate::drive::raid_lines::Controller;
 use crate::histogram::powers::note;
+use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
-use crate::{Body, Format, Reader, Step};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "storcli-json",
-    summary: "RAID controllers: storcli and perccli in JSON (J)",
-    manual: iowhy_model::manual!("storcli_json.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["^document"],
-        sniff: |lines| sniff_document(lines, &["\"Command Status\""]),
-        reader: || Box::new(StorcliJson::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<StorcliJson>(
+    "RAID controllers: storcli and perccli in JSON (J)",
+    Level::E,
+    &["^document"],
+    |lines| sniff_document(lines, &["\"Command Status\""]),
+);
 
 /// Columns of the printed tables that become facts, in their order.
 const TABLES: [&[&str]; 4] = [

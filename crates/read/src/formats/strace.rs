@@ -24,27 +24,18 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{
-    Distribution, Edges, Event, Histogram, Layer, Level, Nanos, Op, Sink, Stage, Time, typed,
-};
+use iowhy_model::Edges;
 
-use crate::facts::AddFact;
+use crate::program::*;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, decimal, fixed, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "strace",
-    summary: "strace -T, -c: time and number of system calls for I/O",
-    manual: iowhy_model::manual!("strace.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &[" <", ") = ", "usecs/call"],
-        sniff,
-        reader: || Box::new(Strace::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Strace>(
+    "strace -T, -c: time and number of system calls for I/O",
+    Level::C,
+    &[" <", ") = ", "usecs/call"],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();

@@ -24,26 +24,15 @@
 //! ## Not in this output
 //! Latency of reads, writes and fsyncs separately, and the I/O of the device.
 
+use iowhy_model::Edges;
 use iowhy_model::typed::PageCache;
-use iowhy_model::{
-    Distribution, Edges, Histogram, Interval, Layer, Level, Nanos, Op, Sink, Stage, typed,
-};
 
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, announces, begins, label, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::describe::table::MIB;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sysbench",
-    summary: "sysbench fileio: rates, throughput, latency",
-    manual: iowhy_model::manual!("sysbench.rs"),
-    level: Level::B,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("sysbench fileio: rates, throughput, latency", Level::B, &LABELS);
 
 static LABELS: Labels = Labels {
     nameless: "sysbench",

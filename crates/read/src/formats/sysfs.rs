@@ -23,20 +23,17 @@
 //! ## Not in this output
 //! The drive's own health data.
 
-use iowhy_model::{FactKey, Level, Sink, key};
+use iowhy_model::{FactKey, key};
 
 use crate::drive::health::Places;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sysfs",
-    summary: "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
-    manual: iowhy_model::manual!("sysfs.rs"),
-    level: Level::E,
-    body: Body::Custom { needles: &["/sys/"], sniff, reader: || Box::new(Sysfs::default()) },
-};
+pub const FORMAT: Format = Format::program::<Sysfs>(
+    "files of /sys printed by grep, head or cat: queues of disks, counters of SAS phys",
+    Level::E,
+    &["/sys/"],
+    sniff,
+);
 
 /// Files below a disk's folder and their facts (Documentation/ABI/stable/sysfs-block).
 const FILES: &[(&str, FactKey)] = &[

@@ -20,20 +20,10 @@
 //! ## Not in this output
 //! Reads and writes separately, the latency distribution, the medium of the disk.
 
-use iowhy_model::{Interval, Layer, Level, Rates, Sink};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::{Body, Format, WallTime};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "sysv-sar",
-    summary: "sar -d of Solaris, SCO, HP-UX: busy share, waits of disks",
-    manual: iowhy_model::manual!("sysv_sar.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("sar -d of Solaris, SCO, HP-UX: busy share, waits of disks", Level::A, &LABELS);
 
 /// The rows that follow are averages.
 const AVERAGES: &str = "averages";

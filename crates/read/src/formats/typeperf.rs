@@ -21,22 +21,15 @@
 //! ## Not in this output
 //! The latency distribution, which process sent the requests; queue and device time separately.
 
-use iowhy_model::{Interval, Layer, Level, Op, Sink};
-
 use crate::counters::stated::rates;
-use crate::describe::labels::{Labels, Report, begins, perhaps};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::histogram::powers::note;
-use crate::{Body, Format, WallTime, decimal};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "typeperf",
-    summary: "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
-    manual: iowhy_model::manual!("typeperf.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "Windows' disk counters as CSV: typeperf, relog, Performance Monitor",
+    Level::A,
+    &LABELS,
+);
 
 const NS_PER_S: f64 = 1e9;
 /// The sum over all disks.

@@ -24,21 +24,11 @@
 //! device time separate from time in the host. Whether whole lines are missing, but for a gap in
 //! the numbers of the intervals.
 
-use iowhy_model::{Interval, Layer, Level, Op, Rates, Sink};
-
-use crate::describe::labels::{Labels, Report, announces, begins, follows, perhaps, says};
-use crate::describe::pattern::Found;
+use crate::describe::report::*;
 use crate::listing::another_run;
-use crate::{Body, Format, WallTime, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "vdbench",
-    summary: "vdbench: rates, latencies and queue of a run",
-    manual: iowhy_model::manual!("vdbench.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("vdbench: rates, latencies and queue of a run", Level::A, &LABELS);
 
 const MIB: f64 = 1_048_576.0;
 const NS_PER_MS: f64 = 1e6;

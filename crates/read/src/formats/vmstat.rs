@@ -25,23 +25,13 @@
 //! ## Not in this output
 //! Which device, which task, how many requests.
 
+use iowhy_model::FactValue;
 use iowhy_model::typed::{BytesPerSecond, Share};
-use iowhy_model::{FactValue, Level, Sink, typed};
 
-use crate::describe::labels::{Labels, Report, announces, begins, perhaps};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::text::columns::Heading;
-use crate::{Body, Format, WallTime, decimal};
+use crate::describe::report::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "vmstat",
-    summary: "vmstat: run queue, swapping, blocks, CPU shares",
-    manual: iowhy_model::manual!("vmstat.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("vmstat: run queue, swapping, blocks, CPU shares", Level::E, &LABELS);
 
 /// What a column counts.
 type Unit = fn(f64) -> FactValue;

@@ -22,25 +22,17 @@
 //! The latency distribution, the split into queue and device time, the processes, and events within
 //! an interval.
 
-use iowhy_model::{Level, Nanos, Sink};
-
 use crate::counters::copies::{Clock, Copies};
 use crate::counters::diskstats::{Counters, Counts};
+use crate::program::*;
 use crate::text::invocation::invocation;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "vmstat-disk",
-    summary: "vmstat -d: counters of each disk",
-    manual: iowhy_model::manual!("vmstat_disk.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["disk-", " disks"],
-        sniff,
-        reader: || Box::<VmstatDisk>::default(),
-    },
-};
+pub const FORMAT: Format = Format::program::<VmstatDisk>(
+    "vmstat -d: counters of each disk",
+    Level::A,
+    &["disk-", " disks"],
+    sniff,
+);
 
 fn sniff(lines: &[&str]) -> Sniff {
     match lines {

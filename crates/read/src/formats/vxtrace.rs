@@ -26,24 +26,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use iowhy_model::{Event, Layer, Level, Nanos, Note, Op, Sink, Time, typed};
-
-use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "vxtrace",
-    summary: "Veritas Volume Manager I/O trace: one START and END line per I/O",
-    manual: iowhy_model::manual!("vxtrace.rs"),
-    level: Level::C,
-    body: Body::Custom {
-        needles: &["START", "END"],
-        sniff,
-        reader: || Box::new(Vxtrace::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<Vxtrace>(
+    "Veritas Volume Manager I/O trace: one START and END line per I/O",
+    Level::C,
+    &["START", "END"],
+    sniff,
+);
 
 /// A tick of lbolt, ns: Veritas article 100037700 gives hundredths of a second.
 const TICK_NS: u64 = 10_000_000;

@@ -24,32 +24,25 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Level, Message, MessageKind, Sink, typed};
+use iowhy_model::{Message, MessageKind};
 
 use crate::drive::health::Places;
 use crate::drive::stack_frames;
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "waiting-tasks",
-    summary: "ps with WCHAN: tasks in uninterruptible sleep and where they wait",
-    manual: iowhy_model::manual!("waiting_tasks.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["WCHAN"],
-        sniff: |lines| {
-            let [first, rest @ ..] = lines else { return Sniff::No };
-            match (Columns::of(first), rest.first()) {
-                (None, _) => Sniff::No,
-                (Some(_), None) => Sniff::More,
-                (Some(columns), Some(row)) => columns.row(row).is_some().into(),
-            }
-        },
-        reader: || Box::new(WaitingTasks::default()),
+pub const FORMAT: Format = Format::program::<WaitingTasks>(
+    "ps with WCHAN: tasks in uninterruptible sleep and where they wait",
+    Level::E,
+    &["WCHAN"],
+    |lines| {
+        let [first, rest @ ..] = lines else { return Sniff::No };
+        match (Columns::of(first), rest.first()) {
+            (None, _) => Sniff::No,
+            (Some(_), None) => Sniff::More,
+            (Some(columns), Some(row)) => columns.row(row).is_some().into(),
+        }
     },
-};
+);
 
 /// Where the columns that matter stand.
 #[derive(Clone, Copy)]

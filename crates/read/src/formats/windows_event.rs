@@ -27,41 +27,35 @@
 
 use std::borrow::Cow;
 
-use iowhy_model::{Level, Message, MessageKind, Sink};
+use iowhy_model::{Message, MessageKind};
 
 use crate::drive::complaints::{Complaints, Kinds, kind_of};
 use crate::drive::health::Places;
-use crate::{Body, Format, Reader, Sniff, Step, WallTime, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "windows-event",
-    summary: "Windows' system log: resets, retries, bad blocks of disks",
-    manual: iowhy_model::manual!("windows_event.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &[
-            "\\Device\\",
-            "Disk ",
-            "transaction log",
-            "Log Name",
-            "LogName",
-            "Source",
-            "ProviderName",
-            "Date",
-            "TimeCreated",
-            "ID",
-            "Id",
-            "Task Category",
-            "Level",
-            "Keywords",
-            "User",
-            "Computer",
-        ],
-        sniff,
-        reader: || Box::new(WindowsEvent::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<WindowsEvent>(
+    "Windows' system log: resets, retries, bad blocks of disks",
+    Level::E,
+    &[
+        "\\Device\\",
+        "Disk ",
+        "transaction log",
+        "Log Name",
+        "LogName",
+        "Source",
+        "ProviderName",
+        "Date",
+        "TimeCreated",
+        "ID",
+        "Id",
+        "Task Category",
+        "Level",
+        "Keywords",
+        "User",
+        "Computer",
+    ],
+    sniff,
+);
 
 /// What words make a complaint of which kind.
 const KINDS: &Kinds = &[

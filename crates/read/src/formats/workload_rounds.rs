@@ -22,21 +22,13 @@
 //! The disk of the database; other I/O on it; reads and writes separately, unless there is a
 //! column. Whether whole lines are missing, but for a gap in the seconds.
 
-use iowhy_model::{Level, Nanos, Sink, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "workload-rounds",
-    summary: "load generators of databases: operations and percentiles a second",
-    manual: iowhy_model::manual!("workload_rounds.rs"),
-    level: Level::E,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format = Format::labels(
+    "load generators of databases: operations and percentiles a second",
+    Level::E,
+    &LABELS,
+);
 
 static LABELS: Labels = Labels {
     lines: &[

@@ -23,20 +23,17 @@
 //! The device, the order of the latencies, and where on the disk each call went.
 
 use iowhy_model::typed::Bytes;
-use iowhy_model::{Distribution, Histogram, Layer, Level, Nanos, Note, Op, Sink, Stage, typed};
 
-use crate::facts::AddFact;
 use crate::histogram::buckets::COUNT_LIMIT;
-use crate::{Body, Format, Reader, Sniff, Step, decimal, histogram_of, integer};
+use crate::histogram_of;
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "write-test",
-    summary: "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
-    manual: iowhy_model::manual!("write_test.rs"),
-    level: Level::B,
-    body: Body::Custom { needles: &["size="], sniff, reader: || Box::new(WriteTest::default()) },
-};
+pub const FORMAT: Format = Format::program::<WriteTest>(
+    "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
+    Level::B,
+    &["size="],
+    sniff,
+);
 
 /// Rows are whole milliseconds wide.
 const ROW_NS: u64 = 1_000_000;

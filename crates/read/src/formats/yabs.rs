@@ -21,21 +21,10 @@
 //! ## Not in this output
 //! Any latency, and its distribution; the latency of a single request; other I/O on the disk.
 
-use iowhy_model::{Interval, Layer, Level, Nanos, Op, Rates, Sink, typed};
+use crate::describe::report::*;
 
-use crate::describe::labels::{Labels, Report, begins, says};
-use crate::describe::pattern::Found;
-use crate::facts::AddFact;
-use crate::{Body, Format, decimal};
-
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "yabs",
-    summary: "YABS: fio's mixed reads and writes of four block sizes",
-    manual: iowhy_model::manual!("yabs.rs"),
-    level: Level::A,
-    body: Body::Labels(&LABELS),
-};
+pub const FORMAT: Format =
+    Format::labels("YABS: fio's mixed reads and writes of four block sizes", Level::A, &LABELS);
 
 /// Requests that the script keeps in flight, and how long each block size takes.
 const IN_FLIGHT: f64 = 128.0;

@@ -21,17 +21,11 @@
 
 use iowhy_model::{Level, Nanos, Op};
 
+use crate::Format;
 use crate::describe::log::{Effect, Log, says};
-use crate::{Body, Format};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "zookeeper-log",
-    summary: "ZooKeeper's log: slow syncs of the transaction log",
-    manual: iowhy_model::manual!("zookeeper_log.rs"),
-    level: Level::C,
-    body: Body::Log(&LOG),
-};
+pub const FORMAT: Format =
+    Format::log("ZooKeeper's log: slow syncs of the transaction log", Level::C, &LOG);
 
 const SYNC: &[Effect] = &[Effect::Event(Op::Flush, "fsync")];
 

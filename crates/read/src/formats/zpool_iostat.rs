@@ -25,30 +25,21 @@
 //! Which process asked. The interval, which is only on the command line. Cache hits (ARC) and their
 //! effect.
 
-use iowhy_model::{
-    Distribution, Histogram, Inference, Interval, Layer, Level, Note, Op, Sink, Stage, typed,
-};
+use iowhy_model::Inference;
 
 use crate::counters::stated::rates;
-use crate::facts::AddFact;
 use crate::histogram::buckets::histogram_of;
+use crate::program::*;
 use crate::text::columns::Heading;
 use crate::text::numbers::time_ns;
 use crate::text::words::is_for_people;
-use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "zpool-iostat",
-    summary: "zpool iostat: rates, waits and histograms of ZFS pools and disks",
-    manual: iowhy_model::manual!("zpool_iostat.rs"),
-    level: Level::A,
-    body: Body::Custom {
-        needles: &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],
-        sniff,
-        reader: || Box::new(ZpoolIostat::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<ZpoolIostat>(
+    "zpool iostat: rates, waits and histograms of ZFS pools and disks",
+    Level::A,
+    &["zpool", "capacity", "alloc", "avail", "total_wait", "sync_read", "^row"],
+    sniff,
+);
 
 /// Columns before those of `-l` and `-q`: name, two of capacity, operations, bandwidth.
 const PLAIN: usize = 7;

@@ -28,24 +28,16 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
-use iowhy_model::{Level, Nanos, Sink, typed};
 
 use crate::drive::health::{Places, leading};
-use crate::facts::AddFact;
-use crate::{Body, Format, Reader, Sniff, Step, bytes, decimal, integer};
+use crate::program::*;
 
-/// Entry in the list of formats.
-pub const FORMAT: Format = Format {
-    name: "zpool-status",
-    summary: "pools of ZFS: zpool status, zpool events -v, mails of zed",
-    manual: iowhy_model::manual!("zpool_status.rs"),
-    level: Level::E,
-    body: Body::Custom {
-        needles: &["CKSUM", "fs.zfs.", "eid: ", "pool: "],
-        sniff,
-        reader: || Box::new(ZpoolStatus::default()),
-    },
-};
+pub const FORMAT: Format = Format::program::<ZpoolStatus>(
+    "pools of ZFS: zpool status, zpool events -v, mails of zed",
+    Level::E,
+    &["CKSUM", "fs.zfs.", "eid: ", "pool: "],
+    sniff,
+);
 
 /// States a member or pool can be in (zpoolconcepts(7)).
 const STATES: &[&str] = &[

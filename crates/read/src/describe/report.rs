@@ -1,0 +1,14 @@
+//! What the description of a report is written with, and its hooks.
+
+pub(crate) use iowhy_model::{
+    Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time, typed,
+};
+
+pub(crate) use super::labels::{
+    Command, Labels, Opens, READ, Report, WRITTEN, Work, announces, begins, follows, label,
+    one_by_one, perhaps, says,
+};
+pub(crate) use super::pattern::Found;
+pub(crate) use crate::facts::AddFact;
+pub(crate) use crate::text::columns::Heading;
+pub(crate) use crate::{Format, Step, WallTime, bytes, decimal, integer};

@@ -1,0 +1,11 @@
+//! What a format that is a program is written with.
+
+pub(crate) use iowhy_model::{
+    Distribution, Event, Histogram, Interval, Layer, Level, Nanos, Note, Op, Rates, Sink, Stage,
+    Time, typed,
+};
+
+pub(crate) use crate::facts::AddFact;
+pub(crate) use crate::{
+    Format, Reader, Sniff, Step, WallTime, bytes, decimal, device_name, fixed, integer,
+};
