@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) mod drive;
 pub(crate) mod labels;
 pub(crate) mod log;
 pub(crate) mod pattern;

@@ -56,6 +56,9 @@ pub enum Body {
         sniff: fn(&[&str]) -> Sniff,
         /// A reader for one listing.
         reader: fn() -> Box<dyn Reader>,
+        /// Whether a listing that begins behind prose is this one going on. Two screens in one
+        /// document are two clocks; records that carry their own clock are not.
+        resumes: bool,
     },
 }
 
@@ -120,7 +123,27 @@ impl Format {
             summary,
             manual: "",
             level,
-            body: Body::Custom { needles, sniff, reader },
+            body: Body::Custom { needles, sniff, reader, resumes: false },
+        }
+    }
+
+    /// A listing of the program that begins behind prose is the one before going on.
+    pub(crate) const fn resumed(self) -> Format {
+        match self.body {
+            Body::Custom { needles, sniff, reader, .. } => {
+                Format { body: Body::Custom { needles, sniff, reader, resumes: true }, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether a listing of this format that begins behind prose is the one before going on.
+    pub(crate) fn resumes(&self) -> bool {
+        match self.body {
+            Body::Log(_) => true,
+            Body::Table(table) => table.resumes,
+            Body::Labels(labels) => labels.resumes,
+            Body::Custom { resumes, .. } => resumes,
         }
     }
 

@@ -64,12 +64,6 @@ pub trait Reader {
         BlockSize::default()
     }
 
-    /// Whether a listing of the same format that begins behind prose is this one going on. Two
-    /// screens in one document are two clocks; records that carry their own clock are not.
-    fn resumes(&self) -> bool {
-        false
-    }
-
     /// Whether a line behind prose can only be a row of this listing, though a listing may begin so
     /// where its heading is missing.
     fn owns(&self, line: &str) -> bool {
@@ -117,6 +111,18 @@ pub enum Step {
     Passed,
     /// It is none of the listing's, and the listing is over.
     Ended,
+}
+
+impl Step {
+    /// It was meant to be part of the listing but could not be used, and why.
+    pub(crate) fn skipped(why: &str) -> Step {
+        Step::Skipped(why.to_string())
+    }
+
+    /// The same if this is so; else it is none of the listing's.
+    pub(crate) fn skipped_if(is_meant: bool, why: &str) -> Step {
+        if is_meant { Step::skipped(why) } else { Step::Passed }
+    }
 }
 
 /// What a scan went through.

@@ -215,7 +215,7 @@ impl Scanner<'_> {
     /// Offers a line to the open listing; false if it may begin another one.
     fn continues(&mut self, line: Line, sink: &mut dyn Sink) -> std::io::Result<bool> {
         let Some(open) = &self.open else { return Ok(false) };
-        let ours = open.reader.resumes().then_some(open.format.name);
+        let ours = open.format.resumes().then_some(open.format.name);
         // Who quoted the one did not quote the other.
         let other = !open.wrapping.is_none() && !open.wrapping.stands(&self.lines.text(line));
         if (open.prose_since || other)
@@ -869,6 +869,7 @@ mod tests {
                 Sniff::from(lines[0].starts_with('#'))
             },
             reader: || Box::new(Numbers),
+            resumes: false,
         },
     };
 

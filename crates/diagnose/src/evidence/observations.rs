@@ -27,6 +27,10 @@ use crate::phrase;
 const MOST: usize = 8;
 /// Bytes per second of all disks together that are worth a word (a choice: any disk does more).
 const NOTABLE_PER_S: f64 = 1e6;
+/// Pages scanned, and page faults that read, from which on paging is worth a word (choices: a tenth
+/// of what a copy of 4 MB/s through a full page cache scans; a fault is one read of a disk).
+const SCANNED_PER_S: f64 = 100.0;
+const FAULTS_PER_S: f64 = 10.0;
 /// Suspicions below this are noise.
 const SUSPECTED: f64 = 0.1;
 
@@ -96,6 +100,30 @@ fn of_machine() -> Vec<NotableNumber> {
             None,
         )
         .measured_in(Unit::BytesPerSecond),
+        known(
+            key::PAGING_MEAN.of("direct"),
+            "pages that programs scanned for free memory themselves (pgscand), per second",
+            0.0,
+            "memory is short: programs wait while they free it, and the I/O may be evicted pages",
+            above,
+        )
+        .measured_in(Unit::PerSecond),
+        known(
+            key::PAGING_MEAN.of("scanned"),
+            "pages scanned for free memory (pgscank, pgscand), per second",
+            SCANNED_PER_S,
+            "the page cache is full: pages are evicted for new ones, and may be read again",
+            None,
+        )
+        .measured_in(Unit::PerSecond),
+        known(
+            key::PAGING_MEAN.of("majflt"),
+            "page faults that read from a disk (majflt), per second",
+            FAULTS_PER_S,
+            "programs or files are read in page by page: they started, or were evicted before",
+            None,
+        )
+        .measured_in(Unit::PerSecond),
         share(
             key::CLUSTER_DEGRADED,
             "degraded objects of the cluster",
@@ -321,7 +349,14 @@ const PHY_AGAIN: &str = "the same counters again after an hour of load: a phy th
 /// Numbers of a drive.
 fn of_drive() -> Vec<NotableNumber> {
     let (path, media) = (Some(Verdict::DevicePath), Some(Verdict::DeviceMedia));
+    let no_requests = "the number and latency of requests are not in this output (`iostat -x 1`, \
+                       `dstat -dr`)";
+    let moved = |key, what| {
+        known(key, what, NOTABLE_PER_S, no_requests, None).measured_in(Unit::BytesPerSecond)
+    };
     vec![
+        moved(key::DISK_READ.of("mean"), "read, per second"),
+        moved(key::DISK_WRITTEN.of("mean"), "written, per second"),
         known(
             key::SMART_RAW.of("199"),
             "CRC errors in the drive's lifetime",

@@ -303,6 +303,10 @@ families {
     CONTAINER "container.*" Text "name of a container";
     CPU_MAX "cpu.*.max" Percent "maximum share of CPU time";
     CPU_MEAN "cpu.*.mean" Percent "mean share of CPU time";
+    DISK_READ "disk.read.*" BytesPerSecond "read throughput of a disk whose requests are unknown, \
+                                            mean or maximum";
+    DISK_WRITTEN "disk.written.*" BytesPerSecond "write throughput of a disk whose requests are \
+                                                  unknown, mean or maximum";
     DISKS_READ "disks.read.*" BytesPerSecond "read throughput of all disks, mean or maximum";
     DISKS_WRITTEN "disks.written.*" BytesPerSecond "write throughput of all disks, mean or maximum";
     FIO "fio.*" Text "option of a job of fio";
@@ -318,6 +322,8 @@ families {
     KERNEL_LOG_COUNT "kernel.log.*.count" Count "kernel messages of one kind";
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
+    PAGING_MAX "paging.*.max" PerSecond "largest rate of a kind of paging";
+    PAGING_MEAN "paging.*.mean" PerSecond "mean rate of a kind of paging";
     PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function occurred";
     PHY "phy.*" Count "counter of a SAS phy";
     POD "pod.*" Text "namespace and name of a pod";

@@ -44,7 +44,7 @@ impl Processor {
     pub(crate) fn state(&self, sink: &mut dyn Sink) {
         for ((of, _), column) in SHARES.iter().zip(&self.shares) {
             let keys = [typed::CPU_MEAN.of(of), typed::CPU_MAX.of(of)];
-            column.state(keys, Share::from_percent, sink);
+            column.state(None, keys, Share::from_percent, sink);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! sar's columns by iostat's names, and its devices by the kernel's.
 
-use crate::device_name;
+use iowhy_model::{Nanos, Sink, Time};
+
+use crate::counters::disk_columns::Draft;
+use crate::{WallTime, device_name};
 
 /// sar's columns by iostat's names: bytes by direction beside requests of both together are those
 /// of iostat's basic report.
@@ -22,4 +25,28 @@ pub(crate) fn named(name: &str) -> String {
     let numbers =
         numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
     numbers.map_or_else(|| name.to_string(), |(major, minor)| device_name(major, minor))
+}
+
+/// The clock of sadf's rows: each tells when its interval ended, and its seconds.
+#[derive(Default)]
+pub(crate) struct SadfClock(Option<(WallTime, f64)>);
+
+impl SadfClock {
+    /// Gives a row out.
+    pub(crate) fn pour(
+        &mut self,
+        (name, draft): (&str, &Draft),
+        (seconds, moment): (f64, WallTime),
+        sink: &mut dyn Sink,
+    ) {
+        let (first, before) = *self.0.get_or_insert_with(|| {
+            moment.state(seconds, sink);
+            (moment, seconds)
+        });
+        let since = moment.since(first).map(|since| since + before - seconds);
+        let mut interval = draft.interval(sink.device(&named(name)));
+        interval.length = Some(Nanos::from_seconds(seconds)).filter(|_| seconds > 0.0);
+        interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
+        sink.interval(interval);
+    }
 }

@@ -1,7 +1,7 @@
 //! Averages that many formats state in the same way.
 
 use iowhy_model::typed::{BytesPerSecond, Key};
-use iowhy_model::{FactValue, Rates, Sink, typed};
+use iowhy_model::{DeviceId, FactValue, Rates, Sink, typed};
 
 use crate::facts::AddFact;
 
@@ -52,15 +52,16 @@ impl Column {
     /// value.
     pub(crate) fn state<V: Into<FactValue>>(
         &self,
+        device: Option<DeviceId>,
         [mean, max]: [Key<V>; 2],
         in_unit: impl Fn(f64) -> V,
         sink: &mut dyn Sink,
     ) {
         if let Some(value) = self.mean() {
-            sink.add_fact(None, mean, in_unit(tenth(value)));
+            sink.add_fact(device, mean, in_unit(tenth(value)));
         }
         if self.count > 1 {
-            sink.add_fact(None, max, in_unit(self.max));
+            sink.add_fact(device, max, in_unit(self.max));
         }
     }
 }
@@ -69,6 +70,15 @@ impl Column {
 pub(crate) fn state_disks(read: &Column, written: &Column, sink: &mut dyn Sink) {
     for (column, family) in [(read, typed::DISKS_READ), (written, typed::DISKS_WRITTEN)] {
         let keys = [family.of("mean"), family.of("max")];
-        column.state(keys, BytesPerSecond::from_kib, sink);
+        column.state(None, keys, BytesPerSecond::from_kib, sink);
+    }
+}
+
+/// Adds what one disk read and wrote, by the same columns.
+pub(crate) fn state_disk(disk: &str, [read, written]: &[Column; 2], sink: &mut dyn Sink) {
+    let device = Some(sink.device(disk));
+    for (column, family) in [(read, typed::DISK_READ), (written, typed::DISK_WRITTEN)] {
+        let keys = [family.of("mean"), family.of("max")];
+        column.state(device, keys, BytesPerSecond::from_kib, sink);
     }
 }

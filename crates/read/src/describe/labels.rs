@@ -18,7 +18,7 @@ use super::why::Why;
 use crate::counters::processes::Processes;
 use crate::counters::processor::Processor;
 use crate::counters::stated::{Column, state_disks};
-use crate::drive::health::{Drive, Places};
+use crate::drive::health::{Drive, Places, leading};
 use crate::histogram::buckets::histogram_of;
 use crate::text::columns::Heading;
 use crate::text::wall_time::Moments;
@@ -208,10 +208,18 @@ impl Line {
 }
 
 /// A label, by the names it has in versions of the tool, and what follows from its value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Label {
     names: &'static [&'static str],
-    call: fn(&str, &mut Report) -> Option<()>,
+    value: LabelValue,
+}
+
+/// What follows from the value of a label.
+#[derive(Clone, Debug)]
+enum LabelValue {
+    Call(fn(&str, &mut Report) -> Option<()>),
+    /// The whole number that it begins with, if it does, is this fact.
+    Count(Key<u64>),
 }
 
 /// A label.
@@ -219,7 +227,12 @@ pub const fn label(
     names: &'static [&'static str],
     call: fn(&str, &mut Report) -> Option<()>,
 ) -> Label {
-    Label { names, call }
+    Label { names, value: LabelValue::Call(call) }
+}
+
+/// A label whose value begins with the number that is this fact.
+pub const fn counts(names: &'static [&'static str], key: Key<u64>) -> Label {
+    Label { names, value: LabelValue::Count(key) }
 }
 
 /// What a report has said so far.
@@ -662,7 +675,13 @@ impl LabelsReader {
         let known = self.ready.labels.labels.iter().find(|label| label.names.contains(&name));
         match known {
             Some(label) => {
-                let read = (label.call)(value, &mut self.report);
+                let report = &mut self.report;
+                let read = match &label.value {
+                    LabelValue::Call(call) => call(value, report),
+                    LabelValue::Count(key) => {
+                        leading(value).map_or(Some(()), |number| report.fact(key.clone(), number))
+                    }
+                };
                 Some(self.step(read))
             }
             None => Some((self.ready.labels.rest?)(name, value, &mut self.report)),
@@ -723,10 +742,6 @@ impl Reader for LabelsReader {
         if let Some((line, found)) = announced {
             let _ = (line.call)(&found, &mut self.report, &mut Recording::new());
         }
-    }
-
-    fn resumes(&self) -> bool {
-        self.ready.labels.resumes
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

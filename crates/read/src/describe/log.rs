@@ -477,10 +477,6 @@ impl Reader for LogReader {
         Step::Took
     }
 
-    fn resumes(&self) -> bool {
-        true
-    }
-
     fn finish(&mut self, sink: &mut dyn Sink) {
         while !self.growing.is_empty() {
             self.grown(0, sink);

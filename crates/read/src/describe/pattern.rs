@@ -18,7 +18,7 @@ use iowhy_model::{Nanos, Op};
 use memchr::memmem::Finder;
 
 use crate::drive::health::leading;
-use crate::text::numbers::time_ns;
+use crate::text::numbers::unit_ns;
 use crate::{bytes, decimal, integer};
 
 /// What a hole takes.
@@ -602,8 +602,7 @@ fn with_unit(text: &str) -> Option<f64> {
         total += match unit {
             "m" | "min" => decimal(number)? * 60e9,
             "h" => decimal(number)? * 3600e9,
-            "µs" | "μs" => decimal(number)? * 1e3,
-            unit => time_ns(&format!("{number}{unit}"))?,
+            unit => decimal(number)? * unit_ns(unit)?,
         };
         rest = after;
     }

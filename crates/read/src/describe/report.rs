@@ -5,7 +5,7 @@ pub(crate) use iowhy_model::{
 };
 
 pub(crate) use super::labels::{
-    Command, Labels, Opens, READ, Report, WRITTEN, Work, announces, begins, follows, label,
+    Command, Labels, Opens, READ, Report, WRITTEN, Work, announces, begins, counts, follows, label,
     one_by_one, perhaps, says,
 };
 pub(crate) use super::pattern::Found;

@@ -568,10 +568,6 @@ impl Reader for TableReader {
         }
         Step::Took
     }
-
-    fn resumes(&self) -> bool {
-        self.ready.table.resumes
-    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@
 //! The distribution behind a mean, queue and device time separately, I/O that bypasses ASM.
 
 use crate::program::*;
+use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<AsmMetrics>(
     "asm_metrics.pl: Oracle ASM I/O rates and mean times",
@@ -117,8 +118,7 @@ struct AsmMetrics {
     /// The rows that follow are means since the script began.
     averages: bool,
     kept_averages: Vec<MetricRow>,
-    first: Option<WallTime>,
-    now: Option<WallTime>,
+    moments: Moments,
     poured: bool,
 }
 
@@ -147,21 +147,20 @@ impl Reader for AsmMetrics {
         else {
             // A row, and a time that is none.
             return match row(line, &self.columns) {
-                Some(_) => Step::Skipped("the row does not begin with a time".to_string()),
+                Some(_) => Step::skipped("the row does not begin with a time"),
                 None => Step::Passed,
             };
         };
-        if self.now != Some(moment) {
+        if !self.moments.is_at(moment) {
             self.flush(sink);
-            self.now = Some(moment);
-            self.first = self.first.or(Some(moment));
+            self.moments.at(moment);
         }
         let digits = text.bytes().skip(8).any(|byte| byte.is_ascii_digit());
         match row(line, &self.columns) {
             Some(row) if self.averages => self.kept_averages.push(row),
             Some(row) => self.rows.push(row),
             None if digits => {
-                return Step::Skipped("the row does not have eight values".to_string());
+                return Step::skipped("the row does not have eight values");
             }
             // The other two lines of a heading.
             None => {}
@@ -184,7 +183,7 @@ impl AsmMetrics {
         let rows = std::mem::take(&mut self.rows);
         let finest = rows.iter().filter_map(MetricRow::level).max();
         let length = self.seconds.map(|seconds| seconds as f64);
-        let end = self.now.zip(self.first).and_then(|(now, first)| now.since(first));
+        let end = self.moments.since_first();
         for row in rows.iter().filter(|row| row.level() == finest) {
             let mut interval = Interval::new(sink.device(&row.device()), Layer::Application);
             interval.length = length.map(Nanos::from_seconds);

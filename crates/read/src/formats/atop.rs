@@ -130,14 +130,14 @@ impl Reader for Atop {
             return Step::Took;
         }
         let Some(row) = DiskLine::of(line) else {
-            return match line.starts_with("DSK ") {
-                true => Step::Skipped("a line of a disk without time or name".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                line.starts_with("DSK "),
+                "a line of a disk without time or name",
+            );
         };
         let fresh = Interval::new(sink.device(row.name), Layer::Block);
         let Some(mut interval) = row.interval(fresh) else {
-            return Step::Skipped("a line of a disk with fewer than six values".to_string());
+            return Step::skipped("a line of a disk with fewer than six values");
         };
         sink.source().host = Some(row.host.to_string());
         interval.since_boot = self.since_boot;

@@ -14,8 +14,9 @@
 //!
 //! ## Caveats
 //! `avio` is busy time divided by requests, not a latency. Counts cover the whole interval and are
-//! divided by its length, which is only in the first line. The first screen is since boot, as noted
-//! below its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the
+//! divided by its length, which is only in the first line. If that is missing, the length is
+//! inferred from the requests, their size and `MBr/s` or `MBw/s`, with a note; without these there
+//! are no rates. The first screen is since boot, as noted below its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the
 //! busy share to match aqu-sz. Shares of `CPU` are of one CPU: 392 % idle means four CPUs. Large
 //! counts are printed as `33718e3`. Names of volumes are truncated at the start.
 //!
@@ -24,6 +25,8 @@
 
 use crate::counters::processor::shares;
 use crate::describe::report::*;
+use crate::histogram::powers::note;
+use crate::text::numbers::unit_ns;
 
 pub const FORMAT: Format =
     Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
@@ -31,6 +34,8 @@ pub const FORMAT: Format =
 const KIB: f64 = 1024.0;
 /// A share of a processor that is none: more processors than there are.
 const MOST_PERCENT: f64 = 1e6;
+/// How far off the length of an interval may be that no line states.
+const OFF: f64 = 0.1;
 /// The names of atop's shares of one processor, and those that are known.
 const SHARES: [(&str, &str); 5] =
     [("sys", "sy"), ("user", "us"), ("idle", "id"), ("wait", "wa"), ("steal", "st")];
@@ -136,14 +141,7 @@ fn number(text: &str) -> Option<f64> {
 /// `26.3 µs`, `1.33 ms`, in ns.
 fn time(text: &str) -> Option<f64> {
     let (number, unit) = text.split_once(char::is_whitespace)?;
-    let scale = match unit.trim() {
-        "ns" => 1.0,
-        "us" | "µs" | "μs" => 1e3,
-        "ms" => 1e6,
-        "s" | "sec" => 1e9,
-        _ => return None,
-    };
-    decimal(number).map(|number| number * scale)
+    Some(decimal(number)? * unit_ns(unit.trim())?)
 }
 
 /// A line of one disk.
@@ -153,6 +151,8 @@ struct Disk {
     busy: f64,
     /// Reads, writes and discards of the interval, with KiB per request.
     work: Vec<(Op, f64, Option<f64>)>,
+    /// MiB read and written per second.
+    throughput: [Option<f64>; 2],
     queue: Option<f64>,
     in_flight: Option<f64>,
     service_ns: Option<f64>,
@@ -173,6 +173,7 @@ impl Disk {
             name: (*name).to_string(),
             busy: of("busy").filter(|_| plain && work.len() > 1)? / 100.0,
             work,
+            throughput: ["MBr/s", "MBw/s"].map(of),
             queue: of("avq"),
             in_flight: of("inflight"),
             service_ns: value(&cells, "avio").and_then(time).filter(|ns| *ns > 0.0),
@@ -181,18 +182,28 @@ impl Disk {
 
     fn interval(&self, mut interval: Interval, seconds: Option<f64>) -> Interval {
         interval.busy = Some(self.busy);
-        interval.queue_len = self.queue.map(|while_busy| while_busy * self.busy.min(1.0));
-        interval.in_flight = self.in_flight.map(|count| count as u64);
         interval.svctm_ns = self.service_ns;
         interval.length = seconds.map(Nanos::from_seconds);
-        // Without its length an interval has no rates.
+        // Without its length an interval has no rates, and a queue says nothing.
         let Some(seconds) = seconds else { return interval };
+        interval.queue_len = self.queue.map(|while_busy| while_busy * self.busy.min(1.0));
+        interval.in_flight = self.in_flight.map(|count| count as u64);
         for (op, ios, size) in &self.work {
             let ios_per_s = ios / seconds;
             let bytes_per_s = size.map(|kib| kib * KIB * ios_per_s);
             interval.rates.push((*op, Rates { ios_per_s, bytes_per_s, ..Rates::default() }));
         }
         interval
+    }
+
+    /// How long the interval was, s, by the bytes of its requests and their rate, and how far off
+    /// that may be: the size is printed to 1 KiB, the rate to 0.1 MiB/s.
+    fn seconds(&self) -> Option<(f64, f64)> {
+        let known = self.work.iter().zip(self.throughput).filter_map(|((_, ios, kib), mib)| {
+            let (kib, mib) = ((*kib)?, mib.filter(|mib| *mib > 0.0)?);
+            Some((ios * kib / KIB / mib, 0.05 / mib + 0.5 / kib))
+        });
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, off)| *off <= OFF)
     }
 }
 
@@ -216,13 +227,24 @@ fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 /// The system's part of a screen is over.
 fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
     let title = report.quoted().first().and_then(|line| Title::of(line));
-    let seconds = title.as_ref().map(|title| title.seconds);
+    let disks: Vec<Disk> = report.quoted().iter().filter_map(|line| Disk::of(line)).collect();
+    let mut seconds = title.as_ref().map(|title| title.seconds);
+    if seconds.is_none() {
+        let inferred = disks.iter().filter_map(Disk::seconds).min_by(|a, b| a.1.total_cmp(&b.1));
+        seconds = inferred.map(|(seconds, _)| seconds.round().max(1.0));
+        if let Some(seconds) = seconds {
+            sink.note(note(&format!(
+                "the line with the interval is missing: {seconds} s, inferred from bytes and \
+                 throughput"
+            )));
+        }
+    }
     let at = title.and_then(|title| title.at).filter(|_| !since_boot);
     let start = at.and_then(|at| {
         report.moments.begin(at, sink);
         report.moments.since_first().map(Time::from_seconds)
     });
-    for disk in report.quoted().iter().filter_map(|line| Disk::of(line)) {
+    for disk in disks {
         let fresh = Interval::new(sink.device(&disk.name), Layer::Block);
         let mut interval = disk.interval(fresh, seconds);
         interval.since_boot = since_boot;

@@ -235,11 +235,11 @@ impl Reader for Biolatency {
         }
         match (items, rest.trim()) {
             (0, row) if self.table.is_some() && row.contains("->") => {
-                Step::Skipped("the row is incomplete".to_string())
+                Step::skipped("the row is incomplete")
             }
             (0, _) => Step::Passed,
             (_, "") => Step::Took,
-            (_, _) => Step::Skipped("the end of the line is unreadable".to_string()),
+            (_, _) => Step::skipped("the end of the line is unreadable"),
         }
     }
 

@@ -340,7 +340,7 @@ impl Biosnoop {
                 Step::Took
             }
             _ if self.begun && self.columns.is_row_but_for_time(line) => {
-                Step::Skipped("TIME is not a time".to_string())
+                Step::skipped("TIME is not a time")
             }
             _ => Step::Passed,
         }

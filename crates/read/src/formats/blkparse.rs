@@ -59,7 +59,7 @@ impl Reader for Blkparse {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some(row) = EventLine::of(line) else { return self.other(line, sink) };
         if row.sectors.is_none() && row.sector.is_some() && has_odd(line) {
-            return Step::Skipped("its length is not a number".to_string());
+            return Step::skipped("its length is not a number");
         }
         if !std::mem::replace(&mut self.begun, true) {
             sink.source().resolution = Some(Nanos(1));
@@ -111,7 +111,7 @@ impl Blkparse {
             true => Step::Took,
             // `8,0 3 11 0.5 697 G W 223490 + 8 [x]`, one of them none.
             false if by_number && text.split_whitespace().count() >= STEP_WORDS => {
-                Step::Skipped("a field of the step is invalid".to_string())
+                Step::skipped("a field of the step is invalid")
             }
             false => Step::Passed,
         }

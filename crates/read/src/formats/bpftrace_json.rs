@@ -70,7 +70,7 @@ impl Reader for BpftraceJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some((kind, value)) = typed(line) else {
             return match line.trim_start().starts_with("{\"type\"") {
-                true => Step::Skipped("the line is not complete JSON of bpftrace".to_string()),
+                true => Step::skipped("the line is not complete JSON of bpftrace"),
                 false => Step::Passed,
             };
         };
@@ -119,7 +119,7 @@ impl BpftraceJson {
                     .as_array()
                     .and_then(|rows| rows.iter().map(row).collect::<Option<Vec<MapRow>>>())
                 else {
-                    step = Step::Skipped("the rows of a map are damaged".to_string());
+                    step = Step::skipped("the rows of a map are damaged");
                     continue;
                 };
                 let keys: Vec<&str> = key.split(',').collect();

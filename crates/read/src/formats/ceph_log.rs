@@ -39,7 +39,8 @@ pub const FORMAT: Format = Format::program::<CephLog>(
     Level::C,
     &[" blocked > ", " blocked requests > ", " scrub errors", "slow "],
     sniff,
-);
+)
+.resumed();
 
 /// The time in front is the line's own, so nothing stands before it.
 fn sniff(lines: &[&str]) -> Sniff {
@@ -225,7 +226,7 @@ impl Reader for CephLog {
                 return Step::Took;
             }
             None if line.contains("slow operation observed for ") => {
-                return Step::Skipped("the line has no duration".to_string());
+                return Step::skipped("the line has no duration");
             }
             None => return Step::Passed,
         };
@@ -234,10 +235,6 @@ impl Reader for CephLog {
         let op = if reads { Op::Read } else { Op::Flush };
         self.slow.take((&name, op, what), ns, moment(line), sink);
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

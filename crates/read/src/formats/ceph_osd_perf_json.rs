@@ -30,24 +30,20 @@ pub const FORMAT: Format = Format::program::<CephOsdPerfJson>(
     "ceph osd perf -f json: mean commit latency of each OSD",
     Level::A,
     &["^document"],
-    |lines| sniff_document(lines, &["\"osd_perf_infos\""]),
+    |lines| sniff_document(lines, &[LIST]),
 );
 
+const LIST: &str = "\"osd_perf_infos\"";
 const NS_PER_MS: f64 = 1e6;
 
+#[derive(Default)]
 struct CephOsdPerfJson {
     document: Document,
 }
 
-impl Default for CephOsdPerfJson {
-    fn default() -> Self {
-        CephOsdPerfJson { document: Document::with_list("\"osd_perf_infos\"") }
-    }
-}
-
 impl Reader for CephOsdPerfJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, mut step) = self.document.step(line);
+        let (pieces, mut step) = self.document.list_step(LIST, line);
         for piece in pieces {
             let Piece::Element(osd) = piece else { continue };
             if let Err(reason) = take(&osd, sink) {

@@ -72,7 +72,7 @@ impl Reader for Status {
         };
         if let Some(rate) = recovery {
             let Some(rate) = rate.trim().strip_suffix("/s").and_then(amount) else {
-                return Step::Skipped("the rate of recovery is not a number".to_string());
+                return Step::skipped("the rate of recovery is not a number");
             };
             sink.add_fact_at(None, typed::CLUSTER_RECOVERY, BytesPerSecond(rate), &place);
             took = true;

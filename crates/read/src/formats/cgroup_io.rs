@@ -305,9 +305,7 @@ impl Reader for CgroupIo {
         let Some(row) = row(line) else {
             let torn = ["rbytes=", "rbps=", "wiops="].iter().any(|field| line.contains(field));
             return match torn {
-                true => {
-                    Step::Skipped("the line has no device or a field without a value".to_string())
-                }
+                true => Step::skipped("the line has no device or a field without a value"),
                 false => Step::Passed,
             };
         };

@@ -21,6 +21,7 @@
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
+use crate::text::numbers::in_thousands;
 
 pub const FORMAT: Format =
     Format::labels("collectl's brief form: all disks together", Level::A, &LABELS);
@@ -49,13 +50,7 @@ fn columns(found: &Found) -> Option<Heading> {
 
 /// `1203`, `12K`, `3M`.
 fn value(word: &str) -> Option<f64> {
-    let (digits, scale) = match word.as_bytes().last()? {
-        b'K' => (&word[..word.len() - 1], 1e3),
-        b'M' => (&word[..word.len() - 1], 1e6),
-        b'G' => (&word[..word.len() - 1], 1e9),
-        _ => (word, 1.0),
-    };
-    decimal(digits).map(|value| value * scale).filter(|value| *value >= 0.0)
+    in_thousands(word).filter(|value| *value >= 0.0)
 }
 
 fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {

@@ -168,9 +168,9 @@ impl Reader for Cpu {
         }
         self.processor.state(sink);
         let load = ["mean", "max"].map(|of| typed::TASKS_LOAD.of(of));
-        self.load.state(load, |tasks| tasks, sink);
+        self.load.state(None, load, |tasks| tasks, sink);
         let swap = ["mean", "max"].map(|of| typed::SWAP_IN_USE.of(of));
-        self.swap.state(swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
+        self.swap.state(None, swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
         if let Some(share) = self.reclaim {
             sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
         }
@@ -199,10 +199,10 @@ impl Cpu {
     fn row(&mut self, line: &str) -> Step {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.len().checked_sub(self.columns.len() + 1) else {
-            return match line.contains(':') && words.len() > 3 {
-                true => Step::Skipped("the values do not match the heading".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                line.contains(':') && words.len() > 3,
+                "the values do not match the heading",
+            );
         };
         let (stamp, rest) = words.split_at_checked(first).unwrap_or_default();
         let (Some(which), values) = (rest.first(), rest.get(1..).unwrap_or_default()) else {

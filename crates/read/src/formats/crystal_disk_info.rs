@@ -23,9 +23,9 @@
 //! The drive's system name (a letter is a volume), changes of a value: two records are needed.
 //! Error and self-test logs are not printed.
 
-use iowhy_model::FactValue;
-use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
+use iowhy_model::typed::{BitsPerSecond, Share};
 
+use crate::describe::drive::{celsius, hours, rpm, serial};
 use crate::describe::report::*;
 use crate::drive::health::{leading, nvme_fact, nvme_value};
 
@@ -71,16 +71,9 @@ static LABELS: Labels = Labels {
             .like(&["+0 +1 +2 +3"]),
     ],
     labels: &[
-        label(&["Rotation Rate"], |value, report| match value.contains("(SSD)") {
-            true => report.fact(typed::SMART_RPM, 0u64),
-            false => number(report, typed::SMART_RPM, value, |rpm| rpm),
-        }),
-        label(&["Temperature"], |value, report| {
-            number(report, typed::SMART_CELSIUS, value, |celsius| Celsius(celsius as f64))
-        }),
-        label(&["Power On Hours"], |value, report| {
-            number(report, typed::SMART_HOURS, value, Nanos::from_hours)
-        }),
+        label(&["Rotation Rate"], rpm),
+        label(&["Temperature"], celsius),
+        label(&["Power On Hours"], hours),
         label(&["Interface"], |value, report| match value {
             _ if value.contains("NVM") => report.fact(typed::SMART_PROTOCOL, "NVMe"),
             _ if value.contains("ATA") => report.fact(typed::SMART_PROTOCOL, "ATA"),
@@ -97,10 +90,7 @@ static LABELS: Labels = Labels {
             Some(())
         }),
         label(&["Health Status"], health),
-        label(&["Serial Number"], |value, report| {
-            report.drive.serial(value);
-            Some(())
-        }),
+        label(&["Serial Number"], serial),
     ],
     ignored: &[
         "Disk Size",
@@ -157,15 +147,6 @@ const NVME: [&str; 15] = [
 ];
 /// Speeds of a SATA link as the program names them, in bits per second.
 const LINKS: [(&str, f64); 3] = [("SATA/150", 1.5e9), ("SATA/300", 3e9), ("SATA/600", 6e9)];
-
-fn number<V: Into<FactValue>>(
-    report: &mut Report,
-    key: Key<V>,
-    value: &str,
-    in_unit: fn(u64) -> V,
-) -> Option<()> {
-    leading(value).map_or(Some(()), |number| report.fact(key, in_unit(number)))
-}
 
 /// `Good (97 %)`, in English or Japanese; other languages are passed over.
 fn health(value: &str, report: &mut Report) -> Option<()> {

@@ -38,7 +38,8 @@ pub const FORMAT: Format = Format::program::<Dd>(
     Level::A,
     &["if=", "of=", "+", "B/", "ytes/", "yte/", "octets/", "o/", "Б/"],
     sniff,
-);
+)
+.resumed();
 
 /// Printed rate over bytes per second: two digits are printed, and busybox divides by 1024.
 const AGREES: std::ops::Range<f64> = 0.88..1.15;
@@ -264,15 +265,11 @@ impl Reader for Dd {
             }
             self.pending = Some(done);
         } else if is_harmed(line) && (self.records.is_some() || self.command.is_some()) {
-            return Step::Skipped("no bytes, time and rate that agree".to_string());
+            return Step::skipped("no bytes, time and rate that agree");
         } else {
             return Step::Passed;
         }
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

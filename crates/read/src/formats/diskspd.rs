@@ -22,11 +22,7 @@
 //! ## Not in this output
 //! The disk of the file and its own latency: times are measured in the program.
 
-use std::collections::BTreeMap;
-
-use crate::counters::work::Work;
-use crate::fio::latencies::percentile_histogram;
-use crate::fio::lines::Summary;
+use crate::counters::work::{TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::program::*;
@@ -80,28 +76,14 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Percentiles and mean of one operation over all targets.
-#[derive(Default)]
-struct Latency {
-    percentiles: Vec<(f64, u64)>,
-    mean_ns: Option<f64>,
-}
-
-/// Reads and writes, in this order everywhere below.
-const OPS: [Op; 2] = [Op::Read, Op::Write];
-
 #[derive(Default)]
 struct Diskspd {
     open: Vec<String>,
     seconds: Option<f64>,
-    /// Seconds of the time spans before.
-    elapsed: f64,
     path: String,
     target: [Work; 2],
-    targets: BTreeMap<String, [Work; 2]>,
     percentile: Option<f64>,
-    latency: [Latency; 2],
-    told: bool,
+    spans: TimeSpans,
     over: bool,
 }
 
@@ -111,10 +93,10 @@ impl Reader for Diskspd {
             return if line.trim().is_empty() { Step::Took } else { Step::Ended };
         }
         let Some(element) = Element::of(line) else {
-            return match line.trim_start().starts_with('<') {
-                true => Step::Skipped("a truncated or damaged element".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                line.trim_start().starts_with('<'),
+                "a truncated or damaged element",
+            );
         };
         match element {
             Element::Open(name) => {
@@ -178,8 +160,8 @@ impl Diskspd {
             }
             _ if self.within(&["Thread", "Target"]) => self.target_value(name, text),
             _ if self.within(&["TimeSpan", "Latency"]) => match name {
-                "AverageReadMilliseconds" => set(&mut self.latency[0].mean_ns, text),
-                "AverageWriteMilliseconds" => set(&mut self.latency[1].mean_ns, text),
+                "AverageReadMilliseconds" => set(&mut self.spans.latencies[0].mean_ns, text),
+                "AverageWriteMilliseconds" => set(&mut self.spans.latencies[1].mean_ns, text),
                 _ => true,
             },
             _ if self.within(&["TimeSpan", "Latency", "Bucket"]) => self.bucket_value(name, text),
@@ -218,9 +200,14 @@ impl Diskspd {
             _ => return true,
         };
         let ns = fixed(text, 6).and_then(|ns| u64::try_from(ns).ok());
-        let known = self.percentile.zip(ns);
-        self.latency[place].percentiles.extend(known);
-        known.is_some()
+        let Some((percent, ns)) = self.percentile.zip(ns) else { return false };
+        let known = &mut self.spans.latencies[place];
+        match percent {
+            0.0 => known.min_ns = known.min_ns.or(Some(ns)),
+            100.0 => known.max_ns = known.max_ns.or(Some(ns)),
+            _ => known.percentiles.push((percent, ns)),
+        }
+        true
     }
 
     /// Adds the target of one thread to that of the others.
@@ -229,66 +216,18 @@ impl Diskspd {
         if done.iter().all(|work| work.ios == 0) {
             return;
         }
-        let known = self.targets.entry(std::mem::take(&mut self.path)).or_default();
+        let known = self.spans.targets.entry(std::mem::take(&mut self.path)).or_default();
         for (known, work) in known.iter_mut().zip(done) {
-            known.ios = known.ios.saturating_add(work.ios);
-            known.bytes = known.bytes.saturating_add(work.bytes);
-            let waited = work.waited_ns.map(|mean| mean * work.ios as f64);
-            known.waited_ns = match (known.waited_ns, waited) {
-                (Some(one), Some(other)) => Some(one + other),
-                (one, other) => one.or(other),
-            };
+            let waited_ns = work.waited_ns.map(|mean| mean * work.ios as f64);
+            known.add(Work { waited_ns, ..work });
         }
     }
 
     fn pour(&mut self, sink: &mut dyn Sink) {
-        let (targets, latency) =
-            (std::mem::take(&mut self.targets), std::mem::take(&mut self.latency));
-        let Some(seconds) = self.seconds.take() else { return };
-        let (start, length) = (Time::from_seconds(self.elapsed), Nanos::from_seconds(seconds));
-        for (path, works) in &targets {
-            let mut interval = Interval::new(sink.device(path), Layer::Application);
-            (interval.start, interval.length) = (Some(start), Some(length));
-            let done = OPS.iter().zip(works).filter(|(_, work)| work.ios > 0);
-            interval.rates = done.map(|(op, work)| (*op, work.rates(seconds))).collect();
-            sink.interval(interval);
+        match self.seconds.take() {
+            Some(seconds) => self.spans.pour(seconds, None, STEP_NS, sink),
+            None => self.spans.forget(),
         }
-        let all = match &targets.keys().collect::<Vec<_>>()[..] {
-            [only] => sink.device(only),
-            _ => sink.device("all targets"),
-        };
-        for (place, op) in OPS.into_iter().enumerate() {
-            let count = iowhy_model::numbers::total(targets.values().map(|works| works[place].ios));
-            let Some(histogram) = latency[place].histogram(count) else { continue };
-            let mut one = Distribution::new(all, Layer::Application, Stage::Total, histogram);
-            (one.op, one.start, one.length) = (Some(op), Some(start), Some(length));
-            sink.distribution(one);
-            if !std::mem::replace(&mut self.told, true) {
-                sink.note(note("the counts of this histogram are computed from percentiles"));
-            }
-        }
-        self.elapsed += seconds;
-    }
-}
-
-impl Latency {
-    fn histogram(&self, count: u64) -> Option<Histogram> {
-        let at = |wanted: f64| {
-            let found = self.percentiles.iter().find(|(percent, _)| *percent == wanted);
-            found.map(|(_, ns)| *ns)
-        };
-        let extremes = at(0.0).zip(at(100.0)).zip(self.mean_ns);
-        let summary =
-            extremes.map(|((min_ns, max_ns), mean_ns)| Summary { min_ns, max_ns, mean_ns });
-        let between = |(percent, _): &&(f64, u64)| *percent > 0.0 && *percent < 100.0;
-        let inner: Vec<(f64, u64)> = self.percentiles.iter().filter(between).copied().collect();
-        if count == 0 || inner.is_empty() {
-            return None;
-        }
-        let mut histogram = percentile_histogram(&inner, STEP_NS, summary, count)?;
-        histogram.sum_ns = self.mean_ns.map(|mean| mean * histogram.count() as f64);
-        (histogram.min_ns, histogram.max_ns) = (at(0.0), at(100.0));
-        Some(histogram)
     }
 }
 

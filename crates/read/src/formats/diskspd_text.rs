@@ -21,14 +21,10 @@
 //! ## Not in this output
 //! The disk of the file and its own latency: times are measured in the program.
 
-use std::collections::BTreeMap;
-
 use iowhy_model::Inference;
 use iowhy_model::typed::PageCache;
 
-use crate::counters::work::Work;
-use crate::fio::latencies::percentile_histogram;
-use crate::fio::lines::Summary;
+use crate::counters::work::{ALL, TimeSpans, Work};
 use crate::histogram::buckets::COUNT_LIMIT;
 use crate::histogram::powers::note;
 use crate::program::*;
@@ -44,9 +40,6 @@ pub const FORMAT: Format = Format::program::<DiskspdText>(
 const STEP_NS: u64 = 1_000;
 /// Lines between `Input parameters:` and the first time span.
 const LEAD: usize = 4;
-const OPS: [Op; 2] = [Op::Read, Op::Write];
-/// What a total of all files is called.
-const ALL: &str = "all targets";
 
 fn sniff(lines: &[&str]) -> Sniff {
     let [first, rest @ ..] = lines else { return Sniff::No };
@@ -97,16 +90,11 @@ struct DiskspdText {
     table: Option<usize>,
     columns: Vec<String>,
     seconds: Option<f64>,
-    elapsed: f64,
-    files: BTreeMap<String, [Work; 2]>,
-    /// Percent and ns, minimum and maximum of reads and writes.
-    percentiles: [Vec<(f64, u64)>; 2],
-    extremes: [(Option<u64>, Option<u64>); 2],
+    spans: TimeSpans,
     /// Below the heading of the percentiles.
     nines: bool,
     path: Option<String>,
     outstanding: Option<u64>,
-    told: bool,
     /// A total of which no heading says what it is of.
     headless: Option<Work>,
     /// What the test does, if it is one operation.
@@ -133,7 +121,7 @@ impl Reader for DiskspdText {
             self.seconds = decimal(rest.trim().trim_end_matches('s')).filter(|s| *s > 0.0);
             return match self.seconds {
                 Some(_) => Step::Took,
-                None => Step::Skipped("the test time is unreadable".to_string()),
+                None => Step::skipped("the test time is unreadable"),
             };
         }
         match text {
@@ -187,7 +175,7 @@ impl DiskspdText {
         let count = |name: &str| of(name).and_then(integer).filter(|count| *count <= COUNT_LIMIT);
         let file = of("file").filter(|file| !file.is_empty());
         let Some(((ios, bytes), file)) = count("I/Os").zip(count("bytes")).zip(file) else {
-            return Step::Skipped("the values do not match the heading".to_string());
+            return Step::skipped("the values do not match the heading");
         };
         // `testfile.dat (1024MiB)`.
         let name = match file.rsplit_once(" (") {
@@ -199,18 +187,13 @@ impl DiskspdText {
         }
         let mean = of("AvgLat").and_then(decimal).map(|ms| ms * 1e6 * ios as f64);
         let work = match self.table {
-            Some(place) => &mut self.files.entry(name.to_string()).or_default()[place],
+            Some(place) => &mut self.spans.targets.entry(name.to_string()).or_default()[place],
             None => {
                 self.rows += 1;
                 &mut self.all
             }
         };
-        work.ios = work.ios.saturating_add(ios);
-        work.bytes = work.bytes.saturating_add(bytes);
-        work.waited_ns = match (work.waited_ns, mean) {
-            (Some(one), Some(other)) => Some(one + other),
-            (one, other) => one.or(other),
-        };
+        work.add(Work { ios, bytes, waited_ns: mean });
         Step::Took
     }
 
@@ -231,18 +214,18 @@ impl DiskspdText {
             },
         };
         if !(0.0..=100.0).contains(&percent) || cells.len() < 3 {
-            return Step::Skipped("an unreadable percentile".to_string());
+            return Step::skipped("an unreadable percentile");
         }
-        for place in 0..OPS.len() {
+        for (place, known) in self.spans.latencies.iter_mut().enumerate() {
             let value = cells.get(place + 1).copied().unwrap_or_default();
             let ns = fixed(value, 6).and_then(|ns| u64::try_from(ns).ok());
             match ns {
-                Some(ns) if name == "min" => self.extremes[place].0 = Some(ns),
-                Some(ns) if name == "max" => self.extremes[place].1 = Some(ns),
-                Some(ns) if percent < 100.0 => self.percentiles[place].push((percent, ns)),
+                Some(ns) if name == "min" => known.min_ns = Some(ns),
+                Some(ns) if name == "max" => known.max_ns = Some(ns),
+                Some(ns) if percent < 100.0 => known.percentiles.push((percent, ns)),
                 Some(_) => {}
                 None if value == "N/A" => {}
-                None => return Step::Skipped("an unreadable percentile".to_string()),
+                None => return Step::skipped("an unreadable percentile"),
             }
         }
         self.nines = name != "max";
@@ -286,11 +269,11 @@ impl DiskspdText {
 
     /// Gives out a time span.
     fn pour(&mut self, sink: &mut dyn Sink) {
-        let mut files = std::mem::take(&mut self.files);
+        let files = &mut self.spans.targets;
         // Of a total without the heading above it the percentiles tell which operation it is of.
-        let of_one = match &self.percentiles {
-            [reads, writes] if reads.is_empty() && !writes.is_empty() => Some(1),
-            [reads, writes] if writes.is_empty() && !reads.is_empty() => Some(0),
+        let of_one = match self.spans.latencies.each_ref().map(|of| of.percentiles.is_empty()) {
+            [true, false] => Some(1),
+            [false, true] => Some(0),
             _ => self.tested,
         };
         // The tables of single operations were cut off, or the rows of some threads.
@@ -309,66 +292,21 @@ impl DiskspdText {
             }
             sink.source().infer(Inference::Columns);
         }
-        let mut percentiles = std::mem::take(&mut self.percentiles);
-        for known in &mut percentiles {
-            known.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Their mean is that of the rows.
+        let works: Vec<[Work; 2]> = self.spans.targets.values().copied().collect();
+        for (place, known) in self.spans.latencies.iter_mut().enumerate() {
+            let waited = works.iter().filter_map(|of| of[place].waited_ns).sum::<f64>();
+            let ios = iowhy_model::numbers::total(works.iter().map(|of| of[place].ios));
+            known.mean_ns = Some(waited / ios as f64).filter(|_| waited > 0.0);
         }
-        let extremes = std::mem::take(&mut self.extremes);
         (self.table, self.nines) = (None, false);
-        let Some(seconds) = self.seconds.take() else {
-            if !files.is_empty() {
-                sink.skip(note("the test time is missing, so there are no rates"));
-            }
-            return;
-        };
-        let (start, length) = (Time::from_seconds(self.elapsed), Nanos::from_seconds(seconds));
-        self.elapsed += seconds;
-        if let Some(work) = mixed {
-            let mut interval = Interval::new(sink.device(ALL), Layer::Application);
-            (interval.start, interval.length) = (Some(start), Some(length));
-            interval.mixed = Some(work.rates(seconds));
-            sink.interval(interval);
-        }
-        let mut totals = [Work::default(); 2];
-        for (file, works) in &files {
-            let mut interval = Interval::new(sink.device(file), Layer::Application);
-            (interval.start, interval.length) = (Some(start), Some(length));
-            for ((op, work), total) in OPS.iter().zip(works).zip(&mut totals) {
-                if work.ios == 0 {
-                    continue;
+        match self.seconds.take() {
+            Some(seconds) => self.spans.pour(seconds, mixed, STEP_NS, sink),
+            None => {
+                if !works.is_empty() {
+                    sink.skip(note("the test time is missing, so there are no rates"));
                 }
-                interval.rates.push((*op, work.rates(seconds)));
-                total.ios = total.ios.saturating_add(work.ios);
-                total.waited_ns =
-                    Some(total.waited_ns.unwrap_or(0.0) + work.waited_ns.unwrap_or(0.0));
-            }
-            sink.interval(interval);
-        }
-        let all = match &files.keys().collect::<Vec<_>>()[..] {
-            [only] => sink.device(only),
-            _ => sink.device(ALL),
-        };
-        for (place, op) in OPS.into_iter().enumerate() {
-            let (total, (min, max)) = (totals[place], extremes[place]);
-            if total.ios == 0 || percentiles[place].is_empty() {
-                continue;
-            }
-            let mean_ns = total.waited_ns.filter(|waited| *waited > 0.0);
-            let mean_ns = mean_ns.map(|waited| waited / total.ios as f64);
-            let summary = min.zip(max).zip(mean_ns).map(|((min_ns, max_ns), mean_ns)| Summary {
-                min_ns,
-                max_ns,
-                mean_ns,
-            });
-            let built = percentile_histogram(&percentiles[place], STEP_NS, summary, total.ios);
-            let Some(mut histogram) = built else { continue };
-            histogram.sum_ns = mean_ns.map(|mean| mean * histogram.count() as f64);
-            (histogram.min_ns, histogram.max_ns) = (min, max);
-            let mut one = Distribution::new(all, Layer::Application, Stage::Total, histogram);
-            (one.op, one.start, one.length) = (Some(op), Some(start), Some(length));
-            sink.distribution(one);
-            if !std::mem::replace(&mut self.told, true) {
-                sink.note(note("the counts of this histogram are computed from percentiles"));
+                self.spans.forget();
             }
         }
     }

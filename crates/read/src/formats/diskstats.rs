@@ -100,11 +100,11 @@ impl Reader for Diskstats {
             return Step::Took;
         }
         if line.starts_with(PT_STALK) {
-            return Step::Skipped("its time is not a number".to_string());
+            return Step::skipped("its time is not a number");
         }
         match line.split_whitespace().collect::<Vec<_>>().as_slice() {
             [major, minor, name, _, ..] if is_cut(major, minor, name) => {
-                Step::Skipped("not the number of fields of a diskstats line".to_string())
+                Step::skipped("not the number of fields of a diskstats line")
             }
             _ => Step::Passed,
         }

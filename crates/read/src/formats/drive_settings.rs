@@ -18,8 +18,8 @@
 //! ## Not in this output
 //! Whether the cache survives a loss of power.
 
+use crate::describe::drive::{firmware, model, rpm, serial};
 use crate::describe::report::*;
-use crate::drive::health::leading;
 
 pub const FORMAT: Format = Format::labels(
     "settings of a drive: hdparm -W, hdparm -I, sdparm --get WCE",
@@ -43,19 +43,10 @@ static LABELS: Labels = Labels {
             .like(&["*\tWrite cache"]),
     ],
     labels: &[
-        label(&["Model Number"], |value, report| {
-            report.drive.model(value);
-            report.fact(typed::SMART_MODEL, value)
-        }),
-        label(&["Serial Number"], |value, report| {
-            report.drive.serial(value);
-            Some(())
-        }),
-        label(&["Firmware Revision"], |value, report| report.fact(typed::SMART_FIRMWARE, value)),
-        label(&["Nominal Media Rotation Rate"], |value, report| {
-            let rpm = if value.starts_with("Solid") { Some(0) } else { leading(value) };
-            rpm.map_or(Some(()), |rpm| report.fact(typed::SMART_RPM, rpm))
-        }),
+        label(&["Model Number"], model),
+        label(&["Serial Number"], serial),
+        label(&["Firmware Revision"], firmware),
+        label(&["Nominal Media Rotation Rate"], rpm),
     ],
     own: &["^setting drive write-caching"],
     inner: &['\t'],

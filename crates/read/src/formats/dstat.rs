@@ -3,8 +3,8 @@
 //! ## Reads
 //! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written),
 //! `--io/sda-` (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits),
-//! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. A disk whose
-//! requests are not listed has no rates: its waits alone are read. The lines and dots that dool
+//! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. Of a disk
+//! whose requests are not listed the bytes are facts (`disk.read.mean`), and its waits are read. The lines and dots that dool
 //! draws its table with are read as dstat's bars and colons. The file of `--output` has the same
 //! groups and columns, separated by commas.
 //!
@@ -30,8 +30,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::counters::stated::{Column, state_disks};
+use crate::counters::stated::{Column, state_disk, state_disks};
 use crate::program::*;
+use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<Dstat>(
     "dstat, dool: bytes, requests, waits of disks; CPUs",
@@ -264,8 +265,11 @@ struct Dstat {
     /// What all disks moved, KiB per second.
     read: Column,
     written: Column,
-    first: Option<WallTime>,
-    before: Option<WallTime>,
+    /// The same of each disk whose requests are not listed.
+    of_disks: BTreeMap<String, [Column; 2]>,
+    moments: Moments,
+    /// Whether the last row had a time.
+    is_dated: bool,
 }
 
 impl Reader for Dstat {
@@ -316,6 +320,7 @@ impl Reader for Dstat {
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
         state_disks(&self.read, &self.written, sink);
+        self.of_disks.iter().for_each(|(disk, moved)| state_disk(disk, moved, sink));
     }
 }
 
@@ -339,10 +344,7 @@ impl Dstat {
             if let Some(parts) = self.by_width(line) {
                 return self.take(&parts, sink);
             }
-            return match parts.len() > 2 {
-                true => Step::Skipped(UNLIKE.to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(parts.len() > 2, UNLIKE);
         }
         let parts: Vec<Vec<&str>> =
             parts.iter().map(|part| part.split_whitespace().collect()).collect();
@@ -381,7 +383,7 @@ impl Dstat {
         if line.split(',').count() != widths {
             return match line.starts_with('"') {
                 true => Step::Passed,
-                false => Step::Skipped(UNLIKE.to_string()),
+                false => Step::skipped(UNLIKE),
             };
         }
         let parts: Vec<Vec<&str>> =
@@ -408,11 +410,11 @@ impl Dstat {
                 continue;
             }
             if words.len() != *width && !matches!(group, Group::When | Group::Other) {
-                return Step::Skipped(UNLIKE.to_string());
+                return Step::skipped(UNLIKE);
             }
             let is_number = |word: &&str| bytes(word).is_some();
             if group.is_of_a_disk() && !words.iter().all(is_number) {
-                return Step::Skipped("a value is not a number".to_string());
+                return Step::skipped("a value is not a number");
             }
             let pair =
                 |read: fn(&str) -> Option<f64>| Some([read(words.first()?)?, read(words.get(1)?)?]);
@@ -439,6 +441,8 @@ impl Dstat {
             disks.insert(disk.clone(), work);
         }
         self.rows += 1;
+        let was_dated = std::mem::replace(&mut self.is_dated, now.is_some());
+        let is_dated = now.is_some_and(|now| self.moments.begin(now, sink)) && was_dated;
         if self.rows > 1 {
             share.iter().for_each(|share| self.processor.take(share));
             // The sum of all is no disk beside them.
@@ -446,7 +450,14 @@ impl Dstat {
             disks
                 .iter()
                 .filter(|(disk, _)| is_one(disk))
-                .for_each(|(disk, work)| self.pour(disk, work, now, sink));
+                .for_each(|(disk, work)| self.pour(disk, work, is_dated, sink));
+            for (disk, work) in disks.iter().filter(|(disk, work)| {
+                work.requests.is_none() && *disk != "total" && !disk.is_empty()
+            }) {
+                let moved = self.of_disks.entry(disk.clone()).or_default();
+                let bytes = work.bytes.iter().flatten();
+                moved.iter_mut().zip(bytes).for_each(|(column, bytes)| column.take(bytes / 1024.0));
+            }
             let whole: Vec<[f64; 2]> = match disks.get("total") {
                 Some(total) => total.bytes.into_iter().collect(),
                 None => disks.values().filter_map(|work| work.bytes).collect(),
@@ -456,20 +467,13 @@ impl Dstat {
                 self.written.take(whole.iter().map(|pair| pair[1]).sum::<f64>() / 1024.0);
             }
         }
-        if let Some(now) = now {
-            WallTime::begin(&mut self.first, now, sink);
-        }
-        self.before = now;
         Step::Took
     }
 
-    fn pour(&self, disk: &str, work: &Work, now: Option<WallTime>, sink: &mut dyn Sink) {
+    fn pour(&self, disk: &str, work: &Work, is_dated: bool, sink: &mut dyn Sink) {
         let mut interval = Interval::new(sink.device(disk), Layer::Block);
-        let length = now.zip(self.before).and_then(|(now, before)| now.since(before));
-        let start = self.before.zip(self.first).and_then(|(before, first)| before.since(first));
-        if let Some((length, start)) = length.filter(|length| *length > 0.0).zip(start) {
-            interval.start = Some(Time::from_seconds(start));
-            interval.length = Some(Nanos::from_seconds(length));
+        if is_dated {
+            self.moments.date(&mut interval);
         }
         for (place, op) in [Op::Read, Op::Write].into_iter().enumerate() {
             let at = |pair: Option<[f64; 2]>| pair.map(|pair| pair[place]);

@@ -77,14 +77,14 @@ impl Reader for DtraceIosnoop {
             Some("R") => Op::Read,
             Some("W") => Op::Write,
             _ if numbered && words.len() > 3 => {
-                return Step::Skipped("the columns do not match the heading".to_string());
+                return Step::skipped("the columns do not match the heading");
             }
             _ => return Step::Passed,
         };
         let is_number = |name: &&str| of(name).is_none() || number(name).is_some();
         let timed = ["STIME", "TIME", "DELTA"].iter().all(is_number);
         let Some((block, size)) = number("BLOCK").zip(number("SIZE")).filter(|_| timed) else {
-            return Step::Skipped("the columns do not match the heading".to_string());
+            return Step::skipped("the columns do not match the heading");
         };
         self.rows += 1;
         let start = number("STIME");

@@ -40,7 +40,8 @@ pub const FORMAT: Format = Format::program::<EsxiLog>(
     Level::E,
     &["cpu", "vobd"],
     |lines| Sniff::from(lines.first().is_some_and(|line| split(line).is_some())),
-);
+)
+.resumed();
 
 /// What words make a complaint of which kind; the first row whose words all stand there decides.
 const KINDS: &Kinds = &[
@@ -336,10 +337,6 @@ impl Reader for EsxiLog {
             }
         }
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -64,7 +64,7 @@ impl Reader for EventsCsv {
         }
         let starts = cells.first().is_some_and(|cell| cell.parse::<u32>().is_ok());
         if !starts && !self.columns.is_empty() && cells.len() == self.columns.len() {
-            return Step::Skipped("`input` has no such value".to_string());
+            return Step::skipped("`input` has no such value");
         }
         if !starts || cells.len() < 4 {
             return Step::Passed;

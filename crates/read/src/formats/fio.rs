@@ -399,7 +399,7 @@ impl Fio {
         let device = self.named(&disk.name, sink);
         let length = self.runtime.unwrap_or_default();
         let Some(interval) = disk_interval(disk, length, device) else {
-            return Step::Skipped("disk totals without I/Os or without a runtime".to_string());
+            return Step::skipped("disk totals without I/Os or without a runtime");
         };
         sink.interval(interval);
         Step::Took

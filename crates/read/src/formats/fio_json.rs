@@ -85,6 +85,7 @@ fn begins_a_piece(line: &str) -> bool {
         })
 }
 
+#[derive(Default)]
 struct FioJson {
     document: Document,
     has_begun: bool,
@@ -95,25 +96,11 @@ struct FioJson {
     global: Option<Value>,
 }
 
-impl Default for FioJson {
-    fn default() -> Self {
-        let document = Document::with_list("\"jobs\"");
-        FioJson {
-            document,
-            has_begun: false,
-            jobs: 0,
-            runtime: Nanos(0),
-            estimated: false,
-            global: None,
-        }
-    }
-}
-
 impl Reader for FioJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let opened = (!self.has_begun && begins_a_piece(line)).then(|| format!("{{{line}"));
         self.has_begun = true;
-        let (pieces, step) = self.document.step(opened.as_deref().unwrap_or(line));
+        let (pieces, step) = self.document.list_step("\"jobs\"", opened.as_deref().unwrap_or(line));
         for piece in pieces {
             match piece {
                 Piece::Element(job) => self.job(&job, sink),

@@ -80,10 +80,10 @@ impl Reader for FioLog {
             return Step::Took;
         }
         let Some(read) = Line::of(line) else {
-            return match line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(',') {
-                true => Step::Skipped("the line is not from a fio log".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(','),
+                "the line is not from a fio log",
+            );
         };
         let device = match self.device {
             Some(device) => device,
@@ -103,7 +103,7 @@ impl Reader for FioLog {
                         sink.event(event);
                     }
                     _ if value > LONGEST_NS => {
-                        return Step::Skipped("implausible latency".to_string());
+                        return Step::skipped("implausible latency");
                     }
                     (_, 0) => self.window(device, at_ms, op, Ok(value), sink),
                     _ => {
@@ -224,7 +224,7 @@ impl FioLog {
     ) -> Step {
         let (start, length) = self.span(at_ms, op);
         let Some((step, unit)) = bins(counts.len()) else {
-            return Step::Skipped("more bins than any version of fio has".to_string());
+            return Step::skipped("more bins than any version of fio has");
         };
         if counts.iter().all(|count| *count == 0) {
             return Step::Took;
@@ -238,7 +238,7 @@ impl FioLog {
             });
         let histogram = rows.collect::<Option<Vec<_>>>().and_then(histogram_of);
         let Some(histogram) = histogram else {
-            return Step::Skipped("the counts are implausible".to_string());
+            return Step::skipped("the counts are implausible");
         };
         let mut one = Distribution::new(device, Layer::Application, Stage::Total, histogram);
         one.op = Some(op);

@@ -146,10 +146,7 @@ impl Reader for FioTerse {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         let Some((layout, fields)) = split(line) else {
             let looks = line.matches(';').count() > PERCENTILES;
-            return match looks {
-                true => Step::Skipped("the line has too few fields for its version".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(looks, "the line has too few fields for its version");
         };
         let versioned = layout.head == 5;
         if versioned {

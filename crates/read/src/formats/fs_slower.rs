@@ -137,20 +137,20 @@ impl FsSlower {
             .skip(2)
             .position(|pair| integer(pair[0]).is_some() && op(pair[1]).is_some());
         let Some(place) = place.map(|place| place + 2) else {
-            return match words.len() > 5 && timed {
-                true => Step::Skipped("the columns do not match the heading".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                words.len() > 5 && timed,
+                "the columns do not match the heading",
+            );
         };
         if !timed {
-            return Step::Skipped("the time of the row is not a time".to_string());
+            return Step::skipped("the time of the row is not a time");
         }
         let values = words.get(place + 1..).unwrap_or_default();
         let at = 2 + usize::from(self.offset);
         let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
         let op = values.first().and_then(|letter| op(letter));
         let (Some(latency), Some(op)) = (latency, op) else {
-            return Step::Skipped("the columns do not match the heading".to_string());
+            return Step::skipped("the columns do not match the heading");
         };
         if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
             self.is_nfs = true;

@@ -21,6 +21,7 @@
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
+use crate::text::numbers::unit_ns;
 
 pub const FORMAT: Format = Format::labels(
     "gluster volume profile: calls of each brick, and their mean time",
@@ -78,13 +79,7 @@ fn statistics(_: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 }
 
 fn row(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
-    let unit = match found.text("unit")? {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
+    let unit = unit_ns(found.text("unit")?)?;
     let (calls, mean) = (found.number("calls")?, found.number("mean")? * unit);
     let call = found.text("call")?;
     match KEPT.iter().find(|(_, name, _)| *name == call) {

@@ -37,6 +37,7 @@ use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
 use crate::text::invocation::invocation;
+use crate::text::numbers::unit_ns;
 use crate::text::odd::has_odd;
 
 pub const FORMAT: Format = Format::program::<Ioping>(
@@ -118,18 +119,8 @@ fn device(target: &str) -> String {
 /// `71.6 us`, `1.32 ms`.
 fn duration(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_once(' ')?;
-    let unit = match unit {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "min" => 6e10,
-        _ => return None,
-    };
-    decimal(digits)
-        .map(|n| n * unit)
-        .filter(|ns| (0.0..LONGEST_NS).contains(ns))
-        .map(|ns| ns as u64)
+    let ns = decimal(digits)? * if unit == "min" { 6e10 } else { unit_ns(unit)? };
+    (0.0..LONGEST_NS).contains(&ns).then_some(ns as u64)
 }
 
 /// `$ ioping -c8 -D -i 0.01 /dev/nvme2n1`: the seconds between requests that a command asks for; 1
@@ -287,7 +278,7 @@ impl Reader for Ioping {
                 false => Some(Op::Read),
             });
             if self.total.is_none() && self.histogram.is_none() && has_odd(line) {
-                return Step::Skipped("the rate is not a number".to_string());
+                return Step::skipped("the rate is not a number");
             }
         } else if let Some([min, mean, max]) = extremes(line) {
             if self.histogram.is_none()
@@ -297,7 +288,7 @@ impl Reader for Ioping {
             }
             self.flush(sink);
         } else if line.contains(": request=") {
-            return Step::Skipped("the request has no latency".to_string());
+            return Step::skipped("the request has no latency");
         } else if let Some(known) = raw(line) {
             self.raw.push(known);
         } else {
@@ -369,19 +360,14 @@ impl Ioping {
     }
 
     fn json(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let document = self.document.get_or_insert_with(|| Document::with_list(""));
-        let (pieces, step) = document.step(line);
+        let (pieces, step) = self.document.get_or_insert_default().list_step("", line);
         for piece in pieces {
-            match piece {
-                Piece::Element(one) => {
-                    if let Some(event) = event(&one, &mut self.zero, sink) {
-                        sink.source().level = Level::C;
-                        sink.event(event);
-                    } else if request_of(&one).is_some() {
-                        sink.lost("requests without a time or an operation", 1);
-                    }
-                }
-                Piece::Whole(_) | Piece::Broken(_) => {}
+            let Piece::Element(one) = piece else { continue };
+            if let Some(event) = event(&one, &mut self.zero, sink) {
+                sink.source().level = Level::C;
+                sink.event(event);
+            } else if request_of(&one).is_some() {
+                sink.lost("requests without a time or an operation", 1);
             }
         }
         step

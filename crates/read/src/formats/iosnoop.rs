@@ -95,7 +95,7 @@ impl Reader for Iosnoop {
             && words().next_back().is_some_and(has_odd)
             && text.contains(',')
         {
-            return Step::Skipped("the latency is not a number".to_string());
+            return Step::skipped("the latency is not a number");
         }
         if !text.ends_with(|c: char| c.is_ascii_digit()) || !text.contains(',') {
             return Step::Passed;
@@ -109,7 +109,7 @@ impl Reader for Iosnoop {
                 }
                 Step::Took
             }
-            None => Step::Skipped("the columns do not match the heading".to_string()),
+            None => Step::skipped("the columns do not match the heading"),
         }
     }
 

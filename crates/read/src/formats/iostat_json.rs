@@ -35,6 +35,7 @@ use crate::counters::disk_columns::{Draft, are_whole_first};
 use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
+use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<IostatJson>(
     "iostat -o JSON of sysstat, complete or cut",
@@ -50,29 +51,21 @@ fn sniff(lines: &[&str]) -> Sniff {
     sniff_document(lines, &["\"sysstat\""])
 }
 
+#[derive(Default)]
 struct IostatJson {
     document: Document,
     reports: u64,
-    first: Option<WallTime>,
-    before: Option<WallTime>,
+    moments: Moments,
     /// The bug of 12.2.0 was told.
     told: bool,
 }
 
-impl Default for IostatJson {
-    fn default() -> Self {
-        let document = Document::with_list("\"statistics\"");
-        IostatJson { document, reports: 0, first: None, before: None, told: false }
-    }
-}
-
 impl Reader for IostatJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let (pieces, step) = self.document.step(line);
+        let (pieces, step) = self.document.list_step("\"statistics\"", line);
         for piece in pieces {
-            match piece {
-                Piece::Element(report) => self.report(&report, sink),
-                Piece::Whole(_) | Piece::Broken(_) => {}
+            if let Piece::Element(report) = piece {
+                self.report(&report, sink);
             }
         }
         step
@@ -105,18 +98,15 @@ impl IostatJson {
         let rates: Vec<f64> = drafts.iter().flat_map(|(_, draft)| draft.request_rates()).collect();
         let sampled = report.get("timestamp").is_some_and(Value::is_object);
         let since_boot = self.reports == 0 && !sampled && !are_whole_first(&rates);
-        let seconds = now.zip(self.before).and_then(|(now, before)| now.since(before));
-        let length = seconds.filter(|seconds| *seconds > 0.0 && !since_boot);
-        self.first = self.first.or(now);
-        let end = now.zip(self.first).and_then(|(now, first)| now.since(first));
+        let is_later = now.is_some_and(|now| self.moments.at(now)) && !since_boot;
         for (name, draft) in drafts {
             let mut interval = draft.interval(sink.device(name));
             interval.since_boot = since_boot;
-            interval.length = length.map(Nanos::from_seconds);
-            interval.start = end.zip(length).map(|(end, length)| Time::from_seconds(end - length));
+            if is_later {
+                self.moments.date(&mut interval);
+            }
             sink.interval(interval);
         }
-        self.before = now.or(self.before);
         self.reports += 1;
     }
 

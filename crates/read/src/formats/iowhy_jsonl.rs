@@ -82,7 +82,7 @@ impl Reader for IowhyJsonl {
             return if text.is_empty() { Step::Took } else { Step::Passed };
         }
         let Some(object) = parse(line) else {
-            return Step::Skipped("not a JSON object of a known schema".to_string());
+            return Step::skipped("not a JSON object of a known schema");
         };
         let read = match object.get("schema").and_then(Value::as_str) {
             Some(EVENT) => self.event(&object, sink),

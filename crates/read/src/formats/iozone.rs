@@ -32,7 +32,8 @@ pub const FORMAT: Format = Format::program::<Iozone>(
         let begins = |line: &&str| line.trim() == DIRECT || ends(line).is_some();
         Sniff::from(lines.first().is_some_and(begins))
     },
-);
+)
+.resumed();
 
 /// The tests in the order of their columns.
 const TESTS: [(&str, Op); 13] = [
@@ -97,10 +98,7 @@ impl Reader for Iozone {
             .collect();
         let Some(numbers) = numbers else {
             let is_row = words.first().is_some_and(|(word, _)| decimal(word).is_some());
-            return match is_row {
-                true => Step::Skipped("a value of the row is not a number".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(is_row, "a value of the row is not a number");
         };
         let [(_, _), (record, _), values @ ..] = &numbers[..] else { return Step::Passed };
         // A value stands below the end of its name; a wide one may reach a letter further.
@@ -111,7 +109,7 @@ impl Reader for Iozone {
         let known: Option<Vec<_>> =
             values.iter().map(|(value, end)| Some((test(*end)?, *value))).collect();
         let Some(known) = known.filter(|_| *record > 0.0) else {
-            return Step::Skipped("the row does not match the heading".to_string());
+            return Step::skipped("the row does not match the heading");
         };
         for ((name, op), kib_per_s) in known {
             let size = numbers.get(1).map_or(0.0, |(kib, _)| kib * KIB);
@@ -127,10 +125,6 @@ impl Reader for Iozone {
             sink.add_fact(device, typed::RUN_CACHED, cached);
         }
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 }
 

@@ -37,7 +37,8 @@ pub const FORMAT: Format = Format::program::<KernelStack>(
         [first, second, ..] => (is_frame(first) && is_frame(second)).into(),
         _ => Sniff::No,
     },
-);
+)
+.resumed();
 
 /// `[<0>] rpc_wait_bit_killable+0x24/0xb0 [sunrpc]`, and the end of a stack, `[<ffffffffffffffff>]
 /// 0xffffffffffffffff`.
@@ -97,10 +98,6 @@ impl Reader for KernelStack {
             sink.add_fact_at(server, key, Message::new("", line.trim()), &place);
         }
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -32,7 +32,8 @@ pub const FORMAT: Format = Format::program::<Mdstat>(
     Level::E,
     &["Personalities :", " : ", "/dev/md"],
     sniff,
-);
+)
+.resumed();
 
 /// Labels of `mdadm --detail` without a fact of ours.
 const LABELS: &[&str] = &[
@@ -214,10 +215,6 @@ impl Reader for Mdstat {
             || text.starts_with("Number") && text.contains("RaidDevice")
             || !self.array.is_empty() && (self.status(text, sink) || self.detail_row(text, sink));
         if took { Step::Took } else { Step::Passed }
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -33,7 +33,8 @@ pub const FORMAT: Format = Format::program::<Mounts>(
     Level::A,
     &[" mounted on "],
     |lines| lines.first().is_some_and(|line| begins(line)).into(),
-);
+)
+.resumed();
 
 /// Whether a mount of NFS begins.
 fn begins(line: &str) -> bool {
@@ -63,16 +64,12 @@ impl Reader for Mounts {
                 Step::Took
             }
             MountLine::Part => Step::Took,
-            MountLine::Damaged => Step::Skipped("a value of the row is not a number".to_string()),
+            MountLine::Damaged => Step::skipped("a value of the row is not a number"),
             MountLine::Foreign => Step::Passed,
         }
     }
 
     // A second copy begins like the first, and counts on from it.
-    fn resumes(&self) -> bool {
-        true
-    }
-
     fn finish(&mut self, sink: &mut dyn Sink) {
         let last = self.reader.finish();
         self.pour(last, sink);

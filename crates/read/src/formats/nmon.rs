@@ -85,7 +85,7 @@ impl Reader for Nmon {
                         self.moments.insert(second.to_string(), moment);
                         Step::Took
                     }
-                    None => Step::Skipped("the time of a snapshot is unreadable".to_string()),
+                    None => Step::skipped("the time of a snapshot is unreadable"),
                 }
             }
             _ if column(section).is_some() => self.section(section, second, fields),
@@ -140,15 +140,15 @@ impl Nmon {
             return Step::Took;
         }
         let Some(names) = self.headings.get(section) else {
-            return Step::Skipped("values of a section without a heading".to_string());
+            return Step::skipped("values of a section without a heading");
         };
         let values: Vec<Option<f64>> = fields.map(decimal).collect();
         if values.len() != names.len() || values.contains(&None) {
-            return Step::Skipped("the values do not match the section's heading".to_string());
+            return Step::skipped("the values do not match the section's heading");
         }
         if self.rows.len() >= SNAPSHOTS_LIMIT && !self.rows.contains_key(second) {
             self.full = true;
-            return Step::Skipped("more than 100000 snapshots".to_string());
+            return Step::skipped("more than 100000 snapshots");
         }
         let rows = self.rows.entry(second.to_string()).or_default();
         for (name, value) in names.iter().zip(values) {

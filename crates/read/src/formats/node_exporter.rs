@@ -35,7 +35,8 @@ pub const FORMAT: Format = Format::program::<NodeExporter>(
     Level::A,
     &[FAMILY, BOOT],
     |lines| Sniff::from(lines.first().is_some_and(|line| begins(line))),
-);
+)
+.resumed();
 
 /// How the names of all metrics of disks begin.
 const FAMILY: &str = "node_disk_";
@@ -237,10 +238,10 @@ impl Reader for NodeExporter {
             return Step::Took;
         }
         let Some(sample) = Sample::of(line) else {
-            return match line.trim_start().starts_with(FAMILY) {
-                true => Step::Skipped("its value is not a number".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                line.trim_start().starts_with(FAMILY),
+                "its value is not a number",
+            );
         };
         match sample.line.name {
             "node_boot_time_seconds" | "node_boot_time" => self.boot = Some(sample.value),
@@ -249,7 +250,7 @@ impl Reader for NodeExporter {
         }
         let Some((name, field, count)) = sample.counts() else {
             return match sample.metric().is_some() {
-                true => Step::Skipped("no count of a device".to_string()),
+                true => Step::skipped("no count of a device"),
                 // A page holds hundreds of others.
                 false if OTHERS.iter().any(|begin| sample.line.name.starts_with(begin)) => {
                     Step::Took
@@ -268,10 +269,6 @@ impl Reader for NodeExporter {
         });
         self.current[place].take(field, count);
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -28,6 +28,7 @@
 
 use iowhy_model::typed::Celsius;
 
+use crate::describe::drive::{firmware, model, serial};
 use crate::describe::report::*;
 use crate::drive::health::{Drive, drive_named, leading, nvme_fact, nvme_key, nvme_value};
 
@@ -100,15 +101,9 @@ static LABELS: Labels = Labels {
         perhaps("^/dev/{disk:word} ", row).like(&["/dev/nvme0n1     S1XXNY  EXAMPLE SSD  1  512 B +  0 B"]),
     ],
     labels: &[
-        label(&["mn"], |value, report| {
-            report.drive.model(value);
-            report.fact(typed::SMART_MODEL, value)
-        }),
-        label(&["sn"], |value, report| {
-            report.drive.serial(value);
-            Some(())
-        }),
-        label(&["fr"], |value, report| report.fact(typed::SMART_FIRMWARE, value)),
+        label(&["mn"], model),
+        label(&["sn"], serial),
+        label(&["fr"], firmware),
         label(&["wctemp"], |value, report| {
             // 0: the drive states none.
             let kelvin = leading(value).filter(|kelvin| *kelvin > 0);

@@ -140,7 +140,7 @@ impl Reader for Oracle10046 {
         } else if line.starts_with("END OF STMT") {
             self.statement = false;
         } else if line.starts_with("WAIT #") {
-            return Step::Skipped("a wait without a name or an elapsed time".to_string());
+            return Step::skipped("a wait without a name or an elapsed time");
         } else if !self.statement
             && !line.starts_with([' ', '\t'])
             && !line.is_empty()

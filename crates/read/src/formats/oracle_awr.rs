@@ -43,7 +43,8 @@ pub const FORMAT: Format = Format::program::<OracleAwr>(
         let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));
         lines.first().is_some_and(begins).into()
     },
-);
+)
+.resumed();
 
 /// Waits for I/O, and what they do (Oracle Database Reference, appendix C).
 const EVENTS: [(&str, Op); 21] = [
@@ -128,10 +129,10 @@ impl Reader for OracleAwr {
         let Some((name, op, waits, mean_ns)) = row(line) else {
             let named = EVENTS.iter().any(|(name, _)| line.trim().starts_with(name));
             let numbers = line.split_whitespace().filter(|word| decimal(word).is_some()).count();
-            return match named && numbers > 2 || is_harmed(line) {
-                true => Step::Skipped("waits, time and mean of the row disagree".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(
+                named && numbers > 2 || is_harmed(line),
+                "waits, time and mean of the row disagree",
+            );
         };
         let Some(histogram) = mean_only(waits, mean_ns) else { return Step::Passed };
         let device = sink.device(name);
@@ -139,9 +140,5 @@ impl Reader for OracleAwr {
         one.op = Some(op);
         sink.distribution(one);
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 }

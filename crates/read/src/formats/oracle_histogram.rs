@@ -32,6 +32,7 @@ use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
 use crate::histogram::latency_record::{DataSource, LatencyRecord, Unit};
 use crate::histogram::powers::note;
 use crate::program::*;
+use crate::text::numbers::in_thousands;
 
 pub const FORMAT: Format = Format::program::<OracleHistogram>(
     "Oracle wait event histograms: SQL*Plus results, AWR text reports",
@@ -183,7 +184,7 @@ impl Reader for OracleHistogram {
         }
         if let Some(heading) = self.heading.take() {
             let Some(spans) = spans(line) else {
-                return Step::Skipped("no line of dashes below the heading".to_string());
+                return Step::skipped("no line of dashes below the heading");
             };
             self.table = Some(Table::of(&heading, spans));
             return Step::Took;
@@ -296,7 +297,7 @@ impl OracleHistogram {
         });
         let histogram = histogram_of(rows.collect());
         if histogram.is_none() {
-            return Step::Skipped("the row is not a row of percentages".to_string());
+            return Step::skipped("the row is not a row of percentages");
         }
         self.estimated = true;
         pour(name, histogram, sink);
@@ -304,12 +305,9 @@ impl OracleHistogram {
     }
 }
 
-/// `1.2M`, `345K`, `17`: thousands of a thousand.
+/// A count, with its unit or without.
 fn thousands(cell: &str) -> Option<f64> {
-    let units = [('K', 1e3), ('M', 1e6), ('G', 1e9)];
-    let unit = units.into_iter().find_map(|(end, scale)| Some((cell.strip_suffix(end)?, scale)));
-    let (digits, scale) = unit.unwrap_or((cell, 1.0));
-    decimal(digits).map(|n| n * scale).filter(|n| (0.0..COUNT_LIMIT as f64).contains(n))
+    in_thousands(cell).filter(|n| (0.0..COUNT_LIMIT as f64).contains(n))
 }
 
 fn pour(name: &str, histogram: Option<Histogram>, sink: &mut dyn Sink) {

@@ -81,7 +81,7 @@ impl Reader for PerfScript {
                 self.pairing.take(action, &point, sink);
                 Step::Took
             }
-            None => Step::Skipped("the fields are not those of a block event".to_string()),
+            None => Step::skipped("the fields are not those of a block event"),
         }
     }
 

@@ -142,7 +142,7 @@ impl Reader for Pressure {
         }
         let Some(rows) = rows(line, self.path.is_some()) else {
             if line.contains("avg10=") {
-                return Step::Skipped("the line does not have four fields".to_string());
+                return Step::skipped("the line does not have four fields");
             }
             let Some(path) = heading(line) else { return Step::Passed };
             self.path = Some(path.to_string());

@@ -147,7 +147,7 @@ impl Reader for ProfileBlockio {
                 Step::Took
             }
             None if line.contains("->") && line.contains(':') => {
-                Step::Skipped("the row is incomplete".to_string())
+                Step::skipped("the row is incomplete")
             }
             None => Step::Passed,
         }

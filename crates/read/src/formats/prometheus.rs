@@ -178,18 +178,18 @@ impl Reader for Prometheus {
             }
             return Step::Took;
         }
-        let Some(count) = exponential(sample.line.value).filter(|n| (0.0..MOST).contains(n)) else {
+        let Some(count) = decimal(sample.line.value).filter(|n| (0.0..MOST).contains(n)) else {
             return Step::Skipped(format!("`{}` is not a count", sample.line.value));
         };
         let end = sample.line.label("le").and_then(|end| match end {
             "+Inf" => Some(u64::MAX),
-            _ => exponential(end)
+            _ => decimal(end)
                 .map(|end| (end * subject.unit_ns).round())
                 .filter(|ns| (1.0..LONGEST_NS).contains(ns))
                 .map(|ns| ns as u64),
         });
         let Some(end) = end else {
-            return Step::Skipped("the end of the bucket is not a latency".to_string());
+            return Step::skipped("the end of the bucket is not a latency");
         };
         // The same bucket again: another page, read later.
         if known.is_some_and(|open| open.rows.contains_key(&end)) || self.open.len() >= SERIES {
@@ -204,7 +204,7 @@ impl Reader for Prometheus {
         });
         let Some(open) = self.open.get_mut(place) else { return Step::Passed };
         if open.rows.len() >= BUCKETS {
-            return Step::Skipped("more buckets than a histogram has".to_string());
+            return Step::skipped("more buckets than a histogram has");
         }
         open.rows.insert(end, count);
         Step::Took
@@ -262,13 +262,6 @@ impl Prometheus {
             sink.note(note("the counts are totals since the program started"));
         }
     }
-}
-
-/// `2.7211701e+07`, and plain numbers.
-fn exponential(text: &str) -> Option<f64> {
-    let Some((digits, exponent)) = text.split_once(['e', 'E']) else { return decimal(text) };
-    let power: i32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
-    decimal(digits).map(|n| n * 10f64.powi(power)).filter(|n| n.is_finite())
 }
 
 #[cfg(test)]

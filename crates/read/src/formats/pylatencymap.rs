@@ -43,7 +43,8 @@ pub const FORMAT: Format = Format::program::<Pylatencymap>(
     Level::B,
     &["<"],
     sniff,
-);
+)
+.resumed();
 
 const BEGIN: &str = "<begin record>";
 const END: &str = "<end record>";
@@ -98,7 +99,7 @@ impl Reader for Pylatencymap {
             (BEGIN, None) => self.begin(),
             (BEGIN, Some(_)) => {
                 self.open = Some(LatencyRecord::default());
-                return Step::Skipped("the previous record has no end and is ignored".to_string());
+                return Step::skipped("the previous record has no end and is ignored");
             }
             (END, Some(_)) => self.close(sink),
             ("", _) => {}
@@ -108,7 +109,7 @@ impl Reader for Pylatencymap {
             (word, None) if word.ends_with("rows selected.") => {}
             ("pl/sql procedure successfully completed.", None) => {}
             (_, None) if text.contains(',') && Item::of(text).is_ok() => {
-                return Step::Skipped("no record has started here".to_string());
+                return Step::skipped("no record has started here");
             }
             (_, None) => return Step::Passed,
         }
@@ -143,10 +144,6 @@ impl Reader for Pylatencymap {
             taken = BlockSize { lines: taken.lines + 1, bytes: taken.bytes + length };
         }
         taken
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

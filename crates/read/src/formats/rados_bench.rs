@@ -63,12 +63,8 @@ static LABELS: Labels = Labels {
         label(&["Average Latency", "Average Latency(s)", "Average latency(s)"], |value, report| {
             report.keep("mean", latency(value)?)
         }),
-        label(&["Max latency", "Max latency(s)"], |value, report| {
-            report.keep("max", latency(value)?)
-        }),
-        label(&["Min latency", "Min latency(s)"], |value, report| {
-            report.keep("min", latency(value)?)
-        }),
+        label(&["Max latency", "Max latency(s)"], |text, run| run.keep("max", latency(text)?)),
+        label(&["Min latency", "Min latency(s)"], |text, run| run.keep("min", latency(text)?)),
         label(&["Max IOPS", "Min IOPS"], |value, report| match decimal(value) {
             Some(..0.0) => report.fails("a negative rate: not set by the program"),
             _ => Some(()),

@@ -65,7 +65,8 @@ pub const FORMAT: Format = Format::program::<Controller>(
         "Adapter #",
     ],
     sniff,
-);
+)
+.resumed();
 
 fn sniff(lines: &[&str]) -> Sniff {
     let Some(first) = lines.first() else { return Sniff::No };
@@ -141,9 +142,5 @@ impl Reader for Controller {
             return Step::Took;
         }
         if self.says(text, sink) || begins(text) { Step::Took } else { Step::Passed }
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 }

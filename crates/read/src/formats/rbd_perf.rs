@@ -22,6 +22,7 @@ use iowhy_model::Medium;
 
 use crate::counters::stated::rates;
 use crate::describe::report::*;
+use crate::text::numbers::unit_ns;
 
 pub const FORMAT: Format = Format::labels(
     "rbd perf image iostat, iotop: rates and latencies of Ceph's images",
@@ -63,14 +64,11 @@ fn value(words: &[&str]) -> Option<(f64, usize)> {
         return Some((number, 1));
     }
     let factor = match *words.get(1)? {
-        "B/s" | "ns" => 1.0,
+        "B/s" => 1.0,
         "KiB/s" => 1024.0,
         "MiB/s" => 1024.0 * 1024.0,
         "GiB/s" => 1024.0 * 1024.0 * 1024.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
+        unit => unit_ns(unit)?,
     };
     Some((decimal(first)? * factor, 2))
 }

@@ -21,7 +21,7 @@
 //! Reads and writes separately, individual latencies.
 
 use crate::counters::disk_columns::{Draft, is_value};
-use crate::counters::sar_columns::{named, own};
+use crate::counters::sar_columns::{SadfClock, own};
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<Sadf>(
@@ -70,8 +70,7 @@ fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
 
 #[derive(Default)]
 struct Sadf {
-    /// The end of the first interval, and its seconds.
-    first: Option<(WallTime, f64)>,
+    clock: SadfClock,
     /// The interval whose disks are being read: its seconds and its end.
     now: Option<(f64, WallTime)>,
     /// The disk whose values are being read.
@@ -104,10 +103,10 @@ impl Reader for Sadf {
         }
         if text.starts_with("<disk-device ") {
             let Some(name) = attribute(text, "dev") else {
-                return Step::Skipped("the element has no device".to_string());
+                return Step::skipped("the element has no device");
             };
             if self.now.is_none() {
-                return Step::Skipped("the line above it is not a timestamp".to_string());
+                return Step::skipped("the line above it is not a timestamp");
             }
             let mut draft = Draft::default();
             for (column, xml) in COLUMNS.iter().filter(|(_, xml)| !xml.is_empty()) {
@@ -126,7 +125,7 @@ impl Reader for Sadf {
         let torn = line.matches('\t').count() == 5 && COLUMNS.iter().any(|(c, _)| line.contains(c));
         match (other || text.starts_with("xsi:"), torn) {
             (true, _) => Step::Took,
-            (_, true) => Step::Skipped("time or value missing".to_string()),
+            (_, true) => Step::skipped("time or value missing"),
             _ if line.matches('\t').count() == 5 => Step::Took,
             _ => Step::Passed,
         }
@@ -142,17 +141,6 @@ impl Sadf {
         let (Some((name, draft)), Some((seconds, moment))) = (self.disk.take(), self.now) else {
             return;
         };
-        let (first, before) = match self.first {
-            Some(first) => first,
-            None => {
-                moment.state(seconds, sink);
-                *self.first.insert((moment, seconds))
-            }
-        };
-        let since = moment.since(first).map(|since| since + before - seconds);
-        let mut interval = draft.interval(sink.device(&named(&name)));
-        interval.length = Some(Nanos::from_seconds(seconds)).filter(|_| seconds > 0.0);
-        interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
-        sink.interval(interval);
+        self.clock.pour((&name, &draft), (seconds, moment), sink);
     }
 }

@@ -1,17 +1,18 @@
-//! sar's disk tables (`sar -d`, `sar -b`): requests, bytes, queue, await and busy share per
-//! interval.
+//! sar's tables of disks (`sar -d`, `sar -b`) and of paging (`sar -B`): requests, bytes, queue,
+//! await and busy share per interval.
 //!
 //! ## Reads
 //! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
 //! all disks together, as device `total`, and the facts `disks.read.*`, `disks.written.*`; with a
-//! table of the disks it repeats them and is not used. The tables of `sar -d`, live or from a daily
+//! table of the disks it repeats them and is not used. The table of `sar -B` becomes facts: major
+//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -d`, live or from a daily
 //! file, with the device before the values or, with `-p`, after them; with `--human` units; header
 //! by header, so the columns may be in any order. Other tables in the same output (`sar -A`) are
 //! ignored. `sadf -d -- -d` too: the same columns between semicolons, each row with its interval
 //! and its time; with `-h` all disks in one row.
 //!
 //! ## How to capture
-//! `sar -d 10`, `sar -b 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
+//! `sar -d 10`, `sar -b 10`, `sar -B 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
 //!
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
@@ -31,17 +32,19 @@
 //! Reads and writes separately: bytes are printed by direction, but requests and waits only
 //! together, so all are kept together. The distribution behind a mean.
 
+use iowhy_model::typed::PerSecond;
+
 use crate::counters::disk_columns::{Draft, is_column, is_value};
 use crate::counters::processor::{Processor, are_shares, shares};
-use crate::counters::sar_columns::{named, own};
+use crate::counters::sar_columns::{SadfClock, named, own};
 use crate::counters::stated::{Column, rates, state_disks};
 use crate::program::*;
 use crate::text::wall_time::Moments;
 
 pub const FORMAT: Format = Format::program::<Sar>(
-    "sar -d and -b of sysstat, live or from a daily file, old and new columns",
+    "sar -d, -b and -B of sysstat, live or from a daily file, old and new columns",
     Level::A,
-    &["DEV", "rtps", "# hostname;interval;timestamp;", "Linux"],
+    &["DEV", "rtps", "pgpgin/s", "# hostname;interval;timestamp;", "Linux"],
     sniff,
 );
 
@@ -51,7 +54,7 @@ const LEAD: usize = 4;
 fn sniff(lines: &[&str]) -> Sniff {
     for (place, line) in lines.iter().enumerate() {
         if Header::of(line).is_some()
-            || is_of_totals(line)
+            || machine_table(line).is_some()
             || sadf_heading(line).is_some_and(|known| !known.is_empty())
         {
             return Sniff::Yes;
@@ -155,8 +158,7 @@ struct Sadf {
     columns: Vec<String>,
     /// All disks stand in one row.
     together: bool,
-    /// The end of the first interval, and its seconds.
-    first: Option<(WallTime, f64)>,
+    clock: SadfClock,
 }
 
 impl Sadf {
@@ -195,48 +197,95 @@ impl Sadf {
         }
         // The line counts as one; of several disks each is a row of its own.
         sink.source().skipped += lost - 1;
-        Step::Skipped("the values do not match the header".to_string())
+        Step::skipped(UNLIKE)
     }
 
-    fn disk(
-        &mut self,
-        name: &str,
-        cells: &[&str],
-        (seconds, moment): (f64, WallTime),
-        sink: &mut dyn Sink,
-    ) {
+    fn disk(&mut self, name: &str, cells: &[&str], when: (f64, WallTime), sink: &mut dyn Sink) {
         let mut draft = Draft::default();
         self.columns.iter().zip(cells).for_each(|(column, word)| draft.take(column, word));
-        let (first, before) = match self.first {
-            Some(first) => first,
-            None => {
-                moment.state(seconds, sink);
-                *self.first.insert((moment, seconds))
-            }
-        };
-        let since = moment.since(first).map(|since| since + before - seconds);
-        let mut interval = draft.interval(sink.device(&named(name)));
-        interval.length = Some(Nanos::from_seconds(seconds));
-        interval.start = since.filter(|since| *since >= 0.0).map(Time::from_seconds);
-        sink.interval(interval);
+        self.clock.pour((name, &draft), when, sink);
     }
 }
 
-/// `12:00:01 PM  tps  rtps  wtps ...`: a heading of `sar -b`.
-fn is_of_totals(line: &str) -> bool {
-    if !line.contains("rtps") {
-        return false;
+/// A table of which each row is about the whole machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MachineTable {
+    /// `sar -b`: all disks together.
+    Totals,
+    /// `sar -B`.
+    Paging,
+}
+
+/// `12:00:01 PM  tps  rtps  wtps ...`: a heading of `sar -b` or `-B`.
+fn machine_table(line: &str) -> Option<MachineTable> {
+    if !line.contains("rtps") && !line.contains("pgpgin/s") {
+        return None;
     }
     let words: Vec<&str> = line.split_whitespace().collect();
-    stamp(&words).is_some_and(|(_, rest)| total_columns(rest).is_some())
+    stamp(&words).and_then(|(_, rest)| machine_columns(rest))
 }
 
-/// Columns of `sar -b`, after the time.
-fn total_columns(rest: &[&str]) -> Option<Vec<String>> {
-    const KNOWN: [&str; 7] = ["tps", "rtps", "wtps", "dtps", "bread/s", "bwrtn/s", "bdscd/s"];
-    let are = rest.starts_with(&["tps", "rtps", "wtps"]) && rest.iter().all(|w| KNOWN.contains(w));
-    are.then(|| rest.iter().map(ToString::to_string).collect())
+/// Whose columns these are, after the time.
+fn machine_columns(rest: &[&str]) -> Option<MachineTable> {
+    const TOTALS: [&str; 7] = ["tps", "rtps", "wtps", "dtps", "bread/s", "bwrtn/s", "bdscd/s"];
+    match rest {
+        ["tps", "rtps", "wtps", ..] if rest.iter().all(|name| TOTALS.contains(name)) => {
+            Some(MachineTable::Totals)
+        }
+        ["pgpgin/s", "pgpgout/s", "fault/s", "majflt/s", ..] => Some(MachineTable::Paging),
+        _ => None,
+    }
 }
+
+/// What is kept of `sar -B`, and the columns that add up to it.
+const PAGING: [(&str, &[&str]); 4] = [
+    ("majflt", &["majflt/s"]),
+    ("scanned", &["pgscank/s", "pgscand/s"]),
+    ("direct", &["pgscand/s"]),
+    ("freed", &["pgsteal/s"]),
+];
+
+/// What the rows of `sar -B` state.
+#[derive(Default)]
+struct Paging {
+    columns: Vec<String>,
+    rows: [Column; PAGING.len()],
+    average: [Column; PAGING.len()],
+}
+
+impl Paging {
+    fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
+        let values: Vec<f64> =
+            rest.iter().filter_map(|word| decimal(word).filter(|value| *value >= 0.0)).collect();
+        if values.len() != self.columns.len() || values.len() != rest.len() {
+            return Err(UNLIKE.to_string());
+        }
+        let rows = if stamp == Stamp::Average { &mut self.average } else { &mut self.rows };
+        for (row, (_, columns)) in rows.iter_mut().zip(PAGING) {
+            let known = self.columns.iter().zip(&values);
+            let known = known.filter(|(name, _)| columns.contains(&name.as_str()));
+            known
+                .map(|(_, value)| *value)
+                .reduce(|a, b| a + b)
+                .into_iter()
+                .for_each(|v| row.take(v));
+        }
+        Ok(())
+    }
+
+    /// The averages of sar repeat the rows.
+    fn state(&self, sink: &mut dyn Sink) {
+        let has_rows = self.rows.iter().any(|row| row.mean().is_some());
+        let rows = if has_rows { &self.rows } else { &self.average };
+        for ((name, _), row) in PAGING.iter().zip(rows) {
+            let keys = [typed::PAGING_MEAN.of(name), typed::PAGING_MAX.of(name)];
+            row.state(None, keys, PerSecond, sink);
+        }
+    }
+}
+
+/// Why a row is not read.
+const UNLIKE: &str = "the values do not match the header";
 
 /// Rows of all disks together that wait for the end of the listing, in which a table of each disk
 /// may follow. A day of seconds has a tenth of them.
@@ -274,7 +323,7 @@ impl Totals {
     fn row(&mut self, stamp: Stamp, rest: &[&str]) -> Result<(), String> {
         let values: Vec<Option<f64>> = rest.iter().map(|word| decimal(word)).collect();
         if values.len() != self.columns.len() || values.iter().any(Option::is_none) {
-            return Err("the values do not match the header".to_string());
+            return Err(UNLIKE.to_string());
         }
         let of = |name: &str| {
             let place = self.columns.iter().position(|column| column == name)?;
@@ -331,9 +380,10 @@ impl Totals {
 struct Sar {
     /// What `sadf -d` printed, if it did.
     sadf: Option<Sadf>,
-    /// The table of all disks together, if its rows follow, and what it stated.
-    in_totals: bool,
+    /// The table of the machine whose rows follow, and what these tables stated.
+    of_machine: Option<MachineTable>,
     totals: Totals,
+    paging: Paging,
     /// The table whose rows follow.
     table: Option<Header>,
     /// A blank line stands behind its last row.
@@ -359,7 +409,7 @@ impl Reader for Sar {
         if words.is_empty() {
             self.apart = true;
             self.shares.clear();
-            self.in_totals = false;
+            self.of_machine = None;
             return Step::Took;
         }
         if let Some(columns) = sadf_heading(line) {
@@ -374,7 +424,11 @@ impl Reader for Sar {
             return sadf.row(line, sink);
         }
         if let Some(host) = banner(line) {
-            if self.sadf.is_some() || self.moments.began() || self.totals.began.is_some() {
+            if self.sadf.is_some()
+                || self.moments.began()
+                || self.totals.began.is_some()
+                || !self.paging.columns.is_empty()
+            {
                 return Step::Ended;
             }
             sink.source().host = Some(host);
@@ -385,17 +439,14 @@ impl Reader for Sar {
                 self.moments.begin(moment, sink);
             }
             self.table = Some(header);
-            (self.apart, self.in_totals) = (false, false);
+            (self.apart, self.of_machine) = (false, None);
             return Step::Took;
         }
         let Some((stamp, rest)) = stamp(&words) else {
             // As many words as a row of the table, and a time that is none.
             let row = |header: &Header| words.len().abs_diff(header.columns.len() + 2) <= 1;
             let torn = self.table.as_ref().is_some_and(row) && words[0].contains(':');
-            return match torn {
-                true => Step::Skipped("the line does not begin with a time".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(torn, "the line does not begin with a time");
         };
         if rest.contains(&"RESTART") {
             if let Stamp::At(moment) = stamp {
@@ -407,21 +458,29 @@ impl Reader for Sar {
             return Step::Took;
         }
         if let Some(columns) = processor_columns(rest) {
-            (self.shares, self.in_totals) = (columns, false);
+            (self.shares, self.of_machine) = (columns, None);
             return Step::Took;
         }
-        if let Some(columns) = total_columns(rest) {
-            self.totals.heading(stamp, columns);
-            (self.table, self.in_totals) = (None, true);
+        if let Some(table) = machine_columns(rest) {
+            let columns = rest.iter().map(ToString::to_string).collect();
+            match table {
+                MachineTable::Totals => self.totals.heading(stamp, columns),
+                MachineTable::Paging => self.paging.columns = columns,
+            }
+            (self.table, self.of_machine) = (None, Some(table));
             return Step::Took;
         }
-        if self.in_totals {
+        if let Some(table) = self.of_machine {
             // Another table may follow without a blank line: its heading is no row.
             if rest.iter().all(|word| !is_value(word)) {
-                self.in_totals = false;
+                self.of_machine = None;
                 return Step::Took;
             }
-            return self.totals.row(stamp, rest).map_or_else(Step::Skipped, |()| Step::Took);
+            let read = match table {
+                MachineTable::Totals => self.totals.row(stamp, rest),
+                MachineTable::Paging => self.paging.row(stamp, rest),
+            };
+            return read.map_or_else(Step::Skipped, |()| Step::Took);
         }
         // A blank line ends a table, unless a page has one behind each line.
         if std::mem::take(&mut self.apart)
@@ -445,7 +504,7 @@ impl Reader for Sar {
                 let device = sink.device(&named(name));
                 sink.skipped_of(device);
             }
-            return Step::Skipped("the values do not match the header".to_string());
+            return Step::skipped(UNLIKE);
         };
         match stamp {
             Stamp::Average => self.averages.push((name, draft)),
@@ -459,6 +518,7 @@ impl Reader for Sar {
 
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.processor.state(sink);
+        self.paging.state(sink);
         if self.poured {
             return;
         }

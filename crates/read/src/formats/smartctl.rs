@@ -29,9 +29,10 @@
 //! How a value moved: two records of different days are needed. Drives behind a RAID controller,
 //! unless smartctl addresses them.
 
-use iowhy_model::typed::{BitsPerSecond, Celsius, Key, Share};
-use iowhy_model::{FactKey, FactValue, key};
+use iowhy_model::typed::{BitsPerSecond, Celsius, Share};
+use iowhy_model::{FactKey, key};
 
+use crate::describe::drive::{celsius, firmware, hours, model, number, rpm, serial};
 use crate::describe::report::*;
 use crate::drive::health::{disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value};
 
@@ -215,13 +216,12 @@ static LABELS: Labels = Labels {
         .when(is_aligned)
         .like(&["Device Model:     WDC WD40EFRX-68N32N0"]),
         follows("^Serial Number:{serial:text}", |found, report, _| {
-            report.drive.serial(found.text("serial")?.trim());
-            Some(())
+            serial(found.text("serial")?.trim(), report)
         })
         .when(is_aligned)
         .like(&["Serial Number:    WD-WCC4N0123456"]),
         follows("^Firmware Version:{version:text}", |found, report, _| {
-            text(typed::SMART_FIRMWARE, found.text("version")?.trim(), report)
+            firmware(found.text("version")?.trim(), report)
         })
         .when(is_aligned)
         .like(&["Firmware Version: 82.00A82"]),
@@ -245,46 +245,26 @@ static LABELS: Labels = Labels {
         label(&["Device Model", "Model Number"], model),
         label(&["Vendor"], |value, report| report.quote(&format!("Vendor:{value}"))),
         label(&["Product"], product),
-        label(&["Firmware Version", "Revision"], |value, report| {
-            text(typed::SMART_FIRMWARE, value, report)
-        }),
-        label(&["ATA Error Count", "Device Error Count"], |value, report| {
-            number(typed::SMART_ERRORS, value, report, |n| n)
-        }),
-        label(&["Elements in grown defect list"], |value, report| {
-            number(typed::SMART_GROWN_DEFECTS, value, report, |n| n)
-        }),
-        label(&["Pending defect count"], |value, report| {
-            number(typed::SMART_PENDING_DEFECTS, value, report, |n| n)
-        }),
-        label(&["Non-medium error count"], |value, report| {
-            number(typed::SMART_NON_MEDIUM_ERRORS, value, report, |n| n)
-        }),
-        label(&["Current Drive Temperature", "Current Temperature"], |value, report| {
-            number(typed::SMART_CELSIUS, value, report, |n| Celsius(n as f64))
-        }),
+        label(&["Firmware Version", "Revision"], firmware),
+        counts(&["ATA Error Count", "Device Error Count"], typed::SMART_ERRORS),
+        counts(&["Elements in grown defect list"], typed::SMART_GROWN_DEFECTS),
+        counts(&["Pending defect count"], typed::SMART_PENDING_DEFECTS),
+        counts(&["Non-medium error count"], typed::SMART_NON_MEDIUM_ERRORS),
+        label(&["Current Drive Temperature", "Current Temperature"], celsius),
         label(&["Warning Comp. Temp. Threshold"], |value, report| {
             number(typed::SMART_CELSIUS_WARNING, value, report, |n| Celsius(n as f64))
         }),
-        label(&["Accumulated power on time, hours"], |value, report| {
-            number(typed::SMART_HOURS, value, report, Nanos::from_hours)
-        }),
+        label(&["Accumulated power on time, hours"], hours),
         label(&["Power On Hours"], |value, report| {
             // The NVMe health log has hours of its own as well, as the JSON does.
             number(typed::SMART_NVME.of("power_on_hours"), value, report, |n| n);
-            number(typed::SMART_HOURS, value, report, Nanos::from_hours)
+            hours(value, report)
         }),
         label(&["Percentage used endurance indicator"], |value, report| {
             number(typed::SMART_WEAR, value, report, |n| Share::from_percent(n as f64))
         }),
-        label(&["Serial Number", "Serial number"], |value, report| {
-            report.drive.serial(value);
-            Some(())
-        }),
-        label(&["Rotation Rate"], |value, report| match value.starts_with("Solid State") {
-            true => report.fact(typed::SMART_RPM, 0u64),
-            false => number(typed::SMART_RPM, value, report, |n| n),
-        }),
+        label(&["Serial Number", "Serial number"], serial),
+        label(&["Rotation Rate"], rpm),
         label(&["ATA Version is"], |_, report| report.fact(typed::SMART_PROTOCOL, "ATA")),
         label(&["Transport protocol"], |_, report| report.fact(typed::SMART_PROTOCOL, "SCSI")),
         label(&["NVMe Version", "Number of Namespaces"], |_, report| {
@@ -477,25 +457,6 @@ fn is_aligned(found: &Found) -> bool {
     let Some((label, value)) = found.line().split_once(':') else { return false };
     let blanks = value.bytes().take_while(|byte| *byte == b' ').count();
     matches!(label.len() + 1 + blanks, 18 | 22)
-}
-
-fn text(key: Key<String>, value: &str, report: &mut Report) -> Option<()> {
-    if value.is_empty() { Some(()) } else { report.fact(key, value) }
-}
-
-/// States the whole number that a value begins with.
-fn number<V: Into<FactValue>>(
-    key: Key<V>,
-    value: &str,
-    report: &mut Report,
-    in_unit: fn(u64) -> V,
-) -> Option<()> {
-    leading(value).map_or(Some(()), |number| report.fact(key, in_unit(number)))
-}
-
-fn model(value: &str, report: &mut Report) -> Option<()> {
-    report.drive.model(value);
-    text(typed::SMART_MODEL, value, report)
 }
 
 fn product(value: &str, report: &mut Report) -> Option<()> {

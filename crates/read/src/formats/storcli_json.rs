@@ -45,22 +45,16 @@ const TABLES: [&[&str]; 4] = [
     &["Model", "State"],
 ];
 
+#[derive(Default)]
 struct StorcliJson {
     document: Document,
     printed: Controller,
 }
 
-impl Default for StorcliJson {
-    fn default() -> Self {
-        let document = Document::with_list("\"Controllers\"");
-        StorcliJson { document, printed: Controller::default() }
-    }
-}
-
 impl Reader for StorcliJson {
     fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
         self.printed.at_next_line(sink);
-        let (pieces, step) = self.document.step(line);
+        let (pieces, step) = self.document.list_step("\"Controllers\"", line);
         for piece in pieces {
             if let Piece::Element(controller) = piece {
                 self.controller(&controller, sink);

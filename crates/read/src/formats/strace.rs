@@ -35,7 +35,8 @@ pub const FORMAT: Format = Format::program::<Strace>(
     Level::C,
     &[" <", ") = ", "usecs/call"],
     sniff,
-);
+)
+.resumed();
 
 fn sniff(lines: &[&str]) -> Sniff {
     let first = lines.first().copied().unwrap_or_default();
@@ -175,18 +176,14 @@ impl Reader for Strace {
             return match (ours, cut) {
                 (true, _) => Step::Took,
                 (false, false) if resumed.is_some_and(|(name, _)| op(name).is_some()) => {
-                    Step::Skipped("the call has no duration".to_string())
+                    Step::skipped("the call has no duration")
                 }
-                (_, true) => Step::Skipped("the call has no duration".to_string()),
+                (_, true) => Step::skipped("the call has no duration"),
                 _ => Step::Passed,
             };
         };
         self.call(&call, sink);
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {
@@ -264,7 +261,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     }
     let (Some(seconds), Some(_), Some(calls)) = (decimal(seconds), integer(each), integer(calls))
     else {
-        return Step::Skipped("the row does not match the heading".to_string());
+        return Step::skipped("the row does not match the heading");
     };
     if op(name).is_some() {
         let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");

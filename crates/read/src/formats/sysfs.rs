@@ -33,7 +33,8 @@ pub const FORMAT: Format = Format::program::<Sysfs>(
     Level::E,
     &["/sys/"],
     sniff,
-);
+)
+.resumed();
 
 /// Files below a disk's folder and their facts (Documentation/ABI/stable/sysfs-block).
 const FILES: &[(&str, FactKey)] = &[
@@ -158,10 +159,6 @@ impl Reader for Sysfs {
             }
             None => Step::Passed,
         }
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 }
 

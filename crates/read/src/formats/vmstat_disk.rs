@@ -124,10 +124,9 @@ impl Reader for VmstatDisk {
         }
         if TOTALS.iter().any(|what| is_total(line, what)) {
             return match is_total(line, "disks") {
-                true => Step::Skipped(
+                true => Step::skipped(
                     "vmstat -D counts all disks together since boot, both volumes and their \
-                     members; `vmstat -d 5 3` shows each disk"
-                        .to_string(),
+                     members; `vmstat -d 5 3` shows each disk",
                 ),
                 false => Step::Took,
             };
@@ -138,10 +137,7 @@ impl Reader for VmstatDisk {
         }
         let numbers =
             line.split_whitespace().skip(1).filter(|word| integer(word).is_some()).count();
-        match numbers > 4 {
-            true => Step::Skipped("not the ten values of a row".to_string()),
-            false => Step::Passed,
-        }
+        Step::skipped_if(numbers > 4, "not the ten values of a row")
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

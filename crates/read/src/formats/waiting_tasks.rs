@@ -42,7 +42,8 @@ pub const FORMAT: Format = Format::program::<WaitingTasks>(
             (Some(columns), Some(row)) => columns.row(row).is_some().into(),
         }
     },
-);
+)
+.resumed();
 
 /// Where the columns that matter stand.
 #[derive(Clone, Copy)]
@@ -104,7 +105,7 @@ impl Reader for WaitingTasks {
         let Some(row) = columns.row(line) else {
             let first = line.split_whitespace().nth(columns.process);
             return match first.is_some_and(|word| integer(word).is_some()) {
-                true => Step::Skipped("the row does not match the heading".to_string()),
+                true => Step::skipped("the row does not match the heading"),
                 false if line.trim().is_empty() => Step::Took,
                 false => Step::Passed,
             };
@@ -120,10 +121,6 @@ impl Reader for WaitingTasks {
             }
         }
         Step::Took
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

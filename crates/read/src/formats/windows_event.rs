@@ -55,7 +55,8 @@ pub const FORMAT: Format = Format::program::<WindowsEvent>(
         "Computer",
     ],
     sniff,
-);
+)
+.resumed();
 
 /// What words make a complaint of which kind.
 const KINDS: &Kinds = &[
@@ -215,10 +216,6 @@ impl Reader for WindowsEvent {
         let of_it =
             is_of_an_event(line) || self.numbered.is_some_and(|_| line.contains([':', '：']));
         if of_it { Step::Took } else { Step::Passed }
-    }
-
-    fn resumes(&self) -> bool {
-        true
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) {

@@ -86,7 +86,7 @@ impl Reader for WriteTest {
         for (word, op) in [("write:", Op::Write), ("read:", Op::Read)] {
             let Some(rest) = text.strip_prefix(word) else { continue };
             let Some(summary) = summary(rest) else {
-                return Step::Skipped("avg, min and max were expected, in ms".to_string());
+                return Step::skipped("avg, min and max were expected, in ms");
             };
             (run.op, run.summary) = (Some(op), Some(summary));
             return Step::Took;
@@ -97,7 +97,7 @@ impl Reader for WriteTest {
                 Step::Took
             }
             None if text.contains(" ms:") && text.ends_with("cases") => {
-                Step::Skipped("a row `N ms: K cases` was expected".to_string())
+                Step::skipped("a row `N ms: K cases` was expected")
             }
             None => Step::Passed,
         }

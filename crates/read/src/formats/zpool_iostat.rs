@@ -286,10 +286,7 @@ impl ZpoolIostat {
         let is_cell = |word: &&str| *word == "-" || number(word).is_some() || ns(word).is_some();
         if values < PLAIN - 1 || name.is_empty() || !cells.iter().all(is_cell) {
             let cells = words.iter().skip(1).filter(|word| is_cell(word)).count();
-            return match cells > 3 {
-                true => Step::Skipped("the values do not match the heading".to_string()),
-                false => Step::Passed,
-            };
+            return Step::skipped_if(cells > 3, "the values do not match the heading");
         }
         let name = name.join(" ");
         // `logs`, `cache`: a title among the rows.
@@ -364,7 +361,7 @@ impl Table {
                 self.rows.push((1 << (octave - 1), counts));
                 Step::Took
             }
-            _ => Step::Skipped("the counts do not match the heading".to_string()),
+            _ => Step::skipped("the counts do not match the heading"),
         }
     }
 

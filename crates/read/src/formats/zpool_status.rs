@@ -37,7 +37,8 @@ pub const FORMAT: Format = Format::program::<ZpoolStatus>(
     Level::E,
     &["CKSUM", "fs.zfs.", "eid: ", "pool: "],
     sniff,
-);
+)
+.resumed();
 
 /// States a member or pool can be in (zpoolconcepts(7)).
 const STATES: &[&str] = &[
@@ -194,10 +195,6 @@ impl Reader for ZpoolStatus {
         }
     }
 
-    fn resumes(&self) -> bool {
-        true
-    }
-
     fn finish(&mut self, sink: &mut dyn Sink) {
         self.close_event(sink);
         self.close_pool(sink);
@@ -290,7 +287,7 @@ impl ZpoolStatus {
         }
         let is_bad = counts.is_none() && !without;
         let step = match is_bad {
-            true => Step::Skipped("an error count is not a number".to_string()),
+            true => Step::skipped("an error count is not a number"),
             false => Step::Took,
         };
         let group = GROUPS.iter().any(|group| {

@@ -65,10 +65,11 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// A document whose list of that key (in quotes) is given out element by element; it is
-    /// empty in the whole. With an empty key the document is that list.
-    pub(crate) fn with_list(key: &'static str) -> Document {
-        Document { list: Some(key), ..Document::default() }
+    /// Takes a line of a document whose list of that key (in quotes) is given out element by
+    /// element; it is empty in the whole. With an empty key the document is that list.
+    pub(crate) fn list_step(&mut self, key: &'static str, line: &str) -> (Vec<Piece>, Step) {
+        self.list = Some(key);
+        self.step(line)
     }
 
     /// Nothing more belongs to it.
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn elements_come_one_by_one_and_a_cut_keeps_what_is_complete() {
-        let mut document = Document::with_list("\"list\"");
+        let mut document = Document { list: Some("\"list\""), ..Document::default() };
         let text = "x {\"a\": {\"name\": \"b}\",\n\"list\": [\n{\"n\": 1},\n{\"n\": 2}, {\"n\": [3], \"m\": [4,";
         let elements: Vec<Value> = text
             .lines()

@@ -74,14 +74,26 @@ pub fn bytes(text: &str) -> Option<f64> {
 /// A time with its unit right behind (`585us`, `1.5ms`, `2s`), in ns.
 pub(crate) fn time_ns(text: &str) -> Option<f64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match text.get(digits.len()..)? {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" | "sec" => 1e9,
-        _ => return None,
-    };
-    decimal(digits).map(|value| value * scale)
+    Some(decimal(digits)? * unit_ns(text.get(digits.len()..)?)?)
+}
+
+/// `1.2M`, `345K`, `17`: a number in thousands, and thousands of them.
+pub(crate) fn in_thousands(text: &str) -> Option<f64> {
+    let units = [('K', 1e3), ('M', 1e6), ('G', 1e9)];
+    let unit = units.into_iter().find_map(|(end, scale)| Some((text.strip_suffix(end)?, scale)));
+    let (digits, scale) = unit.unwrap_or((text, 1.0));
+    decimal(digits).map(|number| number * scale)
+}
+
+/// A unit of time, in ns.
+pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
+    match unit {
+        "ns" => Some(1.0),
+        "us" | "µs" | "μs" => Some(1e3),
+        "ms" => Some(1e6),
+        "s" | "sec" => Some(1e9),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

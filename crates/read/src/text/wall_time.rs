@@ -97,13 +97,18 @@ pub(crate) struct Moments {
 impl Moments {
     /// A moment stands here; whether it is another than before.
     pub(crate) fn at(&mut self, moment: WallTime) -> bool {
-        let is_new = self.now != Some(moment);
+        let is_new = !self.is_at(moment);
         if is_new {
             let past = self.now.zip(self.before).and_then(|(now, before)| now.since(before));
             self.elapsed += past.unwrap_or(0.0);
             (self.before, self.now) = (self.now, Some(moment));
         }
         is_new
+    }
+
+    /// Whether the last one was this.
+    pub(crate) fn is_at(&self, moment: WallTime) -> bool {
+        self.now == Some(moment)
     }
 
     /// Whether one stood anywhere.
