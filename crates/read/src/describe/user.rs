@@ -421,19 +421,8 @@ fn no_key(fields: &Fields, key: &Text, of: &str) -> FormatsError {
 }
 
 const TABLE: &[&str] = &[
-    "name",
-    "summary",
-    "subject",
-    "whole",
-    "sign",
-    "time",
-    "since_boot",
-    "blanks",
-    "empty",
-    "banner",
-    "own",
-    "columns",
-    "like",
+    "name", "summary", "subject", "whole", "sign", "time", "since_boot", "blanks", "empty",
+    "banner", "own", "columns", "like",
 ];
 
 fn table(fields: &Fields) -> Wrong<Format> {

@@ -40,13 +40,11 @@ const NVME: &[(&str, &str)] = &[
 /// The same for how often and how long it throttled: smartctl's label, nvme-cli's, the name.
 const THERMAL: &[(&str, &str, &str)] = &[
     (
-        "thermal temp. 1 transition count",
-        "thermal management t1 trans count",
+        "thermal temp. 1 transition count", "thermal management t1 trans count",
         "thermal_temp1_transition_count",
     ),
     (
-        "thermal temp. 2 transition count",
-        "thermal management t2 trans count",
+        "thermal temp. 2 transition count", "thermal management t2 trans count",
         "thermal_temp2_transition_count",
     ),
     ("thermal temp. 1 total time", "thermal management t1 total time", "thermal_temp1_total_time"),
@@ -333,18 +331,8 @@ mod tests {
     #[test]
     fn a_hidden_serial_number_is_none() {
         for serial in [
-            "[redacted]",
-            "REDACTED",
-            "<removed>",
-            "XXXXXXXX",
-            "xxxx",
-            "WD-WCC4NXXXXXXX",
-            "Z1Z****",
-            "ZA1-####",
-            "-",
-            "S3Z9NB0K....",
-            "(hidden)",
-            "00000000",
+            "[redacted]", "REDACTED", "<removed>", "XXXXXXXX", "xxxx", "WD-WCC4NXXXXXXX",
+            "Z1Z****", "ZA1-####", "-", "S3Z9NB0K....", "(hidden)", "00000000",
         ] {
             assert!(is_hidden(serial), "{serial}");
         }

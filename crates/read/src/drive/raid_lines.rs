@@ -218,9 +218,7 @@ pub(crate) const DRIVES: &[&str] = &["EID:Slt", "DID", "State"];
 pub(crate) const PHYS: &[&str] =
     &["EID", "PNO", "InDwdCnt", "RnDiErCnt", "LsDwSyCnt", "PRstPrbCnt"];
 const PHY_COUNTERS: [&str; 4] = [
-    "invalid_dword_count",
-    "running_disparity_error_count",
-    "loss_of_dword_sync_count",
+    "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count",
     "phy_reset_problem_count",
 ];
 

@@ -28,31 +28,16 @@ const COUNTS: &[(&str, Key<u64>)] = &[
 ];
 /// Sentences of a drive that did not answer: it may sleep, or be behind something.
 const SILENT: &[&str] = &[
-    "Read SMART Self-Test Log Failed",
-    "Read SMART Self Test Log Failed",
-    "Read Summary SMART Error Log failed",
-    "failed to read SMART Attribute Data",
-    "unable to open device",
-    "unable to open ATA device",
+    "Read SMART Self-Test Log Failed", "Read SMART Self Test Log Failed",
+    "Read Summary SMART Error Log failed", "failed to read SMART Attribute Data",
+    "unable to open device", "unable to open ATA device",
 ];
 /// How sentences without a fact begin.
 const NOISE: &[&str] = &[
-    "opened",
-    "found in smartd database",
-    "not found in smartd database",
-    "is SMART capable",
-    "state read from",
-    "state written to",
-    "SMART Prefailure Attribute:",
-    "SMART Usage Attribute:",
-    "initial Temperature",
-    "Temperature changed",
-    "previous self-test",
-    "starting scheduled",
-    "is in",
-    "Self-Test Log",
-    "enabled",
-    "CHECK POWER",
+    "opened", "found in smartd database", "not found in smartd database", "is SMART capable",
+    "state read from", "state written to", "SMART Prefailure Attribute:", "SMART Usage Attribute:",
+    "initial Temperature", "Temperature changed", "previous self-test", "starting scheduled",
+    "is in", "Self-Test Log", "enabled", "CHECK POWER",
 ];
 
 /// Whether a sentence that follows is smartd's own: nothing stands before it, as in its mails, or

@@ -38,14 +38,8 @@ pub const FORMAT: Format = Format::program::<Dstat>(
     "dstat, dool: bytes, requests, waits of disks; CPUs",
     Level::A,
     &[
-        "dsk/",
-        "io/",
-        "total-cpu-usage",
-        "total-usage",
-        "total cpu usage",
-        "total usage",
-        "----system----",
-        "\u{2504}",
+        "dsk/", "io/", "total-cpu-usage", "total-usage", "total cpu usage", "total usage",
+        "----system----", "\u{2504}",
     ],
     sniff,
 );

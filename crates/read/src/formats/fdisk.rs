@@ -64,13 +64,8 @@ static LABELS: Labels = Labels {
             .like(&["/dev/sda1  *        2048 968402943 484200448   83  Linux"]),
     ],
     own: &[
-        "^Device {*}Start",
-        " heads, ",
-        "^Units",
-        "^I/O size (",
-        "^Disklabel type:",
-        "^Disk identifier",
-        "^Partition ",
+        "^Device {*}Start", " heads, ", "^Units", "^I/O size (", "^Disklabel type:",
+        "^Disk identifier", "^Partition ",
     ],
     cut: &["/dev/"],
     ..Labels::NEW

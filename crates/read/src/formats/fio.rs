@@ -52,23 +52,9 @@ pub const FORMAT: Format = Format::program::<Fio>(
 
 /// Beginnings of lines of fio that carry nothing for us.
 const PASSED_OVER: [&str; 17] = [
-    "fio-",
-    "Starting ",
-    "Jobs: ",
-    "Description ",
-    "bw (",
-    "fsync/fdatasync/sync_file_range:",
-    "iops ",
-    "cpu ",
-    "IO depths",
-    "submit ",
-    "complete ",
-    "latency ",
-    "READ:",
-    "WRITE:",
-    "TRIM:",
-    "MIXED:",
-    "fio: ",
+    "fio-", "Starting ", "Jobs: ", "Description ", "bw (", "fsync/fdatasync/sync_file_range:",
+    "iops ", "cpu ", "IO depths", "submit ", "complete ", "latency ", "READ:", "WRITE:", "TRIM:",
+    "MIXED:", "fio: ",
 ];
 
 /// A line without the host that a server's output bears in front, `<db1> `, and that host.

@@ -46,12 +46,7 @@ pub const FORMAT: Format = Format::program::<FioJson>(
     "fio's JSON output (json and json+): rates, latencies, bins, disk totals",
     Level::B,
     &[
-        "^document",
-        "\"jobs\"",
-        "\"jobname\"",
-        "\"job options\"",
-        "\"read\"",
-        "\"write\"",
+        "^document", "\"jobs\"", "\"jobname\"", "\"job options\"", "\"read\"", "\"write\"",
         "\"latency_ms\"",
     ],
     sniff,

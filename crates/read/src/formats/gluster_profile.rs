@@ -52,11 +52,7 @@ static LABELS: Labels = Labels {
             .like(&["45.12    1234.56 us      12.00 us   98765.00 us            123      FSYNC"]),
     ],
     own: &[
-        "^Block Size:",
-        "^No. of {Reads|Writes}:",
-        "^Data {Read|Written}:",
-        "^Duration:",
-        "^---",
+        "^Block Size:", "^No. of {Reads|Writes}:", "^Data {Read|Written}:", "^Duration:", "^---",
         "^%-latency",
     ],
     end: Some(pour),

@@ -79,11 +79,8 @@ static LABELS: Labels = Labels {
         .like(&["0.50 reads/s, 16384 avg bytes/read, 12.50 writes/s, 6.25 fsyncs/s"]),
     ],
     cut: &[
-        "Pending normal aio",
-        "Pending flushes (fsync)",
-        "Pending writes: LRU",
-        "pending chkp writes",
-        "avg bytes/read",
+        "Pending normal aio", "Pending flushes (fsync)", "Pending writes: LRU",
+        "pending chkp writes", "avg bytes/read",
     ],
     end: Some(stated),
     ..Labels::NEW

@@ -37,39 +37,12 @@ pub const FORMAT: Format = Format::program::<Mdstat>(
 
 /// Labels of `mdadm --detail` without a fact of ours.
 const LABELS: &[&str] = &[
-    "Version",
-    "Creation Time",
-    "Raid Level",
-    "Array Size",
-    "Used Dev Size",
-    "Device Size",
-    "Total Devices",
-    "Preferred Minor",
-    "Persistence",
-    "Update Time",
-    "Active Devices",
-    "Working Devices",
-    "Failed Devices",
-    "Spare Devices",
-    "Layout",
-    "Chunk Size",
-    "Rounding",
-    "Name",
-    "UUID",
-    "Events",
-    "Intent Bitmap",
-    "Consistency Policy",
-    "Container",
-    "Member",
-    "Member Arrays",
-    "Number   Major   Minor",
-    "Write Journal",
-    "Delta Devices",
-    "New Layout",
-    "New Chunksize",
-    "New Level",
-    "Flags",
-    "Internal Bitmap",
+    "Version", "Creation Time", "Raid Level", "Array Size", "Used Dev Size", "Device Size",
+    "Total Devices", "Preferred Minor", "Persistence", "Update Time", "Active Devices",
+    "Working Devices", "Failed Devices", "Spare Devices", "Layout", "Chunk Size", "Rounding",
+    "Name", "UUID", "Events", "Intent Bitmap", "Consistency Policy", "Container", "Member",
+    "Member Arrays", "Number   Major   Minor", "Write Journal", "Delta Devices", "New Layout",
+    "New Chunksize", "New Level", "Flags", "Internal Bitmap",
 ];
 
 /// Labels with one.
@@ -79,19 +52,8 @@ const STATED: [&str; 3] = ["State", "Raid Devices", "Active Devices"];
 const NEAR: usize = 2;
 /// States of an array (mdadm's Detail.c).
 const STATES: [&str; 13] = [
-    "clean",
-    "active",
-    "active-idle",
-    "write-pending",
-    "degraded",
-    "recovering",
-    "resyncing",
-    "reshaping",
-    "checking",
-    "read-only",
-    "Not Started",
-    "broken",
-    "FAILED",
+    "clean", "active", "active-idle", "write-pending", "degraded", "recovering", "resyncing",
+    "reshaping", "checking", "read-only", "Not Started", "broken", "FAILED",
 ];
 /// What it calls an array that nobody named.
 const NAMELESS: &str = "md";

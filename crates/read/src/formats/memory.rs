@@ -29,14 +29,7 @@ pub const FORMAT: Format =
 
 /// Labels of /proc/meminfo that are used.
 const USED: [&str; 9] = [
-    "MemTotal",
-    "MemFree",
-    "MemAvailable",
-    "Buffers",
-    "Cached",
-    "Dirty",
-    "Writeback",
-    "SwapTotal",
+    "MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "Dirty", "Writeback", "SwapTotal",
     "SwapFree",
 ];
 /// The unit of /proc/swaps.

@@ -33,14 +33,7 @@ const NS_PER_MS: f64 = 1e6;
 const KB: f64 = 1024.0;
 /// Titles of the columns, as the tool orders them.
 const TITLES: [&str; 8] = [
-    "ops/s",
-    "kB/s",
-    "kB/op",
-    "retrans",
-    "avg RTT (ms)",
-    "avg exe (ms)",
-    "avg queue (ms)",
-    "errors",
+    "ops/s", "kB/s", "kB/op", "retrans", "avg RTT (ms)", "avg exe (ms)", "avg queue (ms)", "errors",
 ];
 /// Columns without which a row says nothing of throughput, and of latency.
 const FEWEST: usize = 2;

@@ -42,39 +42,14 @@ pub const FORMAT: Format = Format::program::<Oracle10046>(
 /// Waits for the client or for work, not for anything that is slow (the wait class `Idle` of
 /// `v$event_name`, those of foreground and the busiest background processes).
 const IDLE: [&str; 8] = [
-    "SQL*Net message from client",
-    "SQL*Net more data from client",
-    "jobq slave wait",
-    "pipe get",
-    "rdbms ipc message",
-    "smon timer",
-    "pmon timer",
-    "PX Deq: Execution Msg",
+    "SQL*Net message from client", "SQL*Net more data from client", "jobq slave wait", "pipe get",
+    "rdbms ipc message", "smon timer", "pmon timer", "PX Deq: Execution Msg",
 ];
 /// Lines of a trace file that may stand between waits.
 const BETWEEN: [&str; 22] = [
-    "PARSE ",
-    "PARSING ",
-    "EXEC ",
-    "FETCH ",
-    "STAT ",
-    "CLOSE ",
-    "BINDS ",
-    "UNMAP ",
-    "SORT ",
-    "XCTEND ",
-    "RPC ",
-    "ERROR ",
-    "LOBREAD:",
-    "LOBGETLEN:",
-    "LOBWRITE:",
-    "LOBPGSIZE:",
-    "LOBTMPCREATE:",
-    "LOBTMPFRE:",
-    "Bind#",
-    "END OF STMT",
-    "***",
-    "====",
+    "PARSE ", "PARSING ", "EXEC ", "FETCH ", "STAT ", "CLOSE ", "BINDS ", "UNMAP ", "SORT ",
+    "XCTEND ", "RPC ", "ERROR ", "LOBREAD:", "LOBGETLEN:", "LOBWRITE:", "LOBPGSIZE:",
+    "LOBTMPCREATE:", "LOBTMPFRE:", "Bind#", "END OF STMT", "***", "====",
 ];
 /// A wait longer than this, a month, is a damaged line.
 const LONGEST_US: u64 = 2_678_400_000_000;

@@ -31,13 +31,8 @@ pub const FORMAT: Format = Format::program::<OracleAwr>(
     "Oracle AWR, Statspack: I/O wait events, counts and mean waits",
     Level::B,
     &[
-        "db file ",
-        "log file ",
-        "control file ",
-        "direct path ",
-        "cell ",
-        "Disk file operations I/O",
-        "read by other session",
+        "db file ", "log file ", "control file ", "direct path ", "cell ",
+        "Disk file operations I/O", "read by other session",
     ],
     |lines| {
         let begins = |line: &&str| is_for_people(line) && (row(line).is_some() || is_harmed(line));

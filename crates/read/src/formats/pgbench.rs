@@ -49,15 +49,8 @@ static LABELS: Labels = Labels {
     ],
     // Lines of the summary that say nothing of time, and the other statements.
     own: &[
-        "^{:n} ",
-        "^transaction type",
-        "^scaling factor",
-        "^query mode",
-        "^{|maximum }number of ",
-        "^duration",
-        "^latency stddev",
-        "^initial connection",
-        "^statement latencies",
+        "^{:n} ", "^transaction type", "^scaling factor", "^query mode", "^{|maximum }number of ",
+        "^duration", "^latency stddev", "^initial connection", "^statement latencies",
         "^SQL script",
     ],
     end: Some(|report, sink| {

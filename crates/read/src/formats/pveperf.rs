@@ -59,14 +59,8 @@ static LABELS: Labels = Labels {
         ]),
     ],
     cut: &[
-        "CPU BOGOMIPS:",
-        "REGEX/SECOND:",
-        "HD SIZE:",
-        "BUFFERED READS:",
-        "AVERAGE SEEK TIME:",
-        "FSYNCS/SECOND:",
-        "DNS EXT:",
-        "DNS INT:",
+        "CPU BOGOMIPS:", "REGEX/SECOND:", "HD SIZE:", "BUFFERED READS:", "AVERAGE SEEK TIME:",
+        "FSYNCS/SECOND:", "DNS EXT:", "DNS INT:",
     ],
     end: Some(pour),
     ..Labels::NEW

@@ -40,29 +40,12 @@ pub const FORMAT: Format = Format::program::<Controller>(
     "RAID controllers: storcli, perccli, MegaCli, ssacli, cciss_vol_status, sas2ircu",
     Level::E,
     &[
-        "DG/VD",
-        "EID:Slt",
-        "PNO",
-        "Drive /c",
-        "Virtual Drive: ",
-        "Virtual Disk: ",
-        " in Slot ",
-        "BBU status for Adapter:",
-        "-- Virtual Drive Information",
-        "logicaldrive ",
-        "physicaldrive ",
-        "status: ",
-        "Non-Volatile Cache status:",
-        "Current Cache Policy",
-        "Default Cache Policy",
-        "Battery/Capacitor Status",
-        "Predictive Failure Count",
-        "IR Volume information",
-        "IR Configuration Utility",
-        "Cache Status:",
-        "Slot Number:",
-        "Enclosure Device ID:",
-        "Adapter #",
+        "DG/VD", "EID:Slt", "PNO", "Drive /c", "Virtual Drive: ", "Virtual Disk: ", " in Slot ",
+        "BBU status for Adapter:", "-- Virtual Drive Information", "logicaldrive ",
+        "physicaldrive ", "status: ", "Non-Volatile Cache status:", "Current Cache Policy",
+        "Default Cache Policy", "Battery/Capacitor Status", "Predictive Failure Count",
+        "IR Volume information", "IR Configuration Utility", "Cache Status:", "Slot Number:",
+        "Enclosure Device ID:", "Adapter #",
     ],
     sniff,
 )
@@ -116,12 +99,8 @@ const SECTION: usize = 6;
 
 /// Labels that follow a drive of a Smart Array, or the state of its controller's cache.
 const PIECES: [&str; 6] = [
-    "Drive Type:",
-    "Interface Type:",
-    "Last Failure Reason:",
-    "Cache Status Details:",
-    "Cache Disable Reason:",
-    "Cache Ratio:",
+    "Drive Type:", "Interface Type:", "Last Failure Reason:", "Cache Status Details:",
+    "Cache Disable Reason:", "Cache Ratio:",
 ];
 
 /// `Slot Number: 4`.

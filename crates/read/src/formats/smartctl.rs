@@ -472,9 +472,7 @@ fn passed(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
 
 /// Counters of its phys, all together: a drive with two ports has two, and each counts for itself.
 const COUNTS: [&str; 4] = [
-    "invalid_dword_count",
-    "loss_of_dword_sync_count",
-    "phy_reset_problem_count",
+    "invalid_dword_count", "loss_of_dword_sync_count", "phy_reset_problem_count",
     "running_disparity_error_count",
 ];
 

@@ -132,15 +132,9 @@ impl<'a> Call<'a> {
 /// `% time     seconds  usecs/call     calls    errors syscall`.
 fn is_summary(line: &str) -> bool {
     line.trim_start().starts_with('%')
-        && line.split_whitespace().eq([
-            "%",
-            "time",
-            "seconds",
-            "usecs/call",
-            "calls",
-            "errors",
-            "syscall",
-        ])
+        && line
+            .split_whitespace()
+            .eq(["%", "time", "seconds", "usecs/call", "calls", "errors", "syscall"])
 }
 
 #[derive(Default)]

@@ -66,9 +66,7 @@ const FILES: &[(&str, FactKey)] = &[
 /// Counters of a phy (Documentation/ABI/testing/sysfs-class-sas_phy is missing;
 /// drivers/scsi/scsi_transport_sas.c).
 const PHY: &[&str] = &[
-    "invalid_dword_count",
-    "running_disparity_error_count",
-    "loss_of_dword_sync_count",
+    "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count",
     "phy_reset_problem_count",
 ];
 /// Other files of the same folders, which hold no fact of ours.

@@ -55,19 +55,9 @@ fn is_total(line: &str, what: &str) -> bool {
 
 /// What `vmstat -D` counts, all disks together.
 const TOTALS: [&str; 13] = [
-    "disks",
-    "partitions",
-    "total reads",
-    "merged reads",
-    "read sectors",
-    "milli reading",
-    "writes",
-    "merged writes",
-    "written sectors",
-    "milli writing",
-    "inprogress IO",
-    "milli spent IO",
-    "milli weighted IO",
+    "disks", "partitions", "total reads", "merged reads", "read sectors", "milli reading",
+    "writes", "merged writes", "written sectors", "milli writing", "inprogress IO",
+    "milli spent IO", "milli weighted IO",
 ];
 
 fn is_columns(line: &str) -> bool {

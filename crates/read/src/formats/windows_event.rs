@@ -37,21 +37,8 @@ pub const FORMAT: Format = Format::program::<WindowsEvent>(
     "Windows' system log: resets, retries, bad blocks of disks",
     Level::E,
     &[
-        "\\Device\\",
-        "Disk ",
-        "transaction log",
-        "Log Name",
-        "LogName",
-        "Source",
-        "ProviderName",
-        "Date",
-        "TimeCreated",
-        "ID",
-        "Id",
-        "Task Category",
-        "Level",
-        "Keywords",
-        "User",
+        "\\Device\\", "Disk ", "transaction log", "Log Name", "LogName", "Source", "ProviderName",
+        "Date", "TimeCreated", "ID", "Id", "Task Category", "Level", "Keywords", "User",
         "Computer",
     ],
     sniff,
@@ -74,20 +61,8 @@ const KINDS: &Kinds = &[
 ];
 /// What the Event Viewer and PowerShell print in front of the text of an event.
 const FIELDS: [&str; 14] = [
-    "Log Name",
-    "LogName",
-    "Source",
-    "ProviderName",
-    "Date",
-    "TimeCreated",
-    "Event ID",
-    "Id",
-    "Task Category",
-    "Level",
-    "LevelDisplayName",
-    "Keywords",
-    "User",
-    "Computer",
+    "Log Name", "LogName", "Source", "ProviderName", "Date", "TimeCreated", "Event ID", "Id",
+    "Task Category", "Level", "LevelDisplayName", "Keywords", "User", "Computer",
 ];
 /// Lines of an event before its text.
 const LEAD: usize = 14;

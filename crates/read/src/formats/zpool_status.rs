@@ -42,15 +42,7 @@ pub const FORMAT: Format = Format::program::<ZpoolStatus>(
 
 /// States a member or pool can be in (zpoolconcepts(7)).
 const STATES: &[&str] = &[
-    "ONLINE",
-    "DEGRADED",
-    "FAULTED",
-    "OFFLINE",
-    "REMOVED",
-    "UNAVAIL",
-    "SUSPENDED",
-    "AVAIL",
-    "INUSE",
+    "ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "REMOVED", "UNAVAIL", "SUSPENDED", "AVAIL", "INUSE",
 ];
 /// Why zed degrades a member that answers late (zed's agents, vdev_slow_io).
 const TOO_SLOW: &str = "too many slow I/Os";
@@ -60,40 +52,13 @@ const GROUPS: &[&str] = &["mirror", "raidz", "draid", "replacing", "spare", "ind
 const CLASSES: &[&str] = &["logs", "cache", "spares", "special", "dedup"];
 /// Labels of the listing, in front of a colon.
 const LABELS: &[&str] = &[
-    "pool",
-    "state",
-    "status",
-    "action",
-    "see",
-    "scan",
-    "scrub",
-    "config",
-    "errors",
-    "remove",
-    "checkpoint",
-    "comment",
-    "dedup",
-    "expand",
+    "pool", "state", "status", "action", "see", "scan", "scrub", "config", "errors", "remove",
+    "checkpoint", "comment", "dedup", "expand",
 ];
 /// Keys of an event, in zed's mails with a colon.
 const KEYS: &[&str] = &[
-    "eid",
-    "class",
-    "state",
-    "host",
-    "time",
-    "vpath",
-    "vphys",
-    "vguid",
-    "devid",
-    "pool",
-    "subclass",
-    "priority",
-    "size",
-    "error",
-    "impact",
-    "cksum_expected",
-    "cksum_actual",
+    "eid", "class", "state", "host", "time", "vpath", "vphys", "vguid", "devid", "pool",
+    "subclass", "priority", "size", "error", "impact", "cksum_expected", "cksum_actual",
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {

@@ -46,15 +46,8 @@ const FOREIGN: [(&str, &str); 34] = [
 
 /// Words that say that what follows is the latency of block I/O.
 const OF_DISKS: [&str; 9] = [
-    "block device i/o",
-    "block i/o",
-    "disk i/o",
-    "i/o latency",
-    "io latency",
-    "disk latency",
-    "biolatency",
-    "biolatency-bpfcc",
-    "iolatency",
+    "block device i/o", "block i/o", "disk i/o", "i/o latency", "io latency", "disk latency",
+    "biolatency", "biolatency-bpfcc", "iolatency",
 ];
 
 /// What the words above a histogram say of it.

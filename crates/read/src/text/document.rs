@@ -317,12 +317,8 @@ mod tests {
     #[test]
     fn a_line_is_taken_as_byte_by_byte() {
         for line in [
-            r#"{"a": [1, "b]\"}"], "c": {"#,
-            r#"{"open string { [ \\"#,
-            r#"}{"#,
-            r#"{"a": "\\", "b": [}"#,
-            "",
-            "words {and} [brackets]",
+            r#"{"a": [1, "b]\"}"], "c": {"#, r#"{"open string { [ \\"#, r#"}{"#,
+            r#"{"a": "\\", "b": [}"#, "", "words {and} [brackets]",
         ] {
             let (mut by_line, mut by_byte) = (Nesting::default(), Nesting::default());
             let wrong = line.bytes().any(|byte| by_byte.take(byte) == NestingChange::Wrong);

@@ -364,42 +364,23 @@ pub(super) const OF_ISCSID: &str = "Kernel reported iSCSI connection ";
 const OF_BLOCK: [&str; 3] = ["end_request: ", "blk_update_request: ", "print_req_error: "];
 /// How its messages begin without that, since 5.17, and those about the page cache.
 const BLOCK: [&str; 5] = [
-    "critical medium error, dev ",
-    "critical target error, dev ",
-    "critical space allocation error, dev ",
-    "I/O error, dev ",
-    "Buffer I/O error on dev",
+    "critical medium error, dev ", "critical target error, dev ",
+    "critical space allocation error, dev ", "I/O error, dev ", "Buffer I/O error on dev",
 ];
 /// How messages begin that have no colon and a blank in them, and are yet of a logger.
 const WITHOUT_COLON: [&str; 5] = ["tag#", "res ", "cmd ", "/pci@", "WARNING: /pci@"];
 /// What the SCSI layer says on a line of its own where a kernel or a page broke the line behind the
 /// disk's name.
 const OF_SCSI: [&str; 5] = [
-    "Sense Key : ",
-    "Add. Sense: ",
-    "Additional sense: ",
-    "Result: hostbyte=",
+    "Sense Key : ", "Add. Sense: ", "Additional sense: ", "Result: hostbyte=",
     "FAILED Result: hostbyte=",
 ];
 /// Functions of drivers/ide that report the registers of a drive, and what else it reports.
 const OF_IDE: [&str; 17] = [
-    "DMA disabled",
-    "DMA timeout ",
-    "dma_intr: ",
-    "dma_timer_expiry: ",
-    "dma timeout ",
-    "drive not ready for command",
-    "irq timeout: ",
-    "lost interrupt",
-    "multwrite_intr: ",
-    "read_intr: ",
-    "status timeout: ",
-    "task_in_intr: ",
-    "task_mulout_intr: ",
-    "task_out_intr: ",
-    "task_pio_intr: ",
-    "timeout waiting for DMA",
-    "write_intr: ",
+    "DMA disabled", "DMA timeout ", "dma_intr: ", "dma_timer_expiry: ", "dma timeout ",
+    "drive not ready for command", "irq timeout: ", "lost interrupt", "multwrite_intr: ",
+    "read_intr: ", "status timeout: ", "task_in_intr: ", "task_mulout_intr: ", "task_out_intr: ",
+    "task_pio_intr: ", "timeout waiting for DMA", "write_intr: ",
 ];
 /// Commands of the disk driver that failed: `Read Capacity(10) failed: Result: hostbyte=...`.
 const FAILED: [&str; 2] = [" failed: Result: hostbyte=", "REPORT ZONES: Result: hostbyte="];
@@ -743,13 +724,8 @@ impl Dictionary<'_> {
 /// drivers/usb/storage/uas.c).
 pub(super) fn is_recovery(message: &str) -> bool {
     const OF_SCSI: [&str; 7] = [
-        "task abort: ",
-        "attempting device reset",
-        "attempting target reset",
-        "device reset: ",
-        "target reset: ",
-        "uas_eh_",
-        "Power-on or device reset occurred",
+        "task abort: ", "attempting device reset", "attempting target reset", "device reset: ",
+        "target reset: ", "uas_eh_", "Power-on or device reset occurred",
     ];
     const OF_ATA: [&str; 5] = [
         "hard resetting link",
@@ -837,17 +813,8 @@ fn kind_of_words(logger: Logger, body: &str) -> Option<MessageKind> {
 const FAILED_WORDS: [&str; 5] = ["error", "fail", "fatal", "fault", "unable to"];
 /// Words of a device that does not answer.
 const SILENT_WORDS: [&str; 11] = [
-    "did not",
-    "frozen",
-    "interrupt",
-    "no response",
-    "not ready",
-    "not respond",
-    "stuck",
-    "time out",
-    "timed out",
-    "timeout",
-    "timing out",
+    "did not", "frozen", "interrupt", "no response", "not ready", "not respond", "stuck",
+    "time out", "timed out", "timeout", "timing out",
 ];
 /// Words of a device or a link that is gone.
 const GONE_WORDS: [&str; 8] =
@@ -863,27 +830,11 @@ const FRAME_WORDS: [&str; 2] = ["crc", "parity"];
 const LINK_WORDS: [&str; 4] = ["bus error", "cable", "link", "phy"];
 /// Messages of a healthy start, and of what a device does not know or need.
 const HARMLESS: [&str; 21] = [
-    "abort status: 0x0",
-    "assuming drive cache",
-    "attached",
-    "asking for cache data failed",
-    "caching mode page",
-    "deepsleep",
-    "error handler",
-    "error status/mask",
-    "failed to enable aa",
-    "failed to get diagnostic page",
-    "failed to set xfermode",
-    "link up",
-    "no error",
-    "not supported",
-    "power-on",
-    "read capacity",
-    "shutdown timeout set",
-    "unsupported",
-    "supports",
-    "timeout set to",
-    "write cache",
+    "abort status: 0x0", "assuming drive cache", "attached", "asking for cache data failed",
+    "caching mode page", "deepsleep", "error handler", "error status/mask", "failed to enable aa",
+    "failed to get diagnostic page", "failed to set xfermode", "link up", "no error",
+    "not supported", "power-on", "read capacity", "shutdown timeout set", "unsupported",
+    "supports", "timeout set to", "write cache",
 ];
 
 /// Whether words stand in a message without which it is of no known kind: most are not, and one
@@ -902,18 +853,8 @@ fn says_a_mark(message: &str) -> bool {
 /// the next by its time alone.
 pub(super) fn is_of_a_driver(message: &str) -> bool {
     const OF_DEVICES: [&str; 12] = [
-        "Direct-Access",
-        "Sequential-Access",
-        "Processor",
-        "CD-ROM",
-        "Enclosure",
-        "RAID ",
-        "Optical",
-        "ATA-",
-        "ATAPI",
-        "CFA",
-        "Model ",
-        "Unknown",
+        "Direct-Access", "Sequential-Access", "Processor", "CD-ROM", "Enclosure", "RAID ",
+        "Optical", "ATA-", "ATAPI", "CFA", "Model ", "Unknown",
     ];
     let (logger, body) = heading(message);
     let is_driver =
