@@ -96,7 +96,7 @@ impl TimeSpans {
             interval.rates = done.map(|(op, work)| (*op, work.rates(seconds))).collect();
             sink.interval(interval);
         }
-        let of_all = match &self.targets.keys().collect::<Vec<_>>()[..] {
+        let of_all: &str = match &self.targets.keys().collect::<Vec<_>>()[..] {
             [only] => only,
             _ => ALL,
         };

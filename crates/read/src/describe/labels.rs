@@ -118,7 +118,7 @@ enum Role {
     Begins,
     /// It does if a line that begins it or follows comes soon.
     Announces,
-    /// It does not by itself, but settles it behind one that announces.
+    /// It does not by itself, but settles it behind one that announces; it may be another's.
     Follows,
     /// It does not.
     Within,
@@ -155,7 +155,8 @@ pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Announces, call)
 }
 
-/// A line that shows what was announced above it to be a report.
+/// A line that shows what was announced above it to be a report; it is none of it if nothing follows
+/// from it.
 pub const fn follows(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Follows, call)
 }
@@ -710,7 +711,7 @@ impl Reader for LabelsReader {
             }
             self.report.place = place.get_or_insert_with(|| self.places.next(sink)).clone();
             let read = (line.call)(&found, &mut self.report, sink);
-            let is_another = read.is_none() && line.role == Role::Perhaps;
+            let is_another = read.is_none() && matches!(line.role, Role::Perhaps | Role::Follows);
             let is_more = !is_another && line.opens != Opens::Report && !text.is_empty();
             self.report.begun |= is_more || self.report.says();
             if !is_another || self.report.why.is_some() {

@@ -1,7 +1,8 @@
 //! What the description of a report is written with, and its hooks.
 
 pub(crate) use iowhy_model::{
-    Distribution, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time, typed,
+    Distribution, Event, Histogram, Interval, Layer, Level, Nanos, Op, Rates, Sink, Stage, Time,
+    typed,
 };
 
 pub(crate) use super::labels::{

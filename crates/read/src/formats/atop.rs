@@ -20,133 +20,78 @@
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
 
-use crate::program::*;
+use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::program::<Atop>(
-    "atop -P DSK, parseable lines of disks, volumes and arrays",
-    Level::A,
-    &["DSK", "MDD", "LVM", "RESET", "SEP"],
-    sniff,
-);
+pub const FORMAT: Format =
+    Format::labels("atop -P DSK, parseable lines of disks, volumes and arrays", Level::A, &LABELS);
 
 /// Bytes of a sector, whatever the disk's block size (atop reads /proc/diskstats).
 const SECTOR: f64 = 512.0;
+/// The lines that follow count since boot.
+const SINCE_BOOT: &str = "since boot";
 
-fn sniff(lines: &[&str]) -> Sniff {
-    match lines {
-        [first, ..] if DiskLine::of(first).is_some() => Sniff::Yes,
-        [first] if is_separator(first) => Sniff::More,
-        [first, second, ..] if is_separator(first) => Sniff::from(is_labelled(second)),
-        _ => Sniff::No,
-    }
+static LABELS: Labels = Labels {
+    near: 1,
+    lines: &[
+        begins(
+            "^{DSK|MDD|LVM} {host:word} {end:u} {date:word} {time:word} {seconds:u} {name:word}{values:text}$",
+            disk,
+        )
+        .when(is_dated)
+        .like(&["DSK vm 1795258633 2026/11/21 10:57:13 2 sda 200 124 10624 400 7400 0 0 3 10.00"]),
+        announces("^RESET$", |_, report, _| report.enter(SINCE_BOOT)).like(&["RESET"]),
+        announces("^SEP$", |_, report, _| report.enter("")).like(&["SEP"]),
+        // Of another label.
+        follows("^{label:word} {:word} {end:u} {date:word} {time:word} {seconds:u}", |_, _, _| None)
+            .when(|found| {
+                let label = found.text("label").unwrap_or_default();
+                label.bytes().all(|byte| byte.is_ascii_uppercase()) && is_dated(found)
+            })
+            .like(&["CPU vm 1795259148 2026/11/21 11:05:48 12609 100 2 141553 953278 121735"]),
+        says("^DSK ", |_, report, _| report.fails("a line of a disk without time or name"))
+            .like(&["DSK vm 1795258633 2026/11/21"]),
+    ],
+    ..Labels::NEW
+};
+
+fn is_dated(found: &Found) -> bool {
+    let has = |name, sign| found.text(name).is_some_and(|text| text.matches(sign).count() == 2);
+    has("date", '/') && has("time", ':') && found.count("seconds").is_some_and(|length| length > 0)
 }
 
-fn is_separator(line: &str) -> bool {
-    matches!(line.trim_end(), "RESET" | "SEP")
-}
-
-/// `LABEL host epoch date time seconds ...`, of whatever label.
-fn is_labelled(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let label = words.next().unwrap_or_default();
-    let capitals = !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_uppercase());
-    capitals && words.next().is_some() && DiskLine::span(words).is_some()
-}
-
-/// One line of a disk.
-struct DiskLine<'a> {
-    host: &'a str,
-    /// The end of the interval, seconds since 1970.
-    end: u64,
-    /// Its length, seconds.
-    length: u64,
-    name: &'a str,
-    values: Vec<Option<f64>>,
-}
-
-impl<'a> DiskLine<'a> {
-    fn of(line: &'a str) -> Option<DiskLine<'a>> {
-        if !line.trim_start().starts_with(['D', 'M', 'L']) {
-            return None;
-        }
-        let mut words = line.split_whitespace();
-        if !matches!(words.next()?, "DSK" | "MDD" | "LVM") {
-            return None;
-        }
-        let host = words.next()?;
-        let (end, length) = DiskLine::span(words.by_ref())?;
-        let name = words.next()?;
-        let values = words.map(decimal).collect();
-        Some(DiskLine { host, end, length, name, values })
+fn disk(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let values: Vec<Option<f64>> = found.text("values")?.split_whitespace().map(decimal).collect();
+    let of = |place: usize| values.get(place).copied().flatten();
+    let pair = |ios: usize| of(ios).zip(of(ios + 1));
+    let (Some(busy_ms), Some(reads), Some(writes)) = (of(0), pair(1), pair(3)) else {
+        return report.fails("a line of a disk with fewer than six values");
+    };
+    // A kernel that counts no discards is printed as -1.
+    let discards = pair(5).filter(|(ios, _)| *ios >= 0.0);
+    let length = found.count("seconds")? as f64;
+    let busy = busy_ms / 1e3 / length;
+    let mut interval = Interval::new(sink.device(found.text("name")?), Layer::Block);
+    let known = [(Op::Read, Some(reads)), (Op::Write, Some(writes)), (Op::Discard, discards)];
+    interval.rates = known
+        .into_iter()
+        .filter_map(|(op, done)| {
+            let (ios, sectors) = done?;
+            let bytes_per_s = Some(sectors * SECTOR / length);
+            Some((op, Rates { ios_per_s: ios / length, bytes_per_s, ..Rates::default() }))
+        })
+        .collect();
+    interval.busy = Some(busy);
+    interval.queue_len = of(8).map(|while_busy| while_busy * busy.min(1.0));
+    interval.in_flight = of(7).map(|in_flight| in_flight as u64);
+    interval.length = Some(Nanos::from_seconds(length));
+    interval.since_boot = report.part == SINCE_BOOT;
+    if !interval.since_boot {
+        let begun = (found.count("end")? as f64 - length).max(0.0);
+        let first = report.kept("first").unwrap_or(begun);
+        report.keep("first", first);
+        interval.start = Some(Time::from_seconds((begun - first).max(0.0)));
     }
-
-    /// `epoch date time seconds`.
-    fn span<'b>(mut words: impl Iterator<Item = &'b str>) -> Option<(u64, u64)> {
-        let end = integer(words.next()?)?;
-        let (date, time) = (words.next()?, words.next()?);
-        let dated = date.matches('/').count() == 2 && time.matches(':').count() == 2;
-        let length = integer(words.next()?)?;
-        (dated && length > 0).then_some((end, length))
-    }
-
-    fn value(&self, place: usize) -> Option<f64> {
-        self.values.get(place).copied().flatten()
-    }
-
-    /// `None` if values are missing.
-    fn interval(&self, mut interval: Interval) -> Option<Interval> {
-        let length = self.length as f64;
-        let pair = |ios: usize| Some((self.value(ios)?, self.value(ios + 1)?));
-        let mut push = |op: Op, (ios, sectors): (f64, f64)| {
-            let mut rates = Rates { ios_per_s: ios / length, ..Rates::default() };
-            rates.bytes_per_s = Some(sectors * SECTOR / length);
-            interval.rates.push((op, rates));
-        };
-        let busy = self.value(0)? / 1e3 / length;
-        push(Op::Read, pair(1)?);
-        push(Op::Write, pair(3)?);
-        // A kernel that counts no discards is printed as -1.
-        pair(5).filter(|(ios, _)| *ios >= 0.0).into_iter().for_each(|one| push(Op::Discard, one));
-        interval.busy = Some(busy);
-        interval.queue_len = self.value(8).map(|while_busy| while_busy * busy.min(1.0));
-        interval.in_flight = self.value(7).map(|in_flight| in_flight as u64);
-        interval.length = Some(Nanos::from_seconds(length));
-        Some(interval)
-    }
-}
-
-#[derive(Default)]
-struct Atop {
-    /// The end of the first interval, seconds since 1970, from which times are counted.
-    first: Option<u64>,
-    /// The next lines count since boot.
-    since_boot: bool,
-}
-
-impl Reader for Atop {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if is_separator(line) {
-            self.since_boot = line.starts_with('R');
-            return Step::Took;
-        }
-        let Some(row) = DiskLine::of(line) else {
-            return Step::skipped_if(
-                line.starts_with("DSK "),
-                "a line of a disk without time or name",
-            );
-        };
-        let fresh = Interval::new(sink.device(row.name), Layer::Block);
-        let Some(mut interval) = row.interval(fresh) else {
-            return Step::skipped("a line of a disk with fewer than six values");
-        };
-        sink.source().host = Some(row.host.to_string());
-        interval.since_boot = self.since_boot;
-        if !self.since_boot {
-            let zero = *self.first.get_or_insert(row.end.saturating_sub(row.length));
-            let start = row.end.saturating_sub(row.length).saturating_sub(zero);
-            interval.start = Some(Time::from_seconds(start as f64));
-        }
-        sink.interval(interval);
-        Step::Took
-    }
+    sink.source().host = found.text("host").map(str::to_string);
+    sink.interval(interval);
+    Some(())
 }

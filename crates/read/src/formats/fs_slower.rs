@@ -23,14 +23,14 @@
 //! The disk share: run `biosnoop` at the same time. Operations below the threshold, mmap, direct
 //! I/O of some file systems.
 
-use crate::program::*;
+use crate::describe::report::*;
+use crate::fixed;
 use crate::text::odd::has_odd;
 
-pub const FORMAT: Format = Format::program::<FsSlower>(
+pub const FORMAT: Format = Format::labels(
     "ext4slower, xfsslower, fileslower, ...: slow file operations (bcc)",
     Level::C,
-    &["COMM", " slower than "],
-    sniff,
+    &LABELS,
 );
 
 /// Operations that nfsslower alone lists: asking a server for attributes, and committing what it
@@ -39,142 +39,112 @@ const OF_NFS: [&str; 2] = ["G", "C"];
 /// Step of LAT(ms), which has two decimals.
 const LATENCY_STEP: Nanos = Nanos(10_000);
 
-fn sniff(lines: &[&str]) -> Sniff {
-    match lines {
-        [first, ..] if heading(first).is_some() => Sniff::Yes,
-        [first] if banner(first).is_some() => Sniff::More,
-        [first, second, ..] if banner(first).is_some() => heading(second).is_some().into(),
-        _ => Sniff::No,
+static LABELS: Labels = Labels {
+    nameless: "files",
+    near: 1,
+    lines: &[
+        // The file system and the threshold.
+        announces("^Tracing {what:text} slower than {ms:ms}", |found, report, _| {
+            report.name(kind(found.text("what")?)?);
+            report.keep("threshold", found.time("ms")?.ns() as f64)
+        })
+        .when(|found| found.text("what").and_then(kind).is_some())
+        .like(&[
+            "Tracing ext4 operations slower than 10 ms",
+            "Tracing sync read/writes slower than 1 ms",
+        ]),
+        begins(
+            "^{TIME|TIME(s)} COMM {PID|TID} {T|D} BYTES OFF_KB LAT(ms) FILENAME$",
+            |_, it, sink| heading(3.0, it, sink),
+        )
+        .like(&["TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME"]),
+        begins("^{TIME|TIME(s)} COMM {PID|TID} {T|D} BYTES LAT(ms) FILENAME$", |_, it, sink| {
+            heading(2.0, it, sink)
+        })
+        .like(&["TIME(s)  COMM           TID    D BYTES   LAT(ms) FILENAME"]),
+        perhaps("^{row:text}$", row)
+            .like(&["06:35:03 mysqld         1822   S 0       0         102.40 ib_logfile0"]),
+    ],
+    own: &["^^C$"],
+    end: Some(|report, sink| {
+        if sink.source().records == 0 {
+            return;
+        }
+        let place = sink.source().place();
+        let key = typed::TRACE_THRESHOLD;
+        match report.kept("threshold").filter(|ns| *ns > 0.0) {
+            Some(ns) => sink.add_fact_at(None, key, Nanos(ns as i64), &place),
+            // Without a banner it is not known, but that there was one is likely.
+            None => sink.add_text_at(None, key, "unknown", &place),
+        }
+        let is_nfs = matches!(report.drive.name(), Some("NFS" | "nfs"));
+        if is_nfs || report.kept("of nfs").is_some() {
+            sink.add_fact(None, typed::MOUNT_TYPE, "nfs");
+        }
+    }),
+    ..Labels::NEW
+};
+
+/// `ext4` of `ext4 operations`.
+fn kind(what: &str) -> Option<&str> {
+    let what = what.strip_suffix(" that are").unwrap_or(what);
+    match what.strip_suffix(" operations") {
+        Some(kind) if !kind.contains(' ') => Some(kind),
+        _ => (what == "sync read/writes").then_some("files"),
     }
 }
 
-/// `Tracing ext4 operations slower than 10 ms`: the file system and the threshold, ms.
-fn banner(line: &str) -> Option<(&str, f64)> {
-    let rest = line.trim().strip_prefix("Tracing ")?;
-    let (what, rest) = rest.split_once(" slower than ")?;
-    let threshold = decimal(rest.split_whitespace().next()?)?;
-    let kind = what.strip_suffix(" that are").unwrap_or(what);
-    let kind = match kind.strip_suffix(" operations") {
-        Some(kind) if !kind.contains(' ') => kind,
-        _ if kind == "sync read/writes" => "files",
-        _ => return None,
-    };
-    Some((kind, threshold))
+/// The latency stands so far behind the process.
+fn heading(at: f64, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    sink.source().resolution = Some(LATENCY_STEP);
+    report.keep("latency", at)
 }
 
-/// Whether a file's offset stands behind its bytes; `None` if the line is no heading.
-fn heading(line: &str) -> Option<bool> {
-    if !line.contains("COMM") {
+fn row(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    const UNLIKE: &str = "the columns do not match the heading";
+    let words: Vec<&str> = found.line().split_whitespace().collect();
+    let time = *words.first()?;
+    let clock = WallTime::read(time);
+    let is_timed = clock.is_some() || decimal(time).is_some();
+    if !is_timed && !has_odd(time) {
         return None;
     }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [time, "COMM", "PID" | "TID", "T" | "D", "BYTES", rest @ ..] = &words[..] else {
-        return None;
+    // A program's name may hold blanks: the process is the first number before a letter.
+    let is_process = |pair: &[&str]| integer(pair[0]).is_some() && op(pair[1]).is_some();
+    let Some(place) = words.windows(2).skip(2).position(is_process).map(|place| place + 2) else {
+        return if words.len() > 5 && is_timed { report.fails(UNLIKE) } else { None };
     };
-    let offset = match rest {
-        ["OFF_KB", "LAT(ms)", "FILENAME"] => true,
-        ["LAT(ms)", "FILENAME"] => false,
-        _ => return None,
+    if !is_timed {
+        return report.fails("the time of the row is not a time");
+    }
+    let (front, values) = words.split_at_checked(place + 1)?;
+    let [who @ .., pid] = front else { return None };
+    let at = report.kept("latency")? as usize;
+    let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
+    let (Some(latency), Some(op)) = (latency, values.first().and_then(|letter| op(letter))) else {
+        return report.fails(UNLIKE);
     };
-    matches!(*time, "TIME" | "TIME(s)").then_some(offset)
-}
-
-#[derive(Default)]
-struct FsSlower {
-    kind: String,
-    threshold: Option<f64>,
-    offset: bool,
-    /// Whether a row is of an operation that only nfsslower lists.
-    is_nfs: bool,
-    /// The first time, and the last second that was printed.
-    first: Option<WallTime>,
-}
-
-impl Reader for FsSlower {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if let Some((kind, threshold)) = banner(line) {
-            self.kind = kind.to_string();
-            self.threshold = Some(threshold).filter(|ms| *ms > 0.0);
-        } else if let Some(offset) = heading(line) {
-            self.offset = offset;
-            sink.source().resolution = Some(LATENCY_STEP);
-        } else if matches!(line.trim(), "" | "^C") {
-            return Step::Took;
-        } else {
-            return self.row(line, sink);
-        }
-        Step::Took
+    if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
+        report.keep("of nfs", 1.0);
     }
-
-    fn finish(&mut self, sink: &mut dyn Sink) {
-        if sink.source().records > 0 {
-            let place = sink.source().place();
-            let key = typed::TRACE_THRESHOLD;
-            match self.threshold {
-                Some(ms) => sink.add_fact_at(None, key, Nanos::from_ms(ms), &place),
-                // Without a banner it is not known, but that there was one is likely.
-                None => sink.add_text_at(None, key, "unknown", &place),
-            }
-            if self.is_nfs || matches!(self.kind.as_str(), "NFS" | "nfs") {
-                sink.add_fact(None, typed::MOUNT_TYPE, "nfs");
-            }
+    let mut event = Event::new(report.device(sink), op, Layer::Syscall);
+    event.bytes = values.get(1).and_then(|word| integer(word)?.try_into().ok());
+    event.pid = integer(pid).and_then(|pid| pid.try_into().ok());
+    event.comm = who.get(1..).map(|comm| sink.name(&comm.join(" ")));
+    let file = values.get(at + 1..).unwrap_or_default().join(" ");
+    event.file = (!file.is_empty()).then(|| sink.name(&file));
+    let seconds = match clock {
+        Some(now) => {
+            report.moments.at(now);
+            report.moments.since_first()
         }
-    }
-}
-
-impl FsSlower {
-    fn row(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let time = words.first().copied().unwrap_or_default();
-        let clock = WallTime::read(time).is_some();
-        let timed = clock || decimal(time).is_some();
-        if !timed && !has_odd(time) {
-            return Step::Passed;
-        }
-        // A program's name may hold blanks: the process is the first number before a letter.
-        let place = words
-            .windows(2)
-            .skip(2)
-            .position(|pair| integer(pair[0]).is_some() && op(pair[1]).is_some());
-        let Some(place) = place.map(|place| place + 2) else {
-            return Step::skipped_if(
-                words.len() > 5 && timed,
-                "the columns do not match the heading",
-            );
-        };
-        if !timed {
-            return Step::skipped("the time of the row is not a time");
-        }
-        let values = words.get(place + 1..).unwrap_or_default();
-        let at = 2 + usize::from(self.offset);
-        let latency = values.get(at).and_then(|word| fixed(word, 6)).filter(|ns| *ns >= 0);
-        let op = values.first().and_then(|letter| op(letter));
-        let (Some(latency), Some(op)) = (latency, op) else {
-            return Step::skipped("the columns do not match the heading");
-        };
-        if values.first().is_some_and(|letter| OF_NFS.contains(letter)) {
-            self.is_nfs = true;
-        }
-        let kind = if self.kind.is_empty() { "files" } else { &self.kind };
-        let mut event = Event::new(sink.device(kind), op, Layer::Syscall);
-        event.bytes = values.get(1).and_then(|word| integer(word)?.try_into().ok());
-        event.pid = words.get(place).and_then(|word| integer(word)?.try_into().ok());
-        event.comm = words.get(1..place).map(|comm| sink.name(&comm.join(" ")));
-        let file = values.get(at + 1..).unwrap_or_default().join(" ");
-        event.file = (!file.is_empty()).then(|| sink.name(&file));
-        let seconds = match clock {
-            true => WallTime::read(time).map(|now| {
-                let first = *self.first.get_or_insert(now);
-                now.since(first).unwrap_or(0.0)
-            }),
-            false => decimal(time),
-        };
-        let Some(end) = seconds.map(Time::from_seconds) else { return Step::Passed };
-        event.completed = Some(end);
-        event.queued = Some(end - Nanos(latency));
-        sink.event(event);
-        Step::Took
-    }
+        None => decimal(time),
+    };
+    let end = Time::from_seconds(seconds?);
+    event.completed = Some(end);
+    event.queued = Some(end - Nanos(latency));
+    sink.event(event);
+    Some(())
 }
 
 fn op(letter: &str) -> Option<Op> {

@@ -472,12 +472,17 @@ impl Reader for Sar {
         }
         if let Some(table) = self.of_machine {
             // Another table may follow without a blank line: its heading is no row.
-            if rest.iter().all(|word| !is_value(word)) {
+            let values = rest.iter().filter(|word| is_value(word)).count();
+            if values == 0 {
                 self.of_machine = None;
                 return Step::Took;
             }
             let read = match table {
                 MachineTable::Totals => self.totals.row(stamp, rest),
+                // A line of another tool begins with a time, too.
+                MachineTable::Paging if values * 2 < self.paging.columns.len() => {
+                    return Step::Passed;
+                }
                 MachineTable::Paging => self.paging.row(stamp, rest),
             };
             return read.map_or_else(Step::Skipped, |()| Step::Took);
