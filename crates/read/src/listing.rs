@@ -17,7 +17,8 @@ pub(crate) fn another_run(sink: &mut dyn Sink) {
     sink.begin(source);
 }
 
-/// What follows comes from another input: a listing of the same format begins at the last line taken.
+/// What follows comes from another input: a listing of the same format begins at the last line
+/// taken.
 pub(crate) fn another_input(level: Level, sink: &mut dyn Sink) {
     let old = sink.source();
     let mut next = Source::new(&old.format, &old.input, level);

@@ -101,7 +101,7 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::BytesPerSecond),
         known(
-            key::PAGING_MEAN.of("direct"),
+            key::PAGING.of("direct.mean"),
             "pages that programs scanned for free memory themselves (pgscand), per second",
             0.0,
             "memory is short: programs wait while they free it, and the I/O may be evicted pages",
@@ -109,7 +109,7 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::PerSecond),
         known(
-            key::PAGING_MEAN.of("scanned"),
+            key::PAGING.of("scanned.mean"),
             "pages scanned for free memory (pgscank, pgscand), per second",
             SCANNED_PER_S,
             "the page cache is full: pages are evicted for new ones, and may be read again",
@@ -117,7 +117,7 @@ fn of_machine() -> Vec<NotableNumber> {
         )
         .measured_in(Unit::PerSecond),
         known(
-            key::PAGING_MEAN.of("majflt"),
+            key::PAGING.of("majflt.mean"),
             "page faults that read from a disk (majflt), per second",
             FAULTS_PER_S,
             "programs or files are read in page by page: they started, or were evicted before",

@@ -322,8 +322,7 @@ families {
     KERNEL_LOG_COUNT "kernel.log.*.count" Count "kernel messages of one kind";
     MEMBER_ERRORS "member.errors.*" Count "errors of a member counted by an array or controller";
     MEMBER_EVENTS "member.events.*" Count "events of one class reported by a pool for a member";
-    PAGING_MAX "paging.*.max" PerSecond "largest rate of a kind of paging";
-    PAGING_MEAN "paging.*.mean" PerSecond "mean rate of a kind of paging";
+    PAGING "paging.*" PerSecond "rate of a kind of paging, mean or maximum";
     PCI_ERRORS "pci.errors.*" Flag "whether such errors of a PCI function occurred";
     PHY "phy.*" Count "counter of a SAS phy";
     POD "pod.*" Text "namespace and name of a pod";

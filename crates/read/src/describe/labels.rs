@@ -155,8 +155,8 @@ pub const fn announces(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Announces, call)
 }
 
-/// A line that shows what was announced above it to be a report; it is none of it if nothing follows
-/// from it.
+/// A line that shows what was announced above it to be a report; it is none of it if nothing
+/// follows from it.
 pub const fn follows(pattern: &'static str, call: FromLine) -> Line {
     line(pattern, Role::Follows, call)
 }

@@ -16,9 +16,10 @@
 //! `avio` is busy time divided by requests, not a latency. Counts cover the whole interval and are
 //! divided by its length, which is only in the first line. If that is missing, the length is
 //! inferred from the requests, their size and `MBr/s` or `MBw/s`, with a note; without these there
-//! are no rates. The first screen is since boot, as noted below its disks. The queue `avq` is the mean while the disk was busy; it is multiplied by the
-//! busy share to match aqu-sz. Shares of `CPU` are of one CPU: 392 % idle means four CPUs. Large
-//! counts are printed as `33718e3`. Names of volumes are truncated at the start.
+//! are no rates. The first screen is since boot, as noted below its disks. The queue `avq` is the
+//! mean while the disk was busy; it is multiplied by the busy share to match aqu-sz. Shares of
+//! `CPU` are of one CPU: 392 % idle means four CPUs. Large counts are printed as `33718e3`. Names
+//! of volumes are truncated at the start.
 //!
 //! ## Not in this output
 //! How long requests waited: atop prints no await. The latency distribution.
@@ -26,7 +27,7 @@
 use crate::counters::processor::shares;
 use crate::describe::report::*;
 use crate::histogram::powers::note;
-use crate::text::numbers::unit_ns;
+use crate::text::numbers::{span_s, unit_ns};
 
 pub const FORMAT: Format =
     Format::labels("atop's screen: disks, volumes, arrays and CPUs", Level::A, &LABELS);
@@ -83,29 +84,9 @@ impl Title {
         let moment = rest.get(..2).map(|words| words.join(" ").replace('/', "-"));
         Some(Title {
             at: moment.and_then(|moment| WallTime::read(&moment)),
-            seconds: span_of(span)?,
+            seconds: span_s(span).filter(|seconds| *seconds > 0.0)?,
         })
     }
-}
-
-/// `6h58m6s`, `10s`, `2d3h`.
-fn span_of(text: &str) -> Option<f64> {
-    let (mut total, mut digits) = (0.0, String::new());
-    for c in text.chars() {
-        let unit = match c {
-            '0'..='9' => {
-                digits.push(c);
-                continue;
-            }
-            'd' => 86_400.0,
-            'h' => 3_600.0,
-            'm' => 60.0,
-            's' => 1.0,
-            _ => return None,
-        };
-        total += integer(&std::mem::take(&mut digits))? as f64 * unit;
-    }
-    (total > 0.0 && digits.is_empty()).then_some(total)
 }
 
 /// The cells of a line of the system: its label and `name value` behind bars.
@@ -127,15 +108,7 @@ fn value<'a>(cells: &[&'a str], name: &str) -> Option<&'a str> {
 
 /// A number as atop prints it: `161108`, `33718e3`, `2%`.
 fn number(text: &str) -> Option<f64> {
-    let text = text.trim_end_matches('%');
-    let known = match text.split_once('e') {
-        Some((digits, power)) => {
-            let power = integer(power).and_then(|power| i32::try_from(power).ok())?;
-            decimal(digits).filter(|_| power < 18).map(|digits| digits * 10f64.powi(power))
-        }
-        None => decimal(text),
-    };
-    known.filter(|value| *value >= 0.0)
+    decimal(text.trim_end_matches('%')).filter(|value| (0.0..1e18).contains(value))
 }
 
 /// `26.3 µs`, `1.33 ms`, in ns.
@@ -260,16 +233,5 @@ fn screen(since_boot: bool, report: &mut Report, sink: &mut dyn Sink) {
             .filter_map(|(own, percent)| Some((own, format!("{:.2}", percent? / processors))))
             .collect();
         report.processor.take(&shares(words.iter().map(|(name, word)| (*name, word.as_str()))));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_and_numbers() {
-        assert_eq!(span_of("2d3h"), Some(183_600.0));
-        assert_eq!((span_of("10"), span_of("soon"), number("1e99")), (None, None, None));
     }
 }

@@ -27,6 +27,7 @@ use iowhy_model::{FactKey, FactValue};
 
 use crate::describe::report::*;
 use crate::drive::health::leading;
+use crate::text::numbers::span_s;
 
 pub const FORMAT: Format =
     Format::labels("btrfs scrub status: progress and errors", Level::E, &LABELS);
@@ -66,7 +67,7 @@ static LABELS: Labels = Labels {
             while_running(report, share, |share| typed::ARRAY_PERCENT.with(Share(share / 1000.0)))
         }),
         label(&["Time left"], |value, report| {
-            let left = span(value).map(f64::round);
+            let left = span_s(value).map(f64::round);
             while_running(report, left, |left| typed::ARRAY_LEFT.with(Nanos::from_seconds(left)))
         }),
         label(&["Rate"], |value, report| {
@@ -117,12 +118,4 @@ fn of_command(line: &str) -> Option<String> {
     let place = words.iter().find(|word| word.starts_with('/'))?;
     let place = place.trim_start_matches("/dev/").trim_end_matches('/');
     (words.first() == Some(&"scrub") && !place.is_empty()).then(|| place.to_string())
-}
-
-/// `57:13:14` or `1:02:03:04`: seconds.
-fn span(text: &str) -> Option<f64> {
-    let parts: Option<Vec<f64>> = text.split(':').map(decimal).collect();
-    let parts = parts.filter(|parts| (2..=4).contains(&parts.len()))?;
-    let scales = [1.0, 60.0, 3600.0, 86_400.0];
-    Some(parts.iter().rev().zip(scales).map(|(value, scale)| value * scale).sum())
 }

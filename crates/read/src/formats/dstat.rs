@@ -3,10 +3,10 @@
 //! ## Reads
 //! The heading of two lines and the rows below: groups `--dsk/sda--` (bytes read and written),
 //! `--io/sda-` (requests), and of the plug-ins `--disk-wait` (`rawa wawa`, mean waits),
-//! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. Of a disk
-//! whose requests are not listed the bytes are facts (`disk.read.mean`), and its waits are read. The lines and dots that dool
-//! draws its table with are read as dstat's bars and colons. The file of `--output` has the same
-//! groups and columns, separated by commas.
+//! `--disk-util` and `--disk-svctm`; `total-cpu-usage` becomes the facts `cpu.*`. Of a disk whose
+//! requests are not listed the bytes are facts (`disk.read.mean`), and its waits are read. The
+//! lines and dots that dool draws its table with are read as dstat's bars and colons. The file of
+//! `--output` has the same groups and columns, separated by commas.
 //!
 //! ## How to capture
 //! `dstat -tdrD sda,sdb --disk-wait`, `dool`, `pcp dstat`, `dstat --output FILE`.

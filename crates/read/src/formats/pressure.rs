@@ -27,34 +27,36 @@
 
 use iowhy_model::key;
 
-use crate::program::*;
+use crate::describe::report::*;
 
-pub const FORMAT: Format = Format::program::<Pressure>(
-    "pressure stall information: /proc/pressure, io.pressure",
-    Level::E,
-    &["avg10=", "pressure"],
-    sniff,
-);
+pub const FORMAT: Format =
+    Format::labels("pressure stall information: /proc/pressure, io.pressure", Level::E, &LABELS);
 
-/// Lines between a heading and its rows: blank ones.
-const LEAD: usize = 3;
 /// What a word that names a file stands in: quotes, parentheses, the colon behind it.
 const AROUND: &[char] = &[':', '(', ')', '`', '\'', '"', ','];
 const RESOURCES: [&str; 4] = ["io", "memory", "cpu", "irq"];
 
-fn sniff(lines: &[&str]) -> Sniff {
-    match lines {
-        [first, ..] if rows(first, false).is_some() => Sniff::Yes,
-        [first, rest @ ..] if heading(first).is_some() => match rest {
-            [.., last] if rows(last, true).is_some() => Sniff::Yes,
-            rest if rest.len() < LEAD && rest.iter().all(|line| line.trim().is_empty()) => {
-                Sniff::More
-            }
-            _ => Sniff::No,
-        },
-        _ => Sniff::No,
-    }
-}
+static LABELS: Labels = Labels {
+    near: 3,
+    lines: &[
+        begins("avg10=", |found, report, sink| state(&rows(found.line(), false)?, report, sink))
+            .when(|found| rows(found.line(), false).is_some())
+            .like(&["some avg10=0.00 avg60=0.12 avg300=0.05 total=123456"]),
+        announces("pressure", |found, report, _| report.quote_alone(heading(found.line())?))
+            .when(|found| heading(found.line()).is_some())
+            .like(&["==> /proc/pressure/io <==", "$ cat /proc/pressure/io"]),
+        // Below a line that names the file.
+        follows("avg10=", |found, report, sink| {
+            let rows = rows(found.line(), true).filter(|_| !report.quoted().is_empty())?;
+            state(&rows, report, sink)
+        })
+        .when(|found| rows(found.line(), true).is_some())
+        .like(&["some avg10=0.00 avg60=0.12"]),
+        says("avg10=", |_, report, _| report.fails("the line does not have four fields"))
+            .like(&["some avg10=0.0"]),
+    ],
+    ..Labels::NEW
+};
 
 /// One line: where it was read, if it says so, `some` or `full`, and its fields.
 struct PressureLine<'a> {
@@ -130,41 +132,24 @@ fn resource(path: &str) -> Option<&'static str> {
     RESOURCES.into_iter().find(|known| *known == name)
 }
 
-#[derive(Default)]
-struct Pressure {
-    path: Option<String>,
-}
-
-impl Reader for Pressure {
-    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
-        if line.trim().is_empty() {
-            return Step::Took;
+fn state(rows: &[PressureLine], report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
+    let input = sink.source().input.clone();
+    let above = report.quoted().first().map(String::as_str);
+    for row in rows {
+        let path = row.path.or(above).unwrap_or(&input);
+        let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
+        for (field, value) in &row.fields {
+            let family = match *field {
+                "avg10" => key::PRESSURE_AVG10,
+                "avg60" => key::PRESSURE_AVG60,
+                "avg300" => key::PRESSURE_AVG300,
+                _ => key::PRESSURE_TOTAL,
+            };
+            let key = family.member(format!("{of}{}", row.share));
+            sink.add_text_at(None, key, value, path);
         }
-        let Some(rows) = rows(line, self.path.is_some()) else {
-            if line.contains("avg10=") {
-                return Step::skipped("the line does not have four fields");
-            }
-            let Some(path) = heading(line) else { return Step::Passed };
-            self.path = Some(path.to_string());
-            return Step::Took;
-        };
-        let input = sink.source().input.clone();
-        for row in rows {
-            let path = row.path.or(self.path.as_deref()).unwrap_or(&input);
-            let of = resource(path).map_or(String::new(), |resource| format!("{resource}."));
-            for (field, value) in row.fields {
-                let family = match field {
-                    "avg10" => key::PRESSURE_AVG10,
-                    "avg60" => key::PRESSURE_AVG60,
-                    "avg300" => key::PRESSURE_AVG300,
-                    _ => key::PRESSURE_TOTAL,
-                };
-                let key = family.member(format!("{of}{}", row.share));
-                sink.add_text_at(None, key, value, path);
-            }
-        }
-        Step::Took
     }
+    Some(())
 }
 
 #[cfg(test)]

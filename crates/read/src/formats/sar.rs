@@ -5,14 +5,15 @@
 //! The table of `sar -b` (`tps rtps wtps ... bread/s bwrtn/s`): requests and blocks of 512 bytes of
 //! all disks together, as device `total`, and the facts `disks.read.*`, `disks.written.*`; with a
 //! table of the disks it repeats them and is not used. The table of `sar -B` becomes facts: major
-//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -d`, live or from a daily
-//! file, with the device before the values or, with `-p`, after them; with `--human` units; header
-//! by header, so the columns may be in any order. Other tables in the same output (`sar -A`) are
-//! ignored. `sadf -d -- -d` too: the same columns between semicolons, each row with its interval
-//! and its time; with `-h` all disks in one row.
+//! page faults and pages scanned and freed per second (`paging.*.mean`). The tables of `sar -d`,
+//! live or from a daily file, with the device before the values or, with `-p`, after them; with
+//! `--human` units; header by header, so the columns may be in any order. Other tables in the same
+//! output (`sar -A`) are ignored. `sadf -d -- -d` too: the same columns between semicolons, each
+//! row with its interval and its time; with `-h` all disks in one row.
 //!
 //! ## How to capture
-//! `sar -d 10`, `sar -b 10`, `sar -B 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat package.
+//! `sar -d 10`, `sar -b 10`, `sar -B 10`, `sar -dp -f sa21`, `sadf -d sa21 -- -dp` of the sysstat
+//! package.
 //!
 //! ## Versions
 //! `rd_sec/s wr_sec/s avgrq-sz avgqu-sz await svctm %util` to 11.5.6, `rkB/s wkB/s areq-sz aqu-sz
@@ -278,7 +279,7 @@ impl Paging {
         let has_rows = self.rows.iter().any(|row| row.mean().is_some());
         let rows = if has_rows { &self.rows } else { &self.average };
         for ((name, _), row) in PAGING.iter().zip(rows) {
-            let keys = [typed::PAGING_MEAN.of(name), typed::PAGING_MAX.of(name)];
+            let keys = ["mean", "max"].map(|of| typed::PAGING.member(format!("{name}.{of}")));
             row.state(None, keys, PerSecond, sink);
         }
     }

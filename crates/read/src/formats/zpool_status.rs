@@ -29,8 +29,9 @@ use std::collections::BTreeMap;
 
 use iowhy_model::typed::{ArrayAction, BytesPerSecond, Share};
 
-use crate::drive::health::{Places, leading};
+use crate::drive::health::Places;
 use crate::program::*;
+use crate::text::numbers::{in_thousands, span_s};
 
 pub const FORMAT: Format = Format::program::<ZpoolStatus>(
     "pools of ZFS: zpool status, zpool events -v, mails of zed",
@@ -217,9 +218,9 @@ impl ZpoolStatus {
                 let done = Share::from_percent(percent);
                 sink.add_fact_at(pool, typed::ARRAY_PERCENT, done, place);
             }
-            if let Some(left) = part.strip_suffix(" to go").and_then(seconds) {
+            if let Some(left) = part.strip_suffix(" to go").and_then(span_s) {
                 known = true;
-                let left = Nanos::from_seconds(left as f64);
+                let left = Nanos::from_seconds(left);
                 sink.add_fact_at(pool, typed::ARRAY_LEFT, left, place);
             }
             // Of scanned and issued, the second is what reads the disks; it comes later and counts.
@@ -355,47 +356,8 @@ fn count(text: &str) -> Option<u64> {
     if !text.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    integer(text).or_else(|| {
-        let (digits, scale) = match text.char_indices().last()? {
-            (at, 'K') => (text.get(..at)?, 1e3),
-            (at, 'M') => (text.get(..at)?, 1e6),
-            _ => return None,
-        };
-        Some((decimal(digits)? * scale) as u64)
-    })
-}
-
-/// `8h45m`, `11:48:52`, `2 days 03:04:05`, `0 days 11:48:52`, in seconds.
-fn seconds(text: &str) -> Option<u64> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let (days, clock) = match words.as_slice() {
-        [clock] => (0, *clock),
-        [days, "days" | "day", clock] => (integer(days)?, *clock),
-        _ => return None,
-    };
-    let parts: Vec<Option<u64>> = clock.split(':').map(integer).collect();
-    let day = match parts.as_slice() {
-        [Some(hours), Some(minutes), Some(seconds)] => hours * 3600 + minutes * 60 + seconds,
-        _ => {
-            let mut sum = 0u64;
-            let mut rest = clock;
-            while !rest.is_empty() {
-                let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
-                let number = leading(rest.get(..end)?)?;
-                let unit = match rest.as_bytes().get(end)? {
-                    b'd' => 86_400,
-                    b'h' => 3600,
-                    b'm' => 60,
-                    b's' => 1,
-                    _ => return None,
-                };
-                sum = sum.checked_add(number.checked_mul(unit)?)?;
-                rest = rest.get(end + 1..)?;
-            }
-            sum
-        }
-    };
-    days.checked_mul(86_400)?.checked_add(day)
+    let in_thousands = || in_thousands(text).filter(|_| text.ends_with(['K', 'M', 'G']));
+    integer(text).or_else(|| in_thousands().map(|count| count as u64))
 }
 
 /// The disk of a partition's path or id: `/dev/sde1`, `ata-X-part1`.
@@ -419,11 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time_and_counts() {
-        assert_eq!(seconds("8h45m"), Some(31_500));
-        assert_eq!(seconds("11:48:52"), Some(42_532));
-        assert_eq!(seconds("2 days 00:00:01"), Some(172_801));
-        assert_eq!(seconds("no estimated completion time"), None);
+    fn counts_and_disks() {
         assert_eq!((count("457"), count("1.2K"), count("too")), (Some(457), Some(1200), None));
         assert_eq!((of_disk("/dev/sde1"), of_disk("nvme0n1p4")), ("sde", "nvme0n1"));
         assert_eq!(of_disk("ata-EX_HD_1-part1"), "ata-EX_HD_1");

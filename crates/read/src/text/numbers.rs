@@ -85,6 +85,26 @@ pub(crate) fn in_thousands(text: &str) -> Option<f64> {
     decimal(digits).map(|number| number * scale)
 }
 
+/// A span of time, in seconds: `2d3h`, `6h58m6s`, `11:48:52`, `1:02:03:04`, `2 days 03:04:05`.
+pub(crate) fn span_s(text: &str) -> Option<f64> {
+    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    if let Some((days, clock)) = text.split_once(" days ").or(text.split_once(" day ")) {
+        return Some(integer(days)? as f64 * 86_400.0 + span_s(clock)?);
+    }
+    if text.contains(':') {
+        let parts: Vec<f64> = text.split(':').map(decimal).collect::<Option<_>>()?;
+        let sum = parts.iter().rev().zip(UNITS).map(|(part, (_, unit))| part * unit).sum();
+        return (parts.len() <= UNITS.len()).then_some(sum);
+    }
+    let parts = text.split_inclusive(|c: char| c.is_ascii_alphabetic());
+    let seconds = parts.map(|part| {
+        let (digits, unit) = part.split_at_checked(part.len().checked_sub(1)?)?;
+        let (_, unit) = UNITS.iter().find(|(name, _)| unit.starts_with(*name))?;
+        Some(integer(digits)? as f64 * unit)
+    });
+    seconds.collect::<Option<Vec<f64>>>().filter(|parts| !parts.is_empty()).map(|p| p.iter().sum())
+}
+
 /// A unit of time, in ns.
 pub(crate) fn unit_ns(unit: &str) -> Option<f64> {
     match unit {
@@ -105,6 +125,23 @@ mod tests {
         assert_eq!((time_ns("585us"), time_ns("1.5ms")), (Some(585e3), Some(1.5e6)));
         assert_eq!((time_ns("2s"), time_ns("7ns")), (Some(2e9), Some(7.0)));
         assert_eq!((time_ns("12"), time_ns("us"), time_ns("5min")), (None, None, None));
+    }
+
+    #[test]
+    fn spans_of_time() {
+        for (text, seconds) in [
+            ("8h45m", Some(31_500.0)),
+            ("2d3h", Some(183_600.0)),
+            ("11:48:52", Some(42_532.0)),
+            ("1:00:00:01", Some(86_401.0)),
+            ("2 days 00:00:01", Some(172_801.0)),
+            ("10", None),
+            ("soon", None),
+            ("no estimated completion time", None),
+            ("", None),
+        ] {
+            assert_eq!(span_s(text), seconds, "{text}");
+        }
     }
 
     #[test]
