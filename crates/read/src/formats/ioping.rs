@@ -398,43 +398,7 @@ fn event(one: &Value, zero: &mut Option<f64>, sink: &mut dyn Sink) -> Option<Eve
 
 #[cfg(test)]
 mod tests {
-    use iowhy_model::key;
-
     use super::*;
-
-    #[test]
-    fn the_pause_between_requests_is_asked_for_or_measured() {
-        let pauses = |text: &str| -> Vec<String> {
-            let recording = crate::scan::recorded(text);
-            let facts = recording.listings.iter().flat_map(|listing| &listing.facts);
-            let of = facts.filter(|fact| fact.key == key::RUN_PAUSE);
-            of.map(|fact| fact.value.to_string()).collect()
-        };
-        let run = |command: &str, end: &str| {
-            format!(
-                "{command}4 KiB <<< /dev/sdb (block device 1 GiB): request=1 time=7.9 ms (warmup)\n\
-                 4 KiB <<< /dev/sdb (block device 1 GiB): request=2 time=8 ms\n{end}\n"
-            )
-        };
-        for (command, pause) in [
-            ("# ioping -c8 -D -i 0.01 /dev/sdb\n", "0.01 s"),
-            ("$ sudo ioping -D -i20ms /dev/sdb\n", "0.02 s"),
-            ("$ ioping -c 8 /dev/sdb\n", "1 s"),
-            ("$ ioping -R /dev/sdb\n", "0 s"),
-        ] {
-            assert_eq!(pauses(&run(command, "")), [pause], "{command}");
-        }
-        let end = "--- /dev/sdb (block device 1 GiB) ioping statistics ---\n\
-                   8 requests completed in 64 ms, 32 KiB read, 125 iops, 500 KiB/s\n\
-                   generated 9 requests in 8.00 s, 36 KiB, 1 iops, 4.50 KiB/s\n\
-                   min/avg/max/mdev = 7.9 ms / 8 ms / 8.1 ms / 30 us\n\
-                   ";
-        assert_eq!(pauses(&run("", end)), ["0.992 s"]);
-        // Two runs of one page have a command each, or none.
-        let two = run("# ioping -i 2 /dev/sdb\n", "") + &run("# ioping -i 1us /dev/sdb\n", "");
-        assert_eq!(pauses(&two), ["2 s", "0.000001 s"]);
-        assert!(pauses(&run("", "")).is_empty());
-    }
 
     #[test]
     fn ten_numbers_that_fit_together() {

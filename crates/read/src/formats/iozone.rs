@@ -127,25 +127,3 @@ impl Reader for Iozone {
         Step::Took
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scan::recorded;
-
-    const HEADING: &str =
-        "              kB  reclen    write  rewrite    read    reread    read     write     read\n";
-
-    #[test]
-    fn a_rate_of_one_record_at_a_time_is_a_wait() {
-        let ends = ends(HEADING).unwrap();
-        let (write, random) = (ends[0] - 22, ends[4] - ends[0]);
-        let row = format!("{:>14}{:>8}{:>write$}{:>random$}", 1_048_576, 4, 2048, 400);
-        let recording = recorded(&format!("O_DIRECT feature enabled\n{HEADING}{row}\n"));
-        let names: Vec<&str> =
-            recording.devices().iter().map(|device| device.name.as_str()).collect();
-        assert_eq!(names, ["write 4K", "random read 4K"]);
-        let read = recording.listings[0].intervals[1].of(Op::Read).unwrap();
-        assert_eq!((read.ios_per_s, read.await_ns), (100.0, Some(10_000_000.0)));
-    }
-}

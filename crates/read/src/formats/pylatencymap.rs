@@ -338,36 +338,4 @@ mod tests {
             assert!((waited_us(one) / 633.0 - mean).abs() < 0.05);
         }
     }
-
-    #[test]
-    fn a_record_that_is_cut_off_is_a_loss() {
-        let whole = record(0, "bpf", &[(2, 10)]) + &record(1_000_000, "bpf", &[(2, 12)]);
-        let cut = record(2_000_000, "bpf", &[(2, 15)]).replace("<end record>\n", "");
-        let listing = read(&(whole + &cut));
-        assert_eq!((listing.distributions.len(), listing.source.skipped), (1, 1));
-    }
-
-    #[test]
-    fn midnight_is_three_seconds_not_one() {
-        let text = record(86_399_000_000, "oracle", &[(256, 1000)])
-            + &record(2_000_000, "oracle", &[(256, 1300)]);
-        let listing = read(&text);
-        assert_eq!(listing.distributions[0].length, Some(Nanos(3_000_000_000)));
-        assert_eq!(listing.distributions[0].histogram.count(), 300);
-        assert!(listing.source.notes.is_empty());
-    }
-
-    #[test]
-    fn a_restart_is_left_out_and_a_bucket_that_went_missing_keeps_its_count() {
-        let text = record(0, "bpf", &[(2, 10), (4, 5)])
-            + &record(1_000_000, "bpf", &[(4, 6)])
-            + &record(2_000_000, "bpf", &[(2, 11), (4, 6)])
-            + &record(3_000_000, "bpf", &[(2, 1)])
-            + &record(4_000_000, "bpf", &[(2, 3), (4, 1)]);
-        let listing = read(&text);
-        let counts: Vec<u64> =
-            listing.distributions.iter().map(|one| one.histogram.count()).collect();
-        assert_eq!(counts, [1, 1, 3]);
-        assert!(listing.source.notes[0].reason.contains("record 4"));
-    }
 }
