@@ -57,6 +57,7 @@ mod hist_log;
 mod innodb_status;
 mod iolatency;
 mod ioping;
+mod ior;
 mod iosnoop;
 mod iostat;
 mod iostat_errors;
@@ -70,6 +71,7 @@ mod kbench;
 mod kernel_log;
 mod kernel_stack;
 mod latency_outliers;
+mod linux_iostat;
 mod lsblk;
 mod lspci;
 mod lsusb;
@@ -87,6 +89,7 @@ mod nmon;
 mod node_exporter;
 mod nvme_cli;
 mod nvme_lat_stats;
+mod nvme_latency_monitor;
 mod nvme_ocp;
 mod nvme_volume;
 mod oracle_10046;
@@ -94,6 +97,7 @@ mod oracle_awr;
 mod oracle_histogram;
 mod pcp_iostat;
 mod perf_script;
+mod perf_trace;
 mod pg_test_fsync;
 mod pgbench;
 mod pidstat;
@@ -199,6 +203,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     innodb_status::FORMAT,
     iolatency::FORMAT,
     ioping::FORMAT,
+    ior::FORMAT,
     iosnoop::FORMAT,
     iostat::FORMAT,
     iostat_errors::FORMAT,
@@ -212,6 +217,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     kernel_log::FORMAT,
     kernel_stack::FORMAT,
     latency_outliers::FORMAT,
+    linux_iostat::FORMAT,
     lsblk::FORMAT,
     lspci::FORMAT,
     lsusb::FORMAT,
@@ -229,6 +235,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     node_exporter::FORMAT,
     nvme_cli::FORMAT,
     nvme_lat_stats::FORMAT,
+    nvme_latency_monitor::FORMAT,
     nvme_ocp::FORMAT,
     nvme_volume::FORMAT,
     oracle_10046::FORMAT,
@@ -236,6 +243,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     oracle_histogram::FORMAT,
     pcp_iostat::FORMAT,
     perf_script::FORMAT,
+    perf_trace::FORMAT,
     pg_test_fsync::FORMAT,
     pgbench::FORMAT,
     pidstat::FORMAT,

@@ -4,3 +4,4 @@
 pub(crate) mod order;
 pub(crate) mod pairing;
 pub(crate) mod records;
+pub(crate) mod syscalls;

@@ -29,6 +29,7 @@ use iowhy_model::Edges;
 use crate::program::*;
 use crate::text::odd::has_odd;
 use crate::text::words::is_for_people;
+use crate::trace::syscalls::{file_of, file_op};
 
 pub const FORMAT: Format = Format::program::<Strace>(
     "strace -T, -c: time and number of system calls for I/O",
@@ -53,24 +54,10 @@ fn is_harmed(line: &str) -> bool {
         return false;
     }
     let known = text.split_once('(').is_some_and(|(head, _)| {
-        head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
+        head.split_whitespace().next_back().is_some_and(|name| file_op(name).is_some())
     });
     let behind = text.rsplit_once(") = ").map_or("", |(_, behind)| behind);
     known && has_odd(behind) && Call::of(text).is_none()
-}
-
-/// What a call does with a file, and whether only a file can be meant.
-fn op(name: &str) -> Option<(Op, bool)> {
-    match name {
-        "read" | "readv" => Some((Op::Read, false)),
-        "write" | "writev" => Some((Op::Write, false)),
-        "pread64" | "pread" | "preadv" | "preadv2" => Some((Op::Read, true)),
-        "pwrite64" | "pwrite" | "pwritev" | "pwritev2" => Some((Op::Write, true)),
-        "fsync" | "fdatasync" | "sync_file_range" | "syncfs" | "sync" | "msync" => {
-            Some((Op::Flush, true))
-        }
-        _ => None,
-    }
 }
 
 /// One finished call.
@@ -120,12 +107,10 @@ impl<'a> Call<'a> {
         whole.then(|| Call { front, name, arguments, resumed, result: result.parse().ok(), ns })
     }
 
-    /// The file that `-y` names: `5</srv/db>`; for what is no file an empty text.
+    /// The file that `-y` names; for what is no file an empty text.
     fn file(&self) -> Option<&'a str> {
-        let (number, rest) = self.arguments.split_once('<')?;
-        integer(number)?;
-        let path = rest.split('>').next()?;
-        Some(if path.starts_with('/') && !path.starts_with("/dev/pts") { path } else { "" })
+        integer(self.arguments.split_once('<')?.0)?;
+        file_of(self.arguments)
     }
 }
 
@@ -165,11 +150,11 @@ impl Reader for Strace {
                 text.split_once("<... ").and_then(|(_, rest)| rest.split_once(" resumed>"));
             // Cut in the middle: `pread64(5, "..."`.
             let cut = text.split_once('(').is_some_and(|(head, _)| {
-                head.split_whitespace().next_back().is_some_and(|name| op(name).is_some())
+                head.split_whitespace().next_back().is_some_and(|name| file_op(name).is_some())
             });
             return match (ours, cut) {
                 (true, _) => Step::Took,
-                (false, false) if resumed.is_some_and(|(name, _)| op(name).is_some()) => {
+                (false, false) if resumed.is_some_and(|(name, _)| file_op(name).is_some()) => {
                     Step::skipped("the call has no duration")
                 }
                 (_, true) => Step::skipped("the call has no duration"),
@@ -203,7 +188,7 @@ impl Strace {
             (None, Some(now)) => now.since(*self.first.get_or_insert(now)),
             (None, None) => None,
         };
-        let Some((op, of_file)) = op(call.name) else { return };
+        let Some((op, of_file)) = file_op(call.name) else { return };
         let file = call.file();
         let failed = call.result.is_some_and(|result| result < 0);
         if failed || file == Some("") || file.is_none() && !of_file {
@@ -257,7 +242,7 @@ fn counts(line: &str, sink: &mut dyn Sink) -> Step {
     else {
         return Step::skipped("the row does not match the heading");
     };
-    if op(name).is_some() {
+    if file_op(name).is_some() {
         let value = format!("{calls} {name}, {seconds} s (of the processor unless -w was given)");
         sink.add_fact(None, typed::STRACE_CALLS, value);
     }
