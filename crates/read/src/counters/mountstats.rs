@@ -344,8 +344,7 @@ mod tests {
     fn two_readings_give_the_averages_between_them() {
         let earlier = read(EARLIER);
         let later = EARLIER.replace("1000 1000 0 1200", "1104 1100 0 1300").replace(
-            "500 500 0 90000 2048000 10 5000 5100",
-            "600 604 1 99000 2457600 110 95000 95200",
+            "500 500 0 90000 2048000 10 5000 5100", "600 604 1 99000 2457600 110 95000 95200",
         );
         let later = read(&later);
         let mut recording = iowhy_model::Recording::new();

@@ -96,6 +96,22 @@ pub(crate) fn nvme_fact(key: &str, value: i64) -> (FactKey, FactValue) {
     }
 }
 
+/// Attributes whose normalised value is the endurance that is left, in per cent, by number and name
+/// (smartmontools' drivedb.h). Other drives give these numbers to other things.
+const LIFE_LEFT: [(u64, &str); 4] = [
+    (177, "Wear_Leveling_Count"),
+    (202, "Percent_Lifetime_Remain"),
+    (231, "SSD_Life_Left"),
+    (233, "Media_Wearout_Indicator"),
+];
+
+/// The endurance used, in per cent, that the normalised value of an attribute says. Drives stop at
+/// 1 when all is used.
+pub(crate) fn wear(id: u64, name: &str, value: u64) -> Option<f64> {
+    let is_left = LIFE_LEFT.contains(&(id, name)) && value <= 100;
+    is_left.then_some(if value <= 1 { 100.0 } else { 100.0 - value as f64 })
+}
+
 /// The whole number a text begins with: `0x04`, `12,345,678 [6.32 TB]`, `36 Celsius`, `18446h+12m`.
 pub(crate) fn leading(text: &str) -> Option<u64> {
     let text = text.trim_start();
@@ -326,6 +342,14 @@ mod tests {
         assert_eq!(leading("1.5"), Some(1));
         assert_eq!(leading("99999999999999999999"), None);
         assert_eq!(leading("-"), None);
+    }
+
+    #[test]
+    fn endurance_left_is_told_by_number_and_name() {
+        assert_eq!(wear(233, "Media_Wearout_Indicator", 7), Some(93.0));
+        assert_eq!(wear(233, "Media_Wearout_Indicator", 1), Some(100.0));
+        assert_eq!(wear(177, "Wear_Leveling_Count", 200), None);
+        assert_eq!(wear(231, "Temperature_Celsius", 38), None);
     }
 
     #[test]

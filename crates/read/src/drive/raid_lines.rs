@@ -42,101 +42,25 @@ const LABELS: &[(&str, Take)] = &[
 ];
 /// Labels known to hold nothing of ours; they keep a listing together.
 const KNOWN: &[&str] = &[
-    "Sequence Number",
-    "Enclosure position",
-    "PD Type",
-    "Raw Size",
-    "Non Coerced Size",
-    "Coerced Size",
-    "Last Predictive Failure Event Seq Number",
-    "SAS Address(0)",
-    "SAS Address(1)",
-    "Connected Port Number",
-    "FDE Capable",
-    "FDE Enable",
-    "Secured",
-    "Locked",
-    "Needs EKM Attention",
-    "Foreign State",
-    "Drive",
-    "Name",
-    "RAID Level",
-    "Size",
-    "Strip Size",
-    "Stripe Size",
-    "Number Of Drives",
-    "Span Depth",
-    "Access Policy",
-    "Disk Cache Policy",
-    "Encryption Type",
-    "Is VD Cached",
-    "Mirror Data",
-    "Sector Size",
-    "Bad Blocks Exist",
-    "BatteryType",
-    "Voltage",
-    "Current",
-    "Temperature",
-    "Charging Status",
-    "Learn Cycle Requested",
-    "Learn Cycle Status",
-    "Learn Cycle Timeout",
-    "I2c Errors Detected",
-    "Periodic Learn Required",
-    "Transparent Learn",
-    "Exit Code",
-    "CLI Version",
-    "Operating system",
-    "Controller",
-    "Status",
-    "Description",
-    "Cache configured",
-    "Total cache memory",
-    "Cache Ratio",
-    "Read cache memory",
-    "Write cache memory",
-    "Cache Status Details",
-    "Cache Disable Reason",
-    "Cache Board Present",
-    "Last Failure Reason",
-    "Port",
-    "Box",
-    "Bay",
-    "Enclosure #",
-    "Slot #",
-    "SAS Address",
-    "Manufacturer",
-    "Firmware Revision",
-    "Serial No",
-    "Unit Serial No(VPD)",
-    "GUID",
-    "Protocol",
-    "Size (in MB)/(in sectors)",
-    "Volume ID",
-    "Volume wwid",
-    "RAID level",
-    "Size (in MB)",
-    "Boot",
-    "Physical hard disks",
-    "Physical disk I/Os",
-    "Volume status",
-    "Controller type",
-    "Serial Number",
-    "Drive exposed to OS",
-    "Rotational Speed",
-    "PHY Count",
-    "Board ID",
-    "Logical drives",
-    "Running firmware",
-    "ROM firmware",
-    "Physical drives",
-    "Temporary disable condition",
-    "Drive Write Cache",
-    "No-Battery Write Cache",
-    "Accelerator Ratio",
-    "Relative State of Charge",
-    "Absolute state of charge",
-    "Battery state",
+    "Sequence Number", "Enclosure position", "PD Type", "Raw Size", "Non Coerced Size",
+    "Coerced Size", "Last Predictive Failure Event Seq Number", "SAS Address(0)", "SAS Address(1)",
+    "Connected Port Number", "FDE Capable", "FDE Enable", "Secured", "Locked",
+    "Needs EKM Attention", "Foreign State", "Drive", "Name", "RAID Level", "Size", "Strip Size",
+    "Stripe Size", "Number Of Drives", "Span Depth", "Access Policy", "Disk Cache Policy",
+    "Encryption Type", "Is VD Cached", "Mirror Data", "Sector Size", "Bad Blocks Exist",
+    "BatteryType", "Voltage", "Current", "Temperature", "Charging Status", "Learn Cycle Requested",
+    "Learn Cycle Status", "Learn Cycle Timeout", "I2c Errors Detected", "Periodic Learn Required",
+    "Transparent Learn", "Exit Code", "CLI Version", "Operating system", "Controller", "Status",
+    "Description", "Cache configured", "Total cache memory", "Cache Ratio", "Read cache memory",
+    "Write cache memory", "Cache Status Details", "Cache Disable Reason", "Cache Board Present",
+    "Last Failure Reason", "Port", "Box", "Bay", "Enclosure #", "Slot #", "SAS Address",
+    "Manufacturer", "Firmware Revision", "Serial No", "Unit Serial No(VPD)", "GUID", "Protocol",
+    "Size (in MB)/(in sectors)", "Volume ID", "Volume wwid", "RAID level", "Size (in MB)", "Boot",
+    "Physical hard disks", "Physical disk I/Os", "Volume status", "Controller type",
+    "Serial Number", "Drive exposed to OS", "Rotational Speed", "PHY Count", "Board ID",
+    "Logical drives", "Running firmware", "ROM firmware", "Physical drives",
+    "Temporary disable condition", "Drive Write Cache", "No-Battery Write Cache",
+    "Accelerator Ratio", "Relative State of Charge", "Absolute state of charge", "Battery state",
     "GasGuageStatus",
 ];
 
@@ -230,6 +154,8 @@ const PARTS: [&str; 7] =
 pub(crate) fn begins(text: &str) -> bool {
     let label = text.split_once([':', '=']).map(|(label, _)| label.trim());
     label.is_some() && text.contains("Non-Volatile Cache status:")
+        || is_state(text)
+        || rebuilding(text).is_some()
         || matches!(
             label,
             Some(
@@ -243,6 +169,20 @@ pub(crate) fn begins(text: &str) -> bool {
         || text == "IR Volume information"
         || text.starts_with("Avago Technologies SAS") && text.contains("IR Configuration Utility")
         || text.starts_with("LSI Corporation SAS") && text.contains("IR Configuration Utility")
+}
+
+/// `Rebuild Progress on Device at Enclosure 32, Slot 1 Completed 4% in 10 Minutes.`: enclosure and
+/// slot, and what stands behind `Completed`.
+fn rebuilding(text: &str) -> Option<((u64, u64), &str)> {
+    let rest = text.strip_prefix("Rebuild Progress on Device at Enclosure ")?;
+    let (place, rest) = rest.split_once(" Completed ")?;
+    let (enclosure, slot) = place.split_once(", Slot ")?;
+    Some(((integer(enclosure)?, integer(slot)?), rest))
+}
+
+/// `Firmware state: Online, Spun Up`: all that `grep` left of a drive.
+fn is_state(text: &str) -> bool {
+    text.starts_with("Firmware state: ")
 }
 
 pub(crate) fn titles(text: &str, wanted: &[&str]) -> bool {
@@ -342,6 +282,8 @@ pub(crate) struct Controller {
     about: Option<String>,
     table: Table,
     header: String,
+    /// Drives of which only the state stands there.
+    unnamed: u64,
     /// Volumes of a Smart Array by the controller's name: what is said of its cache is theirs.
     volumes: Vec<(String, String)>,
     place: String,
@@ -435,6 +377,9 @@ impl Controller {
                 self.about = Some(format!("{}/v{number}", self.controller()));
                 return true;
             }
+            if let Some((place, rest)) = rebuilding(text) {
+                return self.rebuilds(place, rest, sink);
+            }
             return text.starts_with("Device is a ") || text == "IR Volume information";
         };
         let (label, value) = (label.trim(), value.trim());
@@ -455,6 +400,18 @@ impl Controller {
             _ => return false,
         }
         true
+    }
+
+    /// How far a drive's rebuild is, as MegaCli says in a sentence.
+    fn rebuilds(&self, (enclosure, slot): (u64, u64), rest: &str, sink: &mut dyn Sink) -> bool {
+        let name = format!("{}/e{enclosure}/s{slot}", self.controller());
+        let percent = rest.trim_start().split('%').next().and_then(decimal);
+        if let Some(percent) = percent {
+            sink.add_fact_at(&name, typed::MEMBER_STATE, "rebuilding", &self.place);
+            let done = Share::from_percent(percent);
+            sink.add_fact_at(&name, typed::ARRAY_PERCENT, done, &self.place);
+        }
+        percent.is_some()
     }
 
     fn row(&mut self, text: &str, sink: &mut dyn Sink) -> bool {
@@ -679,6 +636,15 @@ impl Controller {
             return KNOWN.contains(&label)
                 || drive_named(text).is_some() && text.contains("Smart Array");
         };
+        if is_state(text) && self.about.is_none() {
+            // Nothing says which drive it is: the place in the list is all there is.
+            self.unnamed += 1;
+            let name = format!("{}/drive{}", self.controller(), self.unnamed);
+            if let Some(state) = state_of(key::MEMBER_STATE, value) {
+                sink.add_fact_at(&name, typed::MEMBER_STATE, state, &self.place);
+            }
+            return true;
+        }
         if let Some((key, value)) = take.fact(value) {
             let of_drive = self.about.clone().filter(|_| !key.is_under("controller"));
             let name = of_drive.unwrap_or_else(|| self.controller());

@@ -52,13 +52,8 @@ static LABELS: Labels = Labels {
     ],
     // Numbers of the blocks themselves stand between.
     own: &[
-        "^{:u}$",
-        "^Checking ",
-        "^Testing with ",
-        "^Reading and comparing",
-        "^Interrupted at",
-        "^From block",
-        "^done",
+        "^{:u}$", "^Checking ", "^Testing with ", "^Reading and comparing", "^Interrupted at",
+        "^From block", "^done",
     ],
     ..Labels::NEW
 };

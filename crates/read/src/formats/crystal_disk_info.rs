@@ -42,8 +42,7 @@ static LABELS: Labels = Labels {
         begins("^CrystalDiskInfo {:word} {*}(C)", |_, _, _| Some(()))
             .like(&["CrystalDiskInfo 8.12.4 (C) 2008-2021 hiyohiyo"]),
         begins("^ID{| Cur Wor Thr} RawValues(6) Attribute Name$", |_, _, _| Some(())).like(&[
-            "ID Cur Wor Thr RawValues(6) Attribute Name",
-            "ID RawValues(6) Attribute Name",
+            "ID Cur Wor Thr RawValues(6) Attribute Name", "ID RawValues(6) Attribute Name",
         ]),
         announces("^Model : {model:text}$", |found, report, _| {
             let model = found.text("model")?.trim();

@@ -119,13 +119,8 @@ static LABELS: Labels = Labels {
     }),
     // Fields of id-ctrl and of the other listings are words; the flags in them stand in brackets.
     own: &[
-        "^{:word} : ",
-        "^[{*}]{ }: ",
-        "^trtype_spec_info:",
-        "^ps ",
-        "^Entry[",
-        "^endurance group critical warning",
-        "^{---|===|...}",
+        "^{:word} : ", "^[{*}]{ }: ", "^trtype_spec_info:", "^ps ", "^Entry[",
+        "^endurance group critical warning", "^{---|===|...}",
     ],
     end: Some(|report, _| {
         if let Some(us) = report.kept("exit") {

@@ -52,10 +52,8 @@ static LABELS: Labels = Labels {
         })
         .like(&["FSYNCS/SECOND:     500.00"]),
         begins("^{REGEX/SECOND|HD SIZE|DNS EXT|DNS INT}{ }:{:n}", |_, _, _| Some(())).like(&[
-            "REGEX/SECOND:      3824412",
-            "HD SIZE:           64.27 GB",
-            "DNS EXT:           54.79 ms",
-            "DNS INT:           278.41 ms (example.org)",
+            "REGEX/SECOND:      3824412", "HD SIZE:           64.27 GB",
+            "DNS EXT:           54.79 ms", "DNS INT:           278.41 ms (example.org)",
         ]),
     ],
     cut: &[

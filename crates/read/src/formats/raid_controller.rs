@@ -22,7 +22,8 @@
 //!
 //! ## Caveats
 //! `Other Error Count` counts retries and pulled plugs too. Drives are named by controller,
-//! enclosure and slot, `c0/e32/s4`, as storcli names them, and volumes `c0/v1`: for the `/dev/sd`
+//! enclosure and slot, `c0/e32/s4`, as storcli names them, by their place in the list (`c0/drive3`)
+//! where only lines `Firmware state` were kept, and volumes `c0/v1`: for the `/dev/sd`
 //! name see the volume's name or `lsblk`. MegaCli's `Device Id: 7` is `megaraid,7` of smartctl.
 //! `AWB` is write-back even with a bad battery. A battery that learns turns the cache off for
 //! hours, on purpose.
@@ -45,7 +46,7 @@ pub const FORMAT: Format = Format::program::<Controller>(
         "physicaldrive ", "status: ", "Non-Volatile Cache status:", "Current Cache Policy",
         "Default Cache Policy", "Battery/Capacitor Status", "Predictive Failure Count",
         "IR Volume information", "IR Configuration Utility", "Cache Status:", "Slot Number:",
-        "Enclosure Device ID:", "Adapter #",
+        "Enclosure Device ID:", "Adapter #", "Firmware state:", "Rebuild Progress on Device",
     ],
     sniff,
 )

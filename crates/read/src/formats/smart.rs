@@ -22,8 +22,10 @@
 //! values above zero of 5, 187, 188, 197, 198 are reason to look closer (Backblaze, 67 814 drives,
 //! 2016); growing ones are worse. 199 counts errors of the link, not of the platter. 1 and 7 of
 //! Seagate drives are composites. Temperatures of nvme-cli are kelvin, and are given in Celsius.
-//! `num_err_log_entries` alone is often harmless. `nvme smart-log` does not name its drive, which
-//! is then called `drive`. Failed self-tests that a later one refuted are not counted.
+//! `smart.wear.percent` is the drive's own statement, or 100 less the normalised value of 177, 202,
+//! 231 or 233 where its name says endurance. `num_err_log_entries` alone is often harmless. `nvme
+//! smart-log` does not name its drive, which is then called `drive`. Failed self-tests that a later
+//! one refuted are not counted.
 //!
 //! ## Not in this output
 //! How a value moved: two records of different days are needed. Drives behind a RAID controller,
@@ -31,10 +33,11 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::typed::Share;
 use iowhy_model::{FactKey, key};
 use serde_json::Value;
 
-use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value};
+use crate::drive::health::{Drive, nvme_fact, nvme_key, nvme_value, wear};
 use crate::histogram::powers::note;
 use crate::program::*;
 use crate::text::document::{Document, Piece, sniff_document};
@@ -74,23 +77,11 @@ const PLACES: &[(FactKey, &str)] = &[
 ];
 /// Keys of which one stands near the top of such a document; the last ones where keys are sorted.
 const KEYS: &[&str] = &[
-    "\"json_format_version\"",
-    "\"smartctl\"",
-    "\"critical_warning\"",
-    "\"ata_smart_attributes\"",
-    "\"ata_smart_data\"",
-    "\"ata_smart_error_log\"",
-    "\"ata_sct_",
-    "\"ata_aam\"",
-    "\"ata_apm\"",
-    "\"ata_dsn\"",
-    "\"ata_device_statistics\"",
-    "\"ata_log_directory\"",
-    "\"nvme_smart_health_information_log\"",
-    "\"nvme_composite_temperature_threshold\"",
-    "\"nvme_controller_id\"",
-    "\"scsi_error_counter_log\"",
-    "\"scsi_grown_defect_list\"",
+    "\"json_format_version\"", "\"smartctl\"", "\"critical_warning\"", "\"ata_smart_attributes\"",
+    "\"ata_smart_data\"", "\"ata_smart_error_log\"", "\"ata_sct_", "\"ata_aam\"", "\"ata_apm\"",
+    "\"ata_dsn\"", "\"ata_device_statistics\"", "\"ata_log_directory\"",
+    "\"nvme_smart_health_information_log\"", "\"nvme_composite_temperature_threshold\"",
+    "\"nvme_controller_id\"", "\"scsi_error_counter_log\"", "\"scsi_grown_defect_list\"",
 ];
 
 fn sniff(lines: &[&str]) -> Sniff {
@@ -152,6 +143,13 @@ fn record(document: &Value, sink: &mut dyn Sink) {
         let Some(id) = attribute.get("id").and_then(Value::as_u64) else { continue };
         if let Some(raw) = attribute.pointer("/raw/value").and_then(word) {
             drive.add_text(typed::SMART_RAW.member(id), &raw, &place);
+        }
+        let name = attribute.get("name").and_then(Value::as_str).unwrap_or_default();
+        let value = attribute.get("value").and_then(Value::as_u64);
+        if let Some(used) = value.and_then(|value| wear(id, name, value))
+            && !drive.has(key::SMART_WEAR)
+        {
+            drive.add_fact(typed::SMART_WEAR, Share::from_percent(used), &place);
         }
         let failed = attribute.get("when_failed").and_then(Value::as_str);
         if let Some(failed) = failed.filter(|when| !when.is_empty() && *when != "-") {

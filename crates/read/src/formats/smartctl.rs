@@ -21,9 +21,10 @@
 //! ## Caveats
 //! The text does not name its drive. A command line, a path or a heading with a path above it does;
 //! without one the drive is called by model and serial number, as below /dev/disk/by-id. Attributes
-//! have a normalised value, which falls, and a raw one, which counts: raw values are the facts. Raw
-//! values with several numbers are ignored. Old self-test failures that a later long test refuted
-//! are not counted. See `smart` for the meaning of the values.
+//! have a normalised value, which falls, and a raw one, which counts: raw values are the facts; of
+//! the endurance left (177, 202, 231, 233 by their names) the normalised one, as
+//! `smart.wear.percent`. Raw values with several numbers are ignored. Old self-test failures that a
+//! later long test refuted are not counted. See `smart` for the meaning of the values.
 //!
 //! ## Not in this output
 //! How a value moved: two records of different days are needed. Drives behind a RAID controller,
@@ -34,7 +35,9 @@ use iowhy_model::{FactKey, key};
 
 use crate::describe::drive::{celsius, firmware, hours, model, number, rpm, serial};
 use crate::describe::report::*;
-use crate::drive::health::{disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value};
+use crate::drive::health::{
+    disk_behind, drive_named, leading, nvme_fact, nvme_key, nvme_value, wear,
+};
 
 pub const FORMAT: Format =
     Format::labels("drive health: text output of smartctl", Level::E, &LABELS);
@@ -295,133 +298,43 @@ static LABELS: Labels = Labels {
         if report.part.is_empty() { Step::Passed } else { Step::Took }
     }),
     ignored: &[
-        "Model Family",
-        "LU WWN Device Id",
-        "Logical Unit id",
-        "User Capacity",
-        "Sector Size",
-        "Sector Sizes",
-        "Logical block size",
-        "Physical block size",
-        "Form Factor",
-        "TRIM Command",
-        "Device is",
-        "Device type",
-        "ATA Standard is",
-        "Local Time is",
-        "Compliance",
-        "Temperature Warning",
-        "Read Cache is",
-        "Rd look-ahead is",
-        "AAM feature is",
-        "APM feature is",
-        "APM level is",
-        "DSN feature is",
-        "ATA Security is",
-        "Wt Cache Reorder",
-        "PCI Vendor/Subsystem ID",
-        "IEEE OUI Identifier",
-        "Total NVM Capacity",
-        "Unallocated NVM Capacity",
-        "Controller ID",
-        "Firmware Updates (0x16)",
-        "Maximum Data Transfer Size",
-        "Drive Trip Temperature",
+        "Model Family", "LU WWN Device Id", "Logical Unit id", "User Capacity", "Sector Size",
+        "Sector Sizes", "Logical block size", "Physical block size", "Form Factor", "TRIM Command",
+        "Device is", "Device type", "ATA Standard is", "Local Time is", "Compliance",
+        "Temperature Warning", "Read Cache is", "Rd look-ahead is", "AAM feature is",
+        "APM feature is", "APM level is", "DSN feature is", "ATA Security is", "Wt Cache Reorder",
+        "PCI Vendor/Subsystem ID", "IEEE OUI Identifier", "Total NVM Capacity",
+        "Unallocated NVM Capacity", "Controller ID", "Firmware Updates (0x16)",
+        "Maximum Data Transfer Size", "Drive Trip Temperature",
     ],
     // What begins sections, tables and notes that hold no fact of ours.
     own: &[
-        "^No Errors Logged$",
-        "^No self-tests have been logged",
-        "^No Self-tests Logged",
-        "^Temperature Sensor ",
-        "^=== START OF",
-        "^Copyright (C)",
-        "^General SMART Values",
-        "^Offline data collection",
-        "^Total time to complete",
-        "^data collection:",
-        "^Self-test execution status",
-        "^without error or no self-test",
-        "^Auto Offline",
-        "^Auto offline",
-        "^capabilities:",
-        "^SMART capabilities",
-        "^SMART support is",
-        "^Error logging capability",
-        "^Short self-test routine",
-        "^Extended self-test routine",
-        "^Conveyance self-test routine",
-        "^recommended polling time",
-        "^SCT capabilities",
-        "^SCT Status",
-        "^SCT Error Recovery Control",
-        "^SCT Feature Control",
-        "^SCT Data Table",
-        "^SMART Attributes Data Structure",
-        "^Vendor Specific SMART Attributes",
-        "^ID# ATTRIBUTE_NAME",
-        "^||||||_",
-        "^|||||__",
-        "^||||___",
-        "^|||____",
-        "^||_____",
-        "^|______",
-        "^SMART Error Log Version",
-        "^SMART Extended Comprehensive Error Log",
-        "^CR     = Command",
-        "^FEATR  =",
-        "^COUNT  =",
-        "^LBA_",
-        "^LH     =",
-        "^DEV    =",
-        "^DC     =",
-        "^ER     =",
-        "^Powered_Up_Time is",
-        "^DDd+hh:mm:SS.sss",
-        "^When the command that caused",
-        "^After command completion occurred",
-        "^Commands leading to the command",
-        "^ER ST SC SN CL CH DH",
-        "^ER -- ST COUNT",
-        "^CR FR SC SN CL CH DH DC",
-        "^CR FEATR COUNT",
-        "^-- -- -- --",
-        "^-- == -- ==",
-        "^SMART Self-test log",
-        "^SMART Extended Self-test Log",
-        "^SMART Selective self-test log",
-        "^Selective self-test flags",
-        "^SPAN  MIN_LBA",
-        "^Num  Test",
-        "^See vendor-specific Attribute list",
-        "^Drive failure expected",
-        "^Namespace",
-        "^SCT Status Version",
-        "^Device Statistics (GP",
-        "^Page  Offset",
-        "^After scanning selected",
-        "^If Selective self-test",
-        "^Self-test supported",
-        "^Error Information (NVMe",
-        "^Manufactured in week",
-        "^Specified cycle count",
-        "^Specified load-unload",
-        "^Accumulated start-stop",
-        "^Accumulated load-unload",
-        "^Grown defects during",
-        "^Total blocks reassigned",
-        "^Protocol Specific port log",
-        "^relative target port id",
-        "^generation code",
-        "^number of phys",
-        "^phy identifier",
-        "^attached",
-        "^reason:",
-        "^SAS address",
-        "^Description",
-        "^|||_",
-        "^||__",
-        "^|___",
+        "^No Errors Logged$", "^No self-tests have been logged", "^No Self-tests Logged",
+        "^Temperature Sensor ", "^=== START OF", "^Copyright (C)", "^General SMART Values",
+        "^Offline data collection", "^Total time to complete", "^data collection:",
+        "^Self-test execution status", "^without error or no self-test", "^Auto Offline",
+        "^Auto offline", "^capabilities:", "^SMART capabilities", "^SMART support is",
+        "^Error logging capability", "^Short self-test routine", "^Extended self-test routine",
+        "^Conveyance self-test routine", "^recommended polling time", "^SCT capabilities",
+        "^SCT Status", "^SCT Error Recovery Control", "^SCT Feature Control", "^SCT Data Table",
+        "^SMART Attributes Data Structure", "^Vendor Specific SMART Attributes",
+        "^ID# ATTRIBUTE_NAME", "^||||||_", "^|||||__", "^||||___", "^|||____", "^||_____",
+        "^|______", "^SMART Error Log Version", "^SMART Extended Comprehensive Error Log",
+        "^CR     = Command", "^FEATR  =", "^COUNT  =", "^LBA_", "^LH     =", "^DEV    =",
+        "^DC     =", "^ER     =", "^Powered_Up_Time is", "^DDd+hh:mm:SS.sss",
+        "^When the command that caused", "^After command completion occurred",
+        "^Commands leading to the command", "^ER ST SC SN CL CH DH", "^ER -- ST COUNT",
+        "^CR FR SC SN CL CH DH DC", "^CR FEATR COUNT", "^-- -- -- --", "^-- == -- ==",
+        "^SMART Self-test log", "^SMART Extended Self-test Log", "^SMART Selective self-test log",
+        "^Selective self-test flags", "^SPAN  MIN_LBA", "^Num  Test",
+        "^See vendor-specific Attribute list", "^Drive failure expected", "^Namespace",
+        "^SCT Status Version", "^Device Statistics (GP", "^Page  Offset",
+        "^After scanning selected", "^If Selective self-test", "^Self-test supported",
+        "^Error Information (NVMe", "^Manufactured in week", "^Specified cycle count",
+        "^Specified load-unload", "^Accumulated start-stop", "^Accumulated load-unload",
+        "^Grown defects during", "^Total blocks reassigned", "^Protocol Specific port log",
+        "^relative target port id", "^generation code", "^number of phys", "^phy identifier",
+        "^attached", "^reason:", "^SAS address", "^Description", "^|||_", "^||__", "^|___",
         "^Warning:",
     ],
     inner: &['\t'],
@@ -517,6 +430,8 @@ fn is_announcement(line: &str) -> bool {
 struct Attribute<'a> {
     id: u64,
     name: &'a str,
+    /// Its normalised value, if it has one.
+    value: Option<u64>,
     /// Its failing predicts that the drive fails, and not that it is old.
     is_prefail: bool,
     /// When it failed, if it did.
@@ -558,7 +473,7 @@ fn attribute(line: &str) -> Option<Attribute<'_>> {
     };
     let several = raw.get(1).is_some_and(|second| integer(second).is_some());
     let raw = raw.first().filter(|raw| !several && !raw.contains('/')).and_then(|raw| leading(raw));
-    Some(Attribute { id, name, is_prefail, failed, raw })
+    Some(Attribute { id, name, value: integer(value), is_prefail, failed, raw })
 }
 
 fn attributed(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()> {
@@ -575,6 +490,9 @@ fn attributed(found: &Found, report: &mut Report, _: &mut dyn Sink) -> Option<()
             }
             _ => {}
         }
+    }
+    if let Some(used) = known.value.and_then(|value| wear(known.id, known.name, value)) {
+        report.most("endurance used", used);
     }
     if let Some(failed) = known.failed {
         report.fact(typed::SMART_FAILED.member(known.id), failed);
@@ -661,6 +579,10 @@ fn totals(report: &mut Report, _: &mut dyn Sink) {
     }
     if let Some(celsius) = report.kept("celsius").filter(|_| !has(report, key::SMART_CELSIUS)) {
         report.fact(typed::SMART_CELSIUS, Celsius(celsius));
+    }
+    // What the drive states of its endurance goes before its attributes.
+    if let Some(used) = report.kept("endurance used").filter(|_| !has(report, key::SMART_WEAR)) {
+        report.fact(typed::SMART_WEAR, Share::from_percent(used));
     }
     if let Some(hours) = report.kept("error hours") {
         report.fact(typed::SMART_ERROR_LOG_HOURS, Nanos::from_hours(hours as u64));

@@ -885,8 +885,7 @@ fn begins_with_a_task(message: &str) -> bool {
     /// TASK_COMM_LEN without its end (include/linux/sched.h).
     const LONGEST: usize = 15;
     const SAID: [&str; 3] = [
-        ": page allocation failure",
-        ": attempt to access beyond end of device",
+        ": page allocation failure", ": attempt to access beyond end of device",
         " invoked oom-killer",
     ];
     let numbered = |rest: &str, begin: &str, end: &str| {
