@@ -4,6 +4,7 @@
 pub(crate) mod copies;
 pub(crate) mod disk_columns;
 pub mod diskstats;
+pub(crate) mod limits;
 pub mod mountstats;
 pub(crate) mod processes;
 pub(crate) mod processor;

@@ -30,10 +30,7 @@
 //! ## Not in this output
 //! Which limit was effective: compare the rates with it. The group, if no path was printed.
 
-use std::borrow::Cow;
-
-use iowhy_model::{FactKey, LimitKind, key};
-
+use crate::counters::limits::{DeviceLine, set_by_options, state};
 use crate::device_of_numbers;
 use crate::program::*;
 
@@ -63,19 +60,6 @@ const THROTTLES: [(&str, &str); 4] = [
     ("blkio.throttle.write_bps_device", "wbps"),
     ("blkio.throttle.read_iops_device", "riops"),
     ("blkio.throttle.write_iops_device", "wiops"),
-];
-
-/// Options of commands that set limits, and what their `k` stands for (docker-run(1),
-/// systemd.resource-control(5)).
-const OPTIONS: [(&str, &str, f64); 8] = [
-    ("--device-read-bps", "rbps", 1024.0),
-    ("--device-write-bps", "wbps", 1024.0),
-    ("--device-read-iops", "riops", 1000.0),
-    ("--device-write-iops", "wiops", 1000.0),
-    ("IOReadBandwidthMax", "rbps", 1000.0),
-    ("IOWriteBandwidthMax", "wbps", 1000.0),
-    ("IOReadIOPSMax", "riops", 1000.0),
-    ("IOWriteIOPSMax", "wiops", 1000.0),
 ];
 
 /// Counts of version 1, and those of `io.stat` that mean the same by operation.
@@ -139,38 +123,6 @@ fn file_of(command: &str) -> Option<&str> {
     })
 }
 
-/// One line: its file and path, if printed, the device, and the fields.
-#[derive(Clone, PartialEq, Debug)]
-struct DeviceLine<'a> {
-    path: Option<&'a str>,
-    file: &'static str,
-    device: String,
-    fields: Vec<(&'a str, Cow<'a, str>)>,
-}
-
-/// `--device-write-bps /dev/sdb:1mb` of docker and podman, `IOWriteBandwidthMax="/dev/sdb 1M"` of
-/// systemd: limits that are set by options of a command.
-fn set_by_options(text: &str) -> Vec<DeviceLine<'_>> {
-    let set = OPTIONS.iter().filter_map(|(option, limit, kilo)| {
-        let (_, said) = text.split_once(option)?;
-        let said = said.trim_start_matches(['=', ' ', '"', '\'']);
-        let (path, said) = said.split_once([':', ' '])?;
-        let end = said.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(said.len());
-        let device = path.strip_prefix("/dev/").filter(|name| !name.contains('/'))?.to_string();
-        let binary = bytes(said.get(..end)?)?;
-        // systemd counts in thousands.
-        let thousands = ["k", "m", "g", "t"];
-        let power = thousands.iter().position(|unit| {
-            said.get(..end).is_some_and(|said| said.to_ascii_lowercase().contains(unit))
-        });
-        let power = power.map_or(0, |place| place as i32 + 1);
-        let value = binary * (kilo / 1024.0).powi(power);
-        let value = Cow::Owned(value.round().to_string());
-        Some(DeviceLine { path: None, file: "max", device, fields: vec![(*limit, value)] })
-    });
-    set.collect()
-}
-
 /// `echo "8:32 1048576" > PATH/blkio.throttle.read_bps_device`: how a limit of version 1 is set.
 fn set_by_shell(text: &str) -> Option<DeviceLine<'_>> {
     let (head, path) = text.split_once('>')?;
@@ -216,29 +168,6 @@ fn row(line: &str) -> Option<DeviceLine<'_>> {
         return set_by_shell(text);
     };
     Some(DeviceLine { path, file, device, fields })
-}
-
-/// States the limits that a command sets for what it runs.
-pub(crate) fn limits_of(command: &str, sink: &mut dyn Sink) {
-    set_by_options(command).iter().for_each(|set| state(set, sink));
-}
-
-fn state(row: &DeviceLine, sink: &mut dyn Sink) {
-    let device = sink.device(&row.device);
-    let place = row.path.map_or_else(|| sink.source().place(), str::to_string);
-    for (field, value) in row.fields.iter().filter(|(_, value)| value != "max") {
-        sink.add_text_at(device, key_of(row.file, field), value, &place);
-    }
-}
-
-/// The fact that a field of a file of control groups is.
-fn key_of(file: &str, field: &str) -> FactKey {
-    match (file, LimitKind::named(field)) {
-        ("latency", Some(LimitKind::Target)) => LimitKind::Target.key(),
-        ("max", Some(kind)) if kind != LimitKind::Target => kind.key(),
-        ("stat", _) => key::CGROUP_STAT.member(field),
-        _ => key::CGROUP.member(format!("{file}.{field}")),
-    }
 }
 
 #[derive(Default)]

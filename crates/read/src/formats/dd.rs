@@ -28,8 +28,8 @@
 
 use iowhy_model::typed::{BytesPerSecond, Durable, PageCache};
 
+use crate::counters::limits::limits_of;
 use crate::counters::stated::rates;
-use crate::formats::cgroup_io::limits_of;
 use crate::program::*;
 use crate::text::odd::has_odd;
 
