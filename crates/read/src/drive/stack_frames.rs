@@ -1,7 +1,7 @@
 //! What a task waits for, by the functions of the kernel it stands in.
 
-/// Functions below which a task waits for free memory (mm/vmscan.c, mm/compaction.c, mm/memcontrol.c,
-/// mm/page_io.c, mm/memory.c).
+/// Functions below which a task waits for free memory (mm/vmscan.c, mm/compaction.c,
+/// mm/memcontrol.c, mm/page_io.c, mm/memory.c).
 const FREES_MEMORY: [&str; 8] = [
     "try_to_free_pages+0x", "try_to_free_mem_cgroup_pages+0x", "shrink_inactive_list+0x",
     "compact_zone+0x", "isolate_migratepages+0x", "isolate_migratepages_block+0x",
