@@ -20,6 +20,7 @@ mod syntax;
 mod tree;
 mod units;
 mod unsafety;
+mod ways;
 mod widths;
 mod wording;
 
@@ -77,6 +78,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "pure crates touch nothing", check: pure::check },
     Rule { name: "samples, goldens and cases belong together", check: names::samples },
     Rule { name: "texts are taken apart in one room of diagnose", check: grammar::check },
+    Rule { name: "the ways of a line exist", check: ways::check },
     Rule { name: "the words of the field", check: wording::check },
     Rule { name: "unsafe only where it may stand", check: unsafety::check },
 ];

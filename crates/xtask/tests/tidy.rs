@@ -102,6 +102,11 @@ fn texts_are_taken_apart_in_one_room_of_diagnose() {
 }
 
 #[test]
+fn the_ways_of_a_line_exist() {
+    holds("the ways of a line exist");
+}
+
+#[test]
 fn the_words_of_the_field() {
     holds("the words of the field");
 }
