@@ -987,7 +987,8 @@ fn the_journal_gets_an_incident_in_fields() {
     recorder.ended();
 }
 
-/// As `contrib/iowhy-watch.service` sets it up: who is in the recorder's group reads, others do not.
+/// As `contrib/iowhy-watch.service` sets it up: who is in the recorder's group reads, others do
+/// not.
 #[test]
 fn a_group_reads_what_is_recorded() {
     if !can_run(&["fio", "setpriv"]) {

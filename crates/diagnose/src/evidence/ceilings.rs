@@ -1,8 +1,9 @@
 //! Throughput of all disks together that stands at a ceiling while tasks wait.
 //!
-//! A load that asks for less than the disks give moves with the programs. One that never rises above
-//! its mean, interval after interval, with tasks blocked and processors idle, is held by a limit: of
-//! a disk, of the bus or network to it, or one that somebody set. Which of them is not in it.
+//! A load that asks for less than the disks give moves with the programs. One that never rises
+//! above its mean, interval after interval, with tasks blocked and processors idle, is held by a
+//! limit: of a disk, of the bus or network to it, or one that somebody set. Which of them is not in
+//! it.
 
 use iowhy_model::{Observation, Unit, Verdict, key};
 

@@ -93,8 +93,8 @@ fn is_in_background(listing: &Listing) -> bool {
     listing.facts.iter().any(|fact| fact.key.is_under("checkpoint"))
 }
 
-/// From here on, ms, flash has no excuse: it writes a flush's pages in under 5 (as in `quick_programs`),
-/// doubled.
+/// From here on, ms, flash has no excuse: it writes a flush's pages in under 5 (as in
+/// `quick_programs`), doubled.
 const OF_A_PLATTER_MS: f64 = 10.0;
 /// Bytes up to which a write takes no time worth a word beside its flush: 1 ms at 64 MB/s.
 const SMALL: f64 = 65_536.0;

@@ -1,8 +1,8 @@
 //! The same fault of three disks or more is one fault of what they share.
 //!
-//! That so many disks, or the ways to them, fail by themselves within one capture is far less likely
-//! than one adapter, cabinet, switch or target that fails for all of them, or one fault of their
-//! model. So they are one finding, and what they share is looked for.
+//! That so many disks, or the ways to them, fail by themselves within one capture is far less
+//! likely than one adapter, cabinet, switch or target that fails for all of them, or one fault of
+//! their model. So they are one finding, and what they share is looked for.
 
 use std::collections::BTreeSet;
 
