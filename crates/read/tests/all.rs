@@ -2,10 +2,7 @@
 //! its own.
 
 #![allow(
-    clippy::disallowed_methods,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
+    clippy::disallowed_methods, clippy::expect_used, clippy::panic, clippy::print_stdout,
     clippy::unwrap_used
 )]
 

@@ -340,6 +340,8 @@ families {
     SMART_NVME_SENSOR "smart.nvme.sensor.*" Celsius "temperature of one sensor";
     SMART_RAW "smart.raw.*" Count "raw value of a SMART attribute";
     SMART_SATA_PHY "smart.sataphy.*" Count "counter of the SATA link";
+    SMART_SLOW "smart.slow.*" Count "commands that the drive counted as slow, by the limit at which \
+                                     their bucket begins";
     SMART_SLOWEST "smart.slowest.*" Nanoseconds "longest latency that the drive measured itself: \
                                                  of a read, a write or a trim";
     SWAP_IN_USE "swap.in-use.*" Kib "swap in use, mean or maximum";
