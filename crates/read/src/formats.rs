@@ -1,5 +1,6 @@
 //! The list of formats. To add one: its file, its `mod` line, its place in [`FORMATS`].
 
+mod aix_iostat;
 mod asm_metrics;
 mod atop;
 mod atop_screen;
@@ -92,6 +93,7 @@ mod nvme_lat_stats;
 mod nvme_latency_monitor;
 mod nvme_ocp;
 mod nvme_volume;
+mod omreport;
 mod oracle_10046;
 mod oracle_awr;
 mod oracle_histogram;
@@ -146,6 +148,7 @@ use crate::format::{Format, Formats, formats_of_files};
 
 /// All formats, sorted by name.
 pub const FORMATS: &[Format] = formats_of_files![
+    aix_iostat::FORMAT,
     asm_metrics::FORMAT,
     atop::FORMAT,
     atop_screen::FORMAT,
@@ -238,6 +241,7 @@ pub const FORMATS: &[Format] = formats_of_files![
     nvme_latency_monitor::FORMAT,
     nvme_ocp::FORMAT,
     nvme_volume::FORMAT,
+    omreport::FORMAT,
     oracle_10046::FORMAT,
     oracle_awr::FORMAT,
     oracle_histogram::FORMAT,

@@ -196,6 +196,10 @@ fn device(message: &str) -> Option<&str> {
     if let Some((name, _)) = forms::of_bad_sector(message) {
         return Some(name);
     }
+    // `bcache: bch_count_io_errors() nvme0n1p5: IO error on writing btree.`
+    if let Some((_, rest)) = message.split_once("_io_errors() ") {
+        return rest.split(':').next().filter(|name| is_disk(name));
+    }
     // `..., dev sdb, sector 2056`, `Buffer I/O error on device sdb1, ...`, `EXT4-fs warning (device
     // dm-0): ...`
     let marks: &[&str] = match message.contains("dev") {

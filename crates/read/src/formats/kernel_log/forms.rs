@@ -267,6 +267,9 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Medium, &[L::Md], &["", "Raid device exceeded read_error threshold"]),
     row(K::IoError, &[L::Md], &["Disk failure on "]),
     row(K::IoError, &[L::Md], &["", "rescheduling sector "]),
+    // drivers/md/bcache/io.c: a device of the cache, and one that is cached.
+    row(K::IoError, &[L::Other], &["bcache: bch_count_io_errors() "]),
+    row(K::IoError, &[L::Other], &["bcache: bch_count_backing_io_errors() "]),
     row(K::Remote, &[L::Drbd], &["PingAck did not arrive in time"]),
     // drivers/block/nbd.c
     row(K::Remote, &[L::Nbd], &["Receive control failed (result "]),

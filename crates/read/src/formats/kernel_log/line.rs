@@ -12,7 +12,7 @@ const LONGEST_UPTIME: usize = 9;
 
 /// The time as printed, and the message; the time is empty where only a difference was printed.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
-    let text = without_level(line.trim_start())?;
+    let text = without_level(behind_prompt(line.trim_start()))?;
     if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         // `dmesg -e -T` prints a day and the whole date.
         if let Some((date, second)) =
@@ -71,6 +71,15 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     // A syslog daemon of 2010 leaves the colon of a stamp it took away.
     let message = message.strip_prefix(": ").unwrap_or(message);
     dated.then_some((stamp, message))
+}
+
+/// What a console printed behind the prompt of a shell: `[root@db1 ~]# [519825.439055] INFO: ...`.
+fn behind_prompt(line: &str) -> &str {
+    let prompt = ["# [", "$ ["].iter().find_map(|end| line.find(end));
+    match prompt.and_then(|at| line.split_at_checked(at + "# ".len())) {
+        Some((_, rest)) if rest.starts_with('[') && rest.contains("] ") => rest,
+        _ => line,
+    }
 }
 
 /// The date in brackets behind another time in brackets, and what follows.
