@@ -274,7 +274,7 @@ mod tests {
         };
         let words = |text: &str| Some(text.to_string());
         let usual = "usual 256 µs to 512 µs at this hour";
-        let normal = "median read 320 µs, normal for this hour (256 µs to 512 µs)";
+        let normal = "median read 300 µs, normal for this hour (256 µs to 512 µs)";
         assert_eq!(said(300_000, 40, 34), words(normal));
         let slow = said(30_000_000, 40, 34).unwrap();
         assert!(slow.ends_with(&format!("times the {usual}")), "{slow}");

@@ -43,7 +43,9 @@ pub fn words(table: &NameTable, device: &str) -> Option<String> {
 
 fn parts(table: &NameTable, device: &str) -> Vec<String> {
     let given = |name: &str| table.get(name).and_then(|known| known.given()).map(str::to_string);
-    let above = table.above(device).into_iter().filter_map(given);
+    // An array is known by the name that the kernel gave it.
+    let called = |name: &str| given(name).or(name.starts_with("md").then(|| name.to_string()));
+    let above = table.above(device).into_iter().filter_map(called);
     let mut named: Vec<String> = given(device).into_iter().chain(above).collect();
     if named.is_empty() {
         named = table.above(device).into_iter().map(str::to_string).collect();
