@@ -28,8 +28,8 @@
 //! Or the kernel's log shows that a thin pool, a snapshot or a thin volume has no space left, or
 //! `lvs` that its data or metadata is full. Or a drive immediately rejects writes that are out of
 //! order for its zones, or an address beyond its end. Or requests to a file server wait more than
-//! 0.1 s, and three round trips, in its client before they are sent. Or one stream of large requests
-//! gets 2.5 times less from a volume than from each disk of the same test (`hdparm -t`, `dd`).
+//! 0.1 s, and three round trips, in its client before they are sent. Or one stream of large
+//! requests gets 2.5 times less from a volume than from each disk of the same test (`hdparm -t`).
 //!
 //! ## Wrong if
 //! The block trace missed I/Os, or the two measurements cover different times or devices.

@@ -27,8 +27,8 @@
 //! than a second (`nfsslower`), or requests to a file server get no reply for 5 s or need a second
 //! on average (`/proc/self/mountstats`, `nfsiostat`). Suspected: round trips of 100 ms, or a file
 //! on such a file system is slower than a network of 100 Mbit/s, or a journal on a device of a
-//! network hung (`jbd2/rbd0-8`). Or a cluster says that requests to
-//! up to three of its services have been blocked for 30 s or more.
+//! network hung (`jbd2/rbd0-8`). Or a cluster says that requests to up to three of its services
+//! have been blocked for 30 s or more.
 //!
 //! ## Wrong if
 //! The disk is local with a virtual name, and its own cache makes the second read fast.
@@ -56,7 +56,7 @@ use crate::evidence::shares;
 use crate::evidence::volumes;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{LogLine, by_port};
+use crate::facts::kernel_log::{self, LogLine, by_port};
 use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
@@ -247,19 +247,10 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
 /// Devices whose data another machine keeps, by their names (Ceph, network block devices).
 const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
 
-/// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
-/// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
-fn written_by(message: &str) -> Option<&str> {
-    let (_, task) = message.split_once("task ")?;
-    let (name, _) = task.split_once(" blocked for more than ")?;
-    let (_, device) = name.rsplit_once(':')?.0.split_once('/')?;
-    Some(device.split('-').next().unwrap_or(device))
-}
-
 /// Tasks that hung while they wrote to a device of another machine.
 fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
     let of = |line: &LogLine| {
-        let device = written_by(&line.message.text)?;
+        let device = kernel_log::written_by(&line.message.text)?;
         ELSEWHERE.contains(&disk_names::kind(device)).then(|| device.to_string())
     };
     let here = |line: &&LogLine| {

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use iowhy_model::{
-    DeviceId, Distribution, Evidence, FactKey, Finding, Interval, Layer, MessageKind, Observation,
-    Op, Quantity, STANDS, Unit, Verdict, key,
+    DeviceId, Distribution, Evidence, Fact, FactKey, Finding, Interval, Layer, Medium, MessageKind,
+    Observation, Op, Quantity, STANDS, Unit, Verdict, key,
 };
 
 use crate::analysis::Analysis;
@@ -598,7 +598,8 @@ fn all(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[Strin
         .chain(longest_flush(analysis, input))
         .chain(forced_checkpoints(analysis, input, any))
         .chain(ceilings::seen(analysis, input, any))
-        .chain(synchronous_mount(analysis, input));
+        .chain(synchronous_mount(analysis, input))
+        .chain(writes_through(analysis, input));
     seen.extend(of_programs.map(Seen::from));
     for disk in disks {
         let rows =
@@ -806,6 +807,37 @@ fn synchronous_mount(analysis: &Analysis, input: &str) -> Option<Observation> {
 /// limit, and no disk, sets their pace (a choice), of so many at least.
 const MOSTLY_FORCED: f64 = 0.5;
 const CHECKPOINTS: f64 = 4.0;
+
+/// Volumes of a controller that keeps no write in its cache: for spinning disks each small write is
+/// a seek that a protected cache would hide.
+fn writes_through(analysis: &Analysis, input: &str) -> Option<Observation> {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let here = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let facts =
+        here.flat_map(|(place, listing)| listing.facts.iter().map(move |fact| (place, fact)));
+    let through = |(_, fact): &(usize, &Fact)| {
+        let turns = fact.device.and_then(|device| analysis.medium(device));
+        fact.key == key::ARRAY_WRITE_CACHE
+            && fact.value.text() == Some("write-through")
+            && turns.is_none_or(|medium| medium == Medium::Rotational)
+    };
+    let volumes: Vec<(usize, &Fact)> = facts.filter(through).collect();
+    let (place, first) = *volumes.first()?;
+    let name = first.device.map(|device| analysis.recording.device_of(device).name.as_str());
+    let what = match (volumes.len(), name) {
+        (1, Some(name)) => format!("volumes that write through ({name})"),
+        _ => "volumes that write through".to_string(),
+    };
+    let n = volumes.len() as f64;
+    let evidence = read_off(&what, n, Unit::Count, volumes.len() as u64, analysis.source(place));
+    let would_mean = "their controller confirms no write before the disks have it: its policy, or a \
+                      battery that is missing, learning or worn, even where it reads `ready`";
+    Some(Observation {
+        evidence,
+        would_mean: would_mean.to_string(),
+        verdict: Some(Verdict::LoadFlush),
+    })
+}
 
 /// Checkpoints that came because the log of changes was full, and not because it was time.
 fn forced_checkpoints(analysis: &Analysis, input: &str, any: &str) -> Option<Observation> {

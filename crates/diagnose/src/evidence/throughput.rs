@@ -214,10 +214,10 @@ const COSTS: f64 = 0.9;
 pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let mut runs = runs::runs(analysis);
     runs.retain(|run| run.bytes() >= LARGE && run.in_flight().is_none_or(|n| n <= 1.5));
-    let is_volume = |name: &str| {
-        disk_names::is_stacked(name) || name.contains('/') && !name.starts_with(['.', '/'])
-    };
-    let volumes = runs.iter().filter(|run| run.throughput() > 0.0 && is_volume(run.name()));
+    let volumes = runs.iter().filter(|run| {
+        let name = run.name();
+        run.throughput() > 0.0 && (disk_names::is_stacked(name) || disk_names::is_of_a_group(name))
+    });
     let slow = volumes.filter_map(|volume| {
         let same = |run: &&Run| {
             disk_names::is_of_a_disk(run.name())
@@ -248,7 +248,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         finding.assume(COSTS, "a volume slower than every disk of the same test");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
         finding.refuted_by = lines(&[
-            "the volume lies on another disk: `lsblk -s`",
+            "the volume is not stacked on that disk: `lsblk -s`",
             "other programs used the volume during its test only",
         ]);
         finding.next_step = lines(&[

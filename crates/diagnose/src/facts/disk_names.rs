@@ -124,6 +124,11 @@ pub fn is_stacked(disk: &str) -> bool {
     matches!(kind(disk), "dm" | "md" | "drbd" | "bcache" | "bd") || disk.starts_with("mapper/")
 }
 
+/// Whether it is a volume by its group, `vg0/root`, and no path.
+pub fn is_of_a_group(disk: &str) -> bool {
+    disk.contains('/') && !disk.starts_with(['.', '/'])
+}
+
 /// Whether it is a drive that only its RAID controller shows: `c0/e32/s4`, `c0/1I:1:3`. A volume is
 /// `c0/v1`.
 pub fn is_behind_a_controller(disk: &str) -> bool {
