@@ -317,6 +317,14 @@ const DIFFER: &[(&str, &str)] = &[
     // The lines that are cut say that the link woke, which is no failure of the commands behind it.
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-cut"),
     ("published/P18-39-laptop-link-that-does-not-wake", "heading-halved"),
+    // Twice, a row that is cut has a whole one beside it, and a few counts are enough.
+    ("linux_iostat/made--a-row-that-is-cut-is-a-loss", "doubled"),
+    ("linux_iostat/made--a-row-that-is-cut-is-a-loss", "split"),
+    ("pylatencymap/made--a-restart-is-left-out-and-a-missing-bucket-keeps-its-count", "doubled"),
+    // Twice, each stack is another task.
+    ("published/P19-14-reclaim-of-a-group-waits-for-writeback", "doubled"),
+    // The time of a test's threads stands before the test is named.
+    ("cases/test-on-one-cpu", "shuffled"),
     // What the kernel does about a command stands in front of it.
     ("cases/discards-that-time-out", "shuffled"),
     ("cases/a-bridge-refuses-smart", "shuffled"),

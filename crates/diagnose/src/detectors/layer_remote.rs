@@ -56,7 +56,7 @@ use crate::evidence::shares;
 use crate::evidence::volumes;
 use crate::facts::disk_models;
 use crate::facts::disk_names;
-use crate::facts::kernel_log::{self, LogLine, by_port};
+use crate::facts::kernel_log::{LogLine, by_port};
 use crate::facts::reading::FactReading;
 use crate::measures::first_touch::{self, Read};
 use crate::measures::spread;
@@ -158,63 +158,58 @@ fn inactive(analysis: &Analysis) -> Vec<Finding> {
 /// or a network that only these have.
 const FEW_SERVICES: usize = 3;
 
-fn blocked(analysis: &Analysis) -> Vec<Finding> {
-    let found = analysis.inputs().into_iter().filter_map(|input| {
-        let listings = || analysis.recording.listings.iter().enumerate();
-        let here = || listings().filter(|(place, _)| analysis.input(*place) == input);
-        let said = |key: FactKey| {
-            here().flat_map(move |(place, listing)| {
-                let key = key.clone();
-                let of_key = listing.facts.iter().filter(move |fact| fact.key == key);
-                of_key.filter_map(move |fact| Some((place, fact.device?, fact.value.number()?)))
-            })
-        };
-        let most = |key: FactKey| said(key).map(|(.., value)| value).fold(0.0, f64::max);
-        let named: BTreeSet<DeviceId> = said(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
-        let place = said(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
-        let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_FOR));
-        // Who serves a part of its data no more holds requests up: that is said of the cluster.
-        let serves_all = here()
-            .flat_map(|(_, listing)| &listing.facts)
-            .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
-        let few = (1..=FEW_SERVICES).contains(&named.len());
-        (serves_all && few && longest >= BLOCKED_S).then_some(())?;
-        let names: Vec<String> =
-            named.iter().map(|osd| analysis.recording.device_of(*osd).name.clone()).collect();
-        let one = named.first().copied().filter(|_| named.len() == 1);
-        let mut finding = new_finding(DETECTOR.verdict, one, vec![place]);
-        finding.subject.devices = named.into_iter().collect();
-        finding.sentence = format!(
-            "requests wait for {}: {}, the longest for {} s or more; what holds them up is the disk, \
-             the host or the network of {}",
-            phrase::list(&names),
-            phrase::count(count, "request(s) blocked"),
-            phrase::digits(longest),
-            if one.is_some() { "this service" } else { "these services" }
-        );
-        let source = analysis.source(place);
-        finding.evidence = vec![
-            read_off("longest wait of a blocked request", longest, Unit::Seconds, 1, source)
-                .above(BLOCKED_S),
-            read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
-        ];
-        finding.assume(OF_A_CLUSTER, "stated by the cluster");
-        finding.doubt("one moment: what it waits for itself is not said", OF_A_CLUSTER);
-        finding.explained_share = 1.0;
-        finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
-        let first = names.first().map_or("osd.N", String::as_str);
-        finding.next_step = vec![
-            format!(
-                "`ceph daemon {first} dump_ops_in_flight`, on its host: what do they wait for?"
-            ),
-            format!(
-                "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
-            ),
-            "`ceph osd perf`: is it alone?".to_string(),
-        ];
-        Some(finding)
-    });
-    found.collect()
+/// Of all inputs together: a part of the list names few of many.
+fn blocked(analysis: &Analysis) -> Option<Finding> {
+    let listings = || analysis.recording.listings.iter().enumerate();
+    let said = |key: FactKey| {
+        listings().flat_map(move |(place, listing)| {
+            let key = key.clone();
+            let of_key = listing.facts.iter().filter(move |fact| fact.key == key);
+            of_key.filter_map(move |fact| Some((place, fact.device?, fact.value.number()?)))
+        })
+    };
+    let most = |key: FactKey| said(key).map(|(.., value)| value).fold(0.0, f64::max);
+    let named: BTreeSet<DeviceId> = said(key::CEPH_BLOCKED).map(|(_, osd, _)| osd).collect();
+    let place = said(key::CEPH_BLOCKED).map(|(place, ..)| place).next()?;
+    let (count, longest) = (most(key::CEPH_BLOCKED), most(key::CEPH_BLOCKED_FOR));
+    // Who serves a part of its data no more holds requests up: that is said of the cluster.
+    let serves_all = listings()
+        .flat_map(|(_, listing)| &listing.facts)
+        .all(|fact| fact.key != key::CLUSTER_INACTIVE || fact.value.number() == Some(0.0));
+    let few = (1..=FEW_SERVICES).contains(&named.len());
+    (serves_all && few && longest >= BLOCKED_S).then_some(())?;
+    let names: Vec<String> =
+        named.iter().map(|osd| analysis.recording.device_of(*osd).name.clone()).collect();
+    let one = named.first().copied().filter(|_| named.len() == 1);
+    let mut finding = new_finding(DETECTOR.verdict, one, vec![place]);
+    finding.subject.devices = named.into_iter().collect();
+    finding.sentence = format!(
+        "requests wait for {}: {}, the longest for {} s or more; what holds them up is the disk, \
+         the host or the network of {}",
+        phrase::list(&names),
+        phrase::count(count, "request(s) blocked"),
+        phrase::digits(longest),
+        if one.is_some() { "this service" } else { "these services" }
+    );
+    let source = analysis.source(place);
+    finding.evidence = vec![
+        read_off("longest wait of a blocked request", longest, Unit::Seconds, 1, source)
+            .above(BLOCKED_S),
+        read_off("blocked requests, maximum at once", count, Unit::Count, 1, source),
+    ];
+    finding.assume(OF_A_CLUSTER, "stated by the cluster");
+    finding.doubt("one moment: what it waits for itself is not said", OF_A_CLUSTER);
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["the slow I/O goes to other storage: `findmnt`, `lsblk -s`"]);
+    let first = names.first().map_or("osd.N", String::as_str);
+    finding.next_step = vec![
+        format!("`ceph daemon {first} dump_ops_in_flight`, on its host: what do they wait for?"),
+        format!(
+            "the disk of {first} (`ceph device ls`): `iostat -x 1`, `smartctl -x`, and its log"
+        ),
+        "`ceph osd perf`: is it alone?".to_string(),
+    ];
+    Some(finding)
 }
 
 /// A server or a peer of which the kernel says that it did not answer.
@@ -250,7 +245,7 @@ const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
 /// Tasks that hung while they wrote to a device of another machine.
 fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {
     let of = |line: &LogLine| {
-        let device = kernel_log::written_by(&line.message.text)?;
+        let device = disk_names::written_by(&line.message.text)?;
         ELSEWHERE.contains(&disk_names::kind(device)).then(|| device.to_string())
     };
     let here = |line: &&LogLine| {

@@ -207,6 +207,8 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// Times a volume's disks are faster than it, so that it is what lies between (a choice: encryption
 /// on one CPU of a small machine costs as much, a copy beside the test a half).
 const BETWEEN: f64 = 2.5;
+/// Bytes per second that a disk gives which is no part of the trouble (a choice: any of 2005 does).
+const WELL_PER_S: f64 = 2e7;
 /// What that is worth.
 const COSTS: f64 = 0.9;
 
@@ -221,6 +223,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let slow = volumes.filter_map(|volume| {
         let same = |run: &&Run| {
             disk_names::is_of_a_disk(run.name())
+                && run.throughput() >= WELL_PER_S
                 && run.op() == volume.op()
                 && analysis.input(run.place()) == analysis.input(volume.place())
         };

@@ -221,12 +221,3 @@ where
     }
     ports
 }
-
-/// The device whose journal or log a hung task writes: `rbd0` of `INFO: task jbd2/rbd0-8:801166
-/// blocked for more than 120 seconds.`, `nbd3p1` of `xfsaild/nbd3p1:712`.
-pub fn written_by(message: &str) -> Option<&str> {
-    let (_, task) = message.split_once("task ")?;
-    let (name, _) = task.split_once(" blocked for more than ")?;
-    let (_, device) = name.rsplit_once(':')?.0.split_once('/')?;
-    Some(device.split('-').next().unwrap_or(device))
-}
