@@ -11,9 +11,10 @@ use std::process::{Command, ExitCode};
 const VERSIONS: std::ops::RangeInclusive<u32> = 14..=23;
 
 /// The objects, one per collector.
-const OBJECTS: [&str; 3] = ["block_trace", "syscalls", "uprobe"];
+const OBJECTS: [&str; 4] = ["block_trace", "syscalls", "uprobe", "waits"];
 /// What they are made of besides.
-const HEADERS: [&str; 10] = [
+const HEADERS: [&str; 11] = [
+    "callers.h",
     "edges.h",
     "finish.h",
     "kernel.h",

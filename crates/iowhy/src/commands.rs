@@ -18,6 +18,7 @@ mod stat;
 mod syscalls;
 mod top;
 mod uprobe;
+mod waits;
 mod watch;
 mod why;
 
@@ -43,6 +44,7 @@ pub const COMMANDS: &[Command] = &[
     syscalls::COMMAND,
     top::COMMAND,
     uprobe::COMMAND,
+    waits::COMMAND,
     watch::COMMAND,
     why::COMMAND,
 ];
@@ -61,6 +63,7 @@ mod tests {
         ("by", "hist counts by more than names, and stat has rows of devices otherwise"),
         ("clock", "hist has one for all of its time, and watch its turns"),
         ("device", "what of it: I/Os, incidents, sides of a comparison"),
+        ("folded", "snoop counts the I/Os of its stacks, waits their time"),
         ("for", "what happens if it is not given, and what is done for so long"),
         ("op", "a probe does the I/O that the others look at"),
         ("size", "a probe does the I/O that the others look at"),
@@ -136,7 +139,7 @@ mod tests {
                 if shared.contains(&long)
                     && !matches!(
                         command.get_name(),
-                        "watch" | "incidents" | "record" | "syscalls" | "uprobe" | "mark"
+                        "watch" | "incidents" | "record" | "syscalls" | "uprobe" | "waits" | "mark"
                     )
                 {
                     let first = headings.entry(long.to_string()).or_insert(heading.clone());

@@ -58,6 +58,52 @@ pub struct Callers {
     pub comm: Option<String>,
 }
 
+/// The same as the programs of `bpf/callers.h` are told.
+pub struct CallerGlobals {
+    only_pid: u32,
+    own_pid: u32,
+    only_comm: [u8; 16],
+    pids: PidNamespace,
+}
+
+impl CallerGlobals {
+    /// For these.
+    pub fn of(whom: &Callers) -> CallerGlobals {
+        let mut only_comm = [0u8; 16];
+        let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
+        // The kernel keeps fifteen bytes of a name.
+        only_comm.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
+        let (only_pid, own_pid) = (whom.pid.unwrap_or(0), std::process::id());
+        CallerGlobals { only_pid, own_pid, only_comm, pids: PidNamespace::own() }
+    }
+
+    /// Hands them in before loading.
+    pub fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
+        loader
+            .override_global("only_pid", &self.only_pid, true)
+            .override_global("own_pid", &self.own_pid, true)
+            .override_global("pids_dev", &self.pids.dev, true)
+            .override_global("pids_ino", &self.pids.ino, true)
+            .override_global("only_comm", &self.only_comm, true);
+    }
+}
+
+/// What the programs of `bpf/callers.h` could not count: no room for a sum, no room for a start.
+///
+/// # Errors
+/// If the table cannot be read.
+pub fn missed(table: &PerCpuArray<MapData, u64>) -> Result<[u64; 2], Error> {
+    let of =
+        |why: u32| -> Result<u64, Error> { Ok(table.get(&why, 0).map_err(broke)?.iter().sum()) };
+    Ok([of(0)?, of(1)?])
+}
+
+/// The name in a field of the kernel.
+pub fn name_in(bytes: &[u8]) -> String {
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}
+
 /// The tables of loaded programs.
 pub struct CallLatencies {
     groups: PerCpuHashMap<MapData, [u32; 2], [u64; GROUP_WORDS]>,
@@ -77,20 +123,10 @@ impl CallLatencies {
         tables: &[(&str, &[u8])],
         unit: Option<&u64>,
     ) -> Result<(Ebpf, CallLatencies), Error> {
-        let mut comm = [0u8; 16];
-        let name = whom.comm.as_deref().unwrap_or_default().as_bytes();
-        // The kernel keeps fifteen bytes of a name.
-        comm.iter_mut().take(15).zip(name).for_each(|(to, from)| *to = *from);
-        let (only_pid, own_pid) = (whom.pid.unwrap_or(0), std::process::id());
-        let pids = PidNamespace::own();
+        let globals = CallerGlobals::of(whom);
         let mut loader = EbpfLoader::new();
-        loader
-            .btf(Some(btf))
-            .override_global("only_pid", &only_pid, true)
-            .override_global("own_pid", &own_pid, true)
-            .override_global("pids_dev", &pids.dev, true)
-            .override_global("pids_ino", &pids.ino, true)
-            .override_global("only_comm", &comm, true);
+        loader.btf(Some(btf));
+        globals.set(&mut loader);
         for (name, value) in numbers {
             loader.override_global(name, value, true);
         }
@@ -126,10 +162,7 @@ impl CallLatencies {
     /// # Errors
     /// If the table cannot be read.
     pub fn missed(&self) -> Result<[u64; 2], Error> {
-        let of = |why: u32| -> Result<u64, Error> {
-            Ok(self.missed.get(&why, 0).map_err(broke)?.iter().sum())
-        };
-        Ok([of(0)?, of(1)?])
+        missed(&self.missed)
     }
 }
 
@@ -149,8 +182,7 @@ fn merged(pid: u32, kind: u32, cpus: &[[u64; GROUP_WORDS]]) -> Option<CallLatenc
         min = least.checked_sub(1).into_iter().chain(min).min();
         if comm.is_empty() {
             let bytes = [name_1.to_ne_bytes(), name_2.to_ne_bytes()].concat();
-            let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            comm = String::from_utf8_lossy(name).into_owned();
+            comm = name_in(&bytes);
         }
     }
     if counts.iter().all(|count| *count == 0) {

@@ -8,6 +8,7 @@ mod host_facts;
 mod mountstats;
 mod syscalls;
 mod uprobe;
+mod waits;
 
 pub use block_trace::{BlockTrace, TraceClock, TraceMode, TraceOptions};
 pub use diskstats::DiskStats;
@@ -16,6 +17,7 @@ pub use host_facts::{HostFacts, KernelLog};
 pub use mountstats::MountStats;
 pub use syscalls::{CallCount, Syscalls, call_names};
 pub use uprobe::{EventCount, Uprobe, UprobeOptions};
+pub use waits::{WaitCount, Waits};
 
 use std::path::Path;
 
@@ -83,6 +85,12 @@ pub const COLLECTORS: &[CollectorEntry] = &[
         name: uprobe::NAME,
         summary: "calls of any user-space function, from entry to return, with eBPF",
         manual: manual!("collectors/uprobe.rs"),
+        beside: None,
+    },
+    CollectorEntry {
+        name: waits::NAME,
+        summary: "uninterruptible sleep of every task, with its kernel stack, with eBPF",
+        manual: manual!("collectors/waits.rs"),
         beside: None,
     },
 ];

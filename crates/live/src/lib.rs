@@ -44,8 +44,8 @@ pub use cgroups::control_group;
 pub use collector::Collector;
 pub use collectors::{
     BlockTrace, COLLECTORS, CallCount, CollectorEntry, DiskStats, EventCount, Ftrace, HostFacts,
-    KernelLog, Syscalls, TraceClock, TraceMode, TraceOptions, Uprobe, UprobeOptions, beside,
-    call_names,
+    KernelLog, Syscalls, TraceClock, TraceMode, TraceOptions, Uprobe, UprobeOptions, WaitCount,
+    Waits, beside, call_names,
 };
 pub use confine::{
     Confinement, FileRules, Needs, confine_asking, confine_looking, confine_pushing,

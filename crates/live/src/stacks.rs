@@ -42,12 +42,16 @@ pub struct StackCount {
 /// Counts by stack.
 #[derive(Debug)]
 pub struct Stacks {
-    symbols: Vec<(u64, String)>,
+    symbols: KernelSymbols,
     maps: HashMap<u32, Vec<MemoryMapping>>,
     counts: HashMap<(StackIds, Option<u32>, DeviceId, Op), StackCount>,
     /// I/Os whose stack could not be kept.
     missed: u64,
 }
+
+/// Functions of the kernel by their addresses, in order; none where it hides them (kptr_restrict).
+#[derive(Debug)]
+pub struct KernelSymbols(Vec<(u64, String)>);
 
 /// A part of a file in the memory of a process.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,8 +65,8 @@ struct MemoryMapping {
 impl Stacks {
     /// None yet. The kernel's names are read now: later the right to them is given up.
     pub fn new() -> Stacks {
-        let text = fs::read_to_string(KERNEL).unwrap_or_default();
-        Stacks { symbols: symbols(&text), maps: HashMap::new(), counts: HashMap::new(), missed: 0 }
+        let symbols = KernelSymbols::read();
+        Stacks { symbols, maps: HashMap::new(), counts: HashMap::new(), missed: 0 }
     }
 
     /// Counts an I/O; `frames` gives the addresses of a stack by its number.
@@ -85,7 +89,7 @@ impl Stacks {
                     self.maps.entry(pid).or_insert_with(|| mapped(pid)).as_slice()
                 });
                 entry.insert(StackCount {
-                    kernel: kernel_frames(&self.symbols, &of(ids.0)),
+                    kernel: self.symbols.frames(&of(ids.0)),
                     user: of(ids.1).into_iter().map(|at| user_frame(maps, at)).collect(),
                     pid: event.pid,
                     comm: event.comm,
@@ -111,32 +115,44 @@ impl Stacks {
     }
 }
 
-/// Functions by their addresses, in order; none where the kernel hides them (kptr_restrict).
-fn symbols(text: &str) -> Vec<(u64, String)> {
-    let line = |line: &str| {
-        let mut words = line.split_whitespace();
-        let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
-        let kind = words.next()?;
-        let name = words.next()?;
-        matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_string()))
-    };
-    let mut found: Vec<_> = text.lines().filter_map(line).collect();
-    found.sort_by_key(|(address, _)| *address);
-    found
-}
+impl KernelSymbols {
+    /// Those of this machine; it takes the right to them, which is given up later.
+    pub fn read() -> KernelSymbols {
+        KernelSymbols::parse(&fs::read_to_string(KERNEL).unwrap_or_default())
+    }
 
-fn kernel_frames(symbols: &[(u64, String)], frames: &[u64]) -> Vec<String> {
-    let named: Vec<String> = frames.iter().map(|at| kernel_frame(symbols, *at)).collect();
-    let own = |frame: &String| OWN.iter().any(|begins| frame.starts_with(begins));
-    let first = named.iter().rposition(own).map_or(0, |last| last + 1);
-    named.get(first..).unwrap_or_default().to_vec()
-}
+    fn parse(text: &str) -> KernelSymbols {
+        let line = |line: &str| {
+            let mut words = line.split_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok().filter(|at| *at > 0)?;
+            let kind = words.next()?;
+            let name = words.next()?;
+            matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_string()))
+        };
+        let mut found: Vec<_> = text.lines().filter_map(line).collect();
+        found.sort_by_key(|(address, _)| *address);
+        KernelSymbols(found)
+    }
 
-fn kernel_frame(symbols: &[(u64, String)], at: u64) -> String {
-    let behind = symbols.partition_point(|(address, _)| *address <= at);
-    match behind.checked_sub(1).and_then(|place| symbols.get(place)) {
-        Some((address, name)) => format!("{name}+{:#x}", at - address),
-        None => format!("{at:#x}"),
+    /// Whether the kernel hides all of them.
+    pub fn are_hidden(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A stack as `function+0x12`, innermost first, without the frames of the tracer itself.
+    pub fn frames(&self, addresses: &[u64]) -> Vec<String> {
+        let named: Vec<String> = addresses.iter().map(|at| self.frame(*at)).collect();
+        let own = |frame: &String| OWN.iter().any(|begins| frame.starts_with(begins));
+        let first = named.iter().rposition(own).map_or(0, |last| last + 1);
+        named.get(first..).unwrap_or_default().to_vec()
+    }
+
+    fn frame(&self, at: u64) -> String {
+        let behind = self.0.partition_point(|(address, _)| *address <= at);
+        match behind.checked_sub(1).and_then(|place| self.0.get(place)) {
+            Some((address, name)) => format!("{name}+{:#x}", at - address),
+            None => format!("{at:#x}"),
+        }
     }
 }
 
@@ -179,10 +195,10 @@ mod tests {
     fn frames_have_names_and_those_of_the_tracer_are_left_out() {
         let text = "ffffffff81000100 T submit\nffffffff81000200 t next\nffffffff81000300 D no_code\n\
                     ffffffff82000000 T __traceiter_block_io_start\n0000000000000000 T hidden\n";
-        let symbols = symbols(text);
+        let symbols = KernelSymbols::parse(text);
         let frames = [0xffff_ffff_8200_0010, 0xffff_ffff_8100_0104, 0xffff_ffff_8100_0290];
-        assert_eq!(kernel_frames(&symbols, &frames), ["submit+0x4", "next+0x90"]);
-        assert_eq!(kernel_frames(&[], &[0x10]), ["0x10"]);
+        assert_eq!(symbols.frames(&frames), ["submit+0x4", "next+0x90"]);
+        assert_eq!(KernelSymbols::parse("").frames(&[0x10]), ["0x10"]);
         let maps = [part("55d0c0000000-55d0c0002000 r-xp 00001000 08:01 42    /usr/bin/dd")
             .expect("a file")];
         assert_eq!(user_frame(&maps, 0x55d0_c000_0010), "dd+0x1010");
@@ -192,8 +208,12 @@ mod tests {
 
     #[test]
     fn times_are_added_by_stack_and_taken_once() {
-        let mut stacks =
-            Stacks { symbols: Vec::new(), maps: HashMap::new(), counts: HashMap::new(), missed: 0 };
+        let mut stacks = Stacks {
+            symbols: KernelSymbols::parse(""),
+            maps: HashMap::new(),
+            counts: HashMap::new(),
+            missed: 0,
+        };
         let mut event = Event::new(DeviceId::at(0), Op::Read, Layer::Block);
         event.queued = Some(Time::from_ns(0));
         for (ids, ns) in [((1, -1), 10), ((2, -1), 50), ((1, -1), 20), ((-1, -17), 5)] {

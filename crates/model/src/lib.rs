@@ -55,6 +55,7 @@ mod source;
 mod tally;
 mod time;
 mod verdict;
+pub mod waits;
 
 pub use belief::{Belief, Clause, Entry, Step};
 pub use cells::{Cells, SingleIos, Waiters};

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use iowhy_model::waits::{KERNEL_WAITS, RECLAIM};
 use iowhy_model::{
     DeviceId, Distribution, Evidence, Fact, FactKey, Finding, Interval, Layer, Medium, MessageKind,
     Observation, Op, Quantity, STANDS, Unit, Verdict, key,
@@ -81,7 +82,7 @@ fn share(
 /// Numbers of the whole machine. Bounds are choices: what is below them is everyday.
 fn of_machine() -> Vec<NotableNumber> {
     let above = Some(Verdict::LayerAbove);
-    vec![
+    let mut all = vec![
         known(
             key::DISKS_READ.of("mean"),
             "read from all disks together, per second",
@@ -288,57 +289,23 @@ fn of_machine() -> Vec<NotableNumber> {
             "its compaction does not keep up, limited by the disk, its threads or a rate limit",
             None,
         ),
-        known(
-            key::TASKS_WAIT_IN.of("jbd2_log_wait_commit"),
-            "tasks that wait for a commit of the journal (`jbd2_log_wait_commit`)",
-            0.0,
-            "a flush or the writes before it: the device, or the process that writes most to that \
-             file system",
-            None,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("io_schedule"),
-            "tasks that wait for a disk",
-            0.0,
-            "a snapshot: it does not say which disk, or for how long",
-            None,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("blk_mq_get_tag"),
-            "tasks that wait for a free tag in a device queue (`blk_mq_get_tag`)",
-            0.0,
-            "the queue is full: the device is overloaded, or it stopped serving requests",
-            None,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("folio_wait_writeback"),
-            "tasks that wait for pages under write-back (`folio_wait_writeback`)",
-            0.0,
-            "a flush by a program, or too many dirty pages: the device below is slow or busy",
-            None,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("balance_dirty_pages"),
-            "tasks throttled at the dirty page limit (`balance_dirty_pages`)",
-            0.0,
-            "they write faster than the device: check `vm.dirty_bytes` and the writing processes",
-            above,
-        ),
-        known(
-            key::TASKS_WAIT_IN.of("try_to_free_pages"),
-            "tasks that free memory themselves, or move pages, before they get some",
-            0.0,
-            "memory is short or fragmented, of the machine or of their control group",
-            Some(Verdict::LayerMemory),
-        ),
-        known(
-            key::TASKS_BLOCKED,
-            "tasks in uninterruptible sleep",
-            0.0,
-            "they wait for I/O, or for a lock of a file system or driver",
-            None,
-        ),
-    ]
+    ];
+    all.extend(KERNEL_WAITS.iter().map(|wait| {
+        let verdict = match wait.function {
+            "balance_dirty_pages" => above,
+            RECLAIM => Some(Verdict::LayerMemory),
+            _ => None,
+        };
+        known(key::TASKS_WAIT_IN.of(wait.function), wait.tasks, 0.0, wait.means, verdict)
+    }));
+    all.push(known(
+        key::TASKS_BLOCKED,
+        "tasks in uninterruptible sleep",
+        0.0,
+        "they wait for I/O, or for a lock of a file system or driver",
+        None,
+    ));
+    all
 }
 
 const SELF_TEST: &str = "`smartctl -t long /dev/DISK`, hours later `smartctl -l selftest /dev/DISK`: a test that \

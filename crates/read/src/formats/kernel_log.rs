@@ -61,7 +61,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use iowhy_model::{CommandKind, Fact, Message, MessageKind};
+use iowhy_model::{CommandKind, Fact, Message, MessageKind, waits};
 
 use self::address::{is_pci, peripheral};
 use self::buses::Buses;
@@ -742,13 +742,13 @@ impl KernelLog {
         } else if self.trace > 0 {
             self.trace -= 1;
             if stack_frames::is_certain(message) {
-                if let Some(function) = stack_frames::waits_in(message) {
+                if let Some(function) = waits::waits_in(message) {
                     let counted =
                         self.waits.entry(function).or_insert_with(|| (0, sink.source().place()));
                     counted.0 += 1;
                 }
-                let server = stack_frames::awaited_server(message);
-                let frees = stack_frames::frees_memory(message);
+                let server = waits::awaited_server(message);
+                let frees = waits::frees_memory(message);
                 self.hung_in_reclaim += u64::from(frees);
                 if frees || server.is_some() {
                     self.trace = 0;

@@ -22,7 +22,7 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Message, MessageKind};
+use iowhy_model::{Message, MessageKind, waits};
 
 use crate::drive::health::Places;
 use crate::drive::stack_frames;
@@ -84,15 +84,15 @@ impl Reader for KernelStack {
         if !std::mem::replace(&mut self.inside, true) {
             sink.add_fact_at(None, typed::TASK_STANDS_IN, function(line), &place);
         }
-        let waits = match stack_frames::frees_memory(line) {
-            true => Some(stack_frames::RECLAIM),
-            false => stack_frames::wait_of(function(line)),
+        let wait = match waits::frees_memory(line) {
+            true => Some(waits::RECLAIM),
+            false => waits::wait_of(function(line)),
         };
-        if let Some(waits) = waits.filter(|_| !self.counted) {
+        if let Some(wait) = wait.filter(|_| !self.counted) {
             self.counted = true;
-            self.waits.entry(waits).or_insert_with(|| (0, place.clone())).0 += 1;
+            self.waits.entry(wait).or_insert_with(|| (0, place.clone())).0 += 1;
         }
-        if let Some(server) = stack_frames::awaited_server(line).filter(|_| !self.told) {
+        if let Some(server) = waits::awaited_server(line).filter(|_| !self.told) {
             self.told = true;
             let key = typed::KERNEL_LOG.of(MessageKind::Remote.name());
             sink.add_fact_at(server, key, Message::new("", line.trim()), &place);

@@ -24,10 +24,9 @@
 
 use std::collections::BTreeMap;
 
-use iowhy_model::{Message, MessageKind};
+use iowhy_model::{Message, MessageKind, waits};
 
 use crate::drive::health::Places;
-use crate::drive::stack_frames;
 use crate::program::*;
 
 pub const FORMAT: Format = Format::program::<WaitingTasks>(
@@ -113,10 +112,10 @@ impl Reader for WaitingTasks {
         let is_blocked = row.state.is_some_and(|state| state.starts_with('D'));
         self.blocked += u64::from(is_blocked);
         if is_blocked || row.state.is_none() {
-            if let Some(function) = stack_frames::wait_of(row.function) {
+            if let Some(function) = waits::wait_of(row.function) {
                 *self.waits.entry(function).or_default() += 1;
             }
-            if let Some(server) = stack_frames::server_awaited_in(row.function) {
+            if let Some(server) = waits::server_awaited_in(row.function) {
                 self.servers.entry(server).or_insert(line.trim().to_string());
             }
         }

@@ -1,0 +1,95 @@
+//! Which tasks wait in uninterruptible sleep, where in the kernel, and how long.
+//!
+//! ## Does
+//! Traces every stretch that a task is off its CPU in uninterruptible sleep (state D), until it
+//! runs again, and adds them up by program and kernel stack: number, sum, mean and longest. The
+//! column I/O shows what the scheduler itself accounts as a wait for I/O (`in_iowait`); the others
+//! are locks, journals, memory, and I/O that the kernel does not account as such. Of each stack it
+//! prints the innermost function that shows what the task waits for, and what that is where known;
+//! for a lock, the function that wants it.
+//!
+//! The rows are those with the longest sum; `--verbose` prints all, each with its stack. `--folded`
+//! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. A wait that has not
+//! ended is counted up to the end of the watch and marked. The time includes the wait for a CPU
+//! after the wake-up. Sums of several tasks overlap: they can exceed the time watched.
+//!
+//! ## Examples
+//! `iowhy waits --for 30s`: who waits, in which function, and is it I/O?
+//! `iowhy waits --pid 4242 --verbose`: one process, every stack.
+//! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
+//! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
+//!
+//! ## Not in this output
+//! Waits that began before the watch and did not end in it. Interruptible sleep (state S): a program
+//! that waits for asynchronous I/O, such as io_uring or libaio, sleeps in it. Which device a wait
+//! was for, and how many waits ended with a block I/O: wake-ups are not traced (`snoop --stacks`
+//! shows who submits I/Os). Who holds a lock.
+
+mod text;
+
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use iowhy_live::Waits;
+use iowhy_model::Loss;
+
+use crate::calls::{CallArgs, WATCH};
+use crate::command::{Command, Status};
+use crate::messages;
+use crate::watch::{Plan, Watch};
+
+/// Entry in the list of commands.
+pub const COMMAND: Command = Command {
+    name: "waits",
+    summary: "Which tasks wait in the kernel (state D), where and how long",
+    manual: iowhy_model::manual!("waits.rs"),
+    arguments: Arguments::augment_args,
+    run,
+};
+
+#[derive(Args, Debug)]
+struct Arguments {
+    #[command(flatten)]
+    calls: CallArgs,
+    /// All stacks in the folded form for flame graphs, with microseconds
+    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    folded: bool,
+    /// One JSON object (or one per line) instead of text; `docs/JSON.md` has the schemas
+    #[arg(long)]
+    json: bool,
+    /// Every row, with its stack
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+fn run(matches: &clap::ArgMatches) -> anyhow::Result<Status> {
+    let given = Arguments::from_arg_matches(matches)?;
+    let waits = Waits::new(given.calls.callers()?);
+    let length = Some(given.calls.watch_for.unwrap_or(WATCH));
+    let (plan, whole) = (Plan { length, progress: true, ..Plan::default() }, Duration::MAX);
+    let mut watch = Watch::start_with(&plan, |all, sink| all.add(waits, whole, sink))?;
+    watch.run(whole, |watch, nap| {
+        watch.nap(nap, "watching waits");
+        Ok(false)
+    })?;
+    let seconds = watch.elapsed().as_secs_f64();
+    watch.finish()?;
+    let listings = watch.sink.listings.iter();
+    let losses: Vec<Loss> = listings.flat_map(|listing| listing.source.losses.clone()).collect();
+    let counts = watch.collectors.of().map_or(&[][..], Waits::counts);
+    if watch.collectors.of().is_some_and(Waits::hides_names) {
+        let hint = "run as root, or set `kernel.kptr_restrict` to 0";
+        messages::warn("the kernel hides the names of its functions", Some(hint));
+    }
+    if given.json {
+        text::json(counts, &losses, seconds)?;
+    } else if given.folded {
+        text::folded(counts)?;
+        for loss in &losses {
+            messages::warn(&format!("{} {}", loss.count, loss.what), None);
+        }
+    } else {
+        text::table(counts, &losses, seconds, given.verbose)?;
+    }
+    Ok(Status::incomplete(!losses.is_empty()))
+}

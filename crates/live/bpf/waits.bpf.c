@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Uninterruptible sleep: from the switch away from a task in this state to the switch back to it,
+ * summed per process, name, kernel stack and whether it is accounted as a wait for I/O.
+ */
+#include "callers.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile u32 state_argument; /* sched_switch hands over the state (5.18, 9c2136be0878) */
+
+/* include/linux/sched.h */
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_NOLOAD 0x400 /* with it: an idle worker, state I */
+
+struct task_struct___waiter {
+	s32 pid;
+	u32 __state;
+	u32 in_iowait : 1;
+} KERNEL_FIELDS;
+
+/* Before 5.14 (2f064a59a11f). */
+struct task_struct___old {
+	long state;
+} KERNEL_FIELDS;
+
+/* clang's questions to the loader about a bit field (BPF_FIELD_* of the LLVM manual). */
+#define BYTE_OFFSET(field) __builtin_preserve_field_info(field, 0)
+#define BYTE_SIZE(field) __builtin_preserve_field_info(field, 1)
+#define SHIFT_LEFT(field) __builtin_preserve_field_info(field, 4)
+#define SHIFT_RIGHT(field) __builtin_preserve_field_info(field, 5)
+
+struct wait {
+	u32 pid;
+	s32 stack; /* negative: none could be kept */
+	u32 for_io;
+	char comm[16];
+};
+
+struct begun {
+	u64 at;
+	struct wait of;
+};
+
+/* Tasks that wait now, by thread. Nothing may be allocated inside the scheduler. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 16384);
+	TYPE(key, u32);
+	TYPE(value, struct begun);
+} waiting SEC(".maps");
+
+struct waited {
+	u64 count;
+	u64 sum;
+	u64 max;
+};
+
+/* What ended; a value per CPU, so that the longest of two that end at once is not lost. */
+struct {
+	NUMBER(type, MAP_PERCPU_HASH);
+	NUMBER(max_entries, 8192);
+	TYPE(key, struct wait);
+	TYPE(value, struct waited);
+} waits SEC(".maps");
+
+struct stack {
+	u64 frames[64];
+};
+
+struct {
+	NUMBER(type, MAP_STACK_TRACE);
+	NUMBER(max_entries, 8192);
+	TYPE(key, u32);
+	TYPE(value, struct stack);
+} traces SEC(".maps");
+
+INLINE u32 state_of(struct task_struct___waiter *task)
+{
+	if (FIELD_EXISTS(task->__state))
+		return task->__state;
+	return ((struct task_struct___old *)task)->state;
+}
+
+INLINE u32 waits_for_io(struct task_struct___waiter *task)
+{
+	u64 bits = 0;
+
+	read_kernel(&bits, BYTE_SIZE(task->in_iowait),
+		    (void *)task + BYTE_OFFSET(task->in_iowait));
+	bits <<= SHIFT_LEFT(task->in_iowait);
+	return bits >> SHIFT_RIGHT(task->in_iowait);
+}
+
+INLINE void begin(u64 *arguments, struct task_struct___waiter *task)
+{
+	struct begun begun = {};
+	u32 thread = task->pid, pid = process();
+
+	if (!is_wanted(pid))
+		return;
+	begun.of.pid = pid;
+	begun.of.for_io = waits_for_io(task);
+	begun.of.stack = get_stack(arguments, &traces, 0);
+	current_comm(begun.of.comm, sizeof(begun.of.comm));
+	begun.at = ktime_get_ns();
+	if (map_update(&waiting, &thread, &begun, 0))
+		miss(NO_START_KEPT);
+}
+
+INLINE void end(u32 thread)
+{
+	struct begun *begun = map_lookup(&waiting, &thread);
+	struct waited *waited, first = {};
+	u64 took;
+
+	if (!begun)
+		return;
+	took = ktime_get_ns() - begun->at;
+	waited = map_lookup(&waits, &begun->of);
+	if (!waited) {
+		map_update(&waits, &begun->of, &first, IF_ABSENT);
+		waited = map_lookup(&waits, &begun->of);
+	}
+	if (waited) {
+		waited->count += 1;
+		waited->sum += took;
+		if (took > waited->max)
+			waited->max = took;
+	} else {
+		miss(NO_GROUP);
+	}
+	map_delete(&waiting, &thread);
+}
+
+/* The running task is still the one that is left: its number, name and stack are those of the
+ * caller. */
+SEC("tp_btf/sched_switch") int change_task(u64 *arguments)
+{
+	struct task_struct___waiter *left = (void *)arguments[1], *next = (void *)arguments[2];
+	u32 state = state_argument ? arguments[3] : state_of(left);
+
+	if (!arguments[0] && (state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) == TASK_UNINTERRUPTIBLE)
+		begin(arguments, left);
+	end(next->pid);
+	return 0;
+}
