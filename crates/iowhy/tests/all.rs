@@ -43,4 +43,5 @@ mod stories;
 mod sweeps;
 mod top;
 mod views;
+mod waits;
 mod watch;

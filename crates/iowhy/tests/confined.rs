@@ -140,6 +140,7 @@ fn watchers_keep_the_right_to_read_their_tables_and_no_other() {
         &["snoop", "--for", "20s"],
         &["map", "--for", "20s"],
         &["syscalls", "--for", "20s"],
+        &["waits", "--for", "20s"],
         &["record", "-o", &record, "--for", "20s"],
         &["report", "-o", &report, "--for", "20s"],
     ] {

@@ -185,6 +185,7 @@ fn no_command_passes_on_what_a_name_commands() {
             &["probe", "read-latency", name],
             &["uprobe", name, name],
             &["syscalls", "--call", name, "--for", "10ms", "--comm", name],
+            &["waits", "--for", "10ms", "--comm", name],
             &["compare", name, name],
             &["convert", name, name, "--to", "csv"],
         ] {

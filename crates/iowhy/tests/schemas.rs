@@ -133,6 +133,11 @@ const OBJECTS: &[(&str, Option<&str>, &str)] = &[
         "binary:string function:string measured:string seconds:number calls:[object] losses:[$loss]",
     ),
     (
+        "waits",
+        Some("iowhy.waits/1"),
+        "seconds:number sum_ns:integer io_sum_ns:integer waits:[$wait] losses:[$loss]",
+    ),
+    (
         "probe",
         Some("iowhy.probe/1"),
         "kind:string answer:[string] tables:[object] text:string|null ended_early:string|null engine:object report:$report",
@@ -172,6 +177,11 @@ const WITHIN: &[(&str, &str)] = &[
     (
         "side_verdict",
         "verdict:string device:string|null confidence:number|null explained_share:number|null stands:boolean sentence:string",
+    ),
+    (
+        "wait",
+        "pid:integer comm:string for_io:boolean function:string|null waits_for:string|null stack:[string] count:integer \
+         unfinished:integer sum_ns:integer max_ns:integer",
     ),
 ];
 
@@ -465,6 +475,7 @@ fn what_watching_commands_write_fits_the_schema() {
         &["snoop", "--for", "1s"],
         &["map", "--for", "1s"],
         &["syscalls", "--for", "1s"],
+        &["waits", "--for", "1s"],
         &["record", "-o", &trace, "--for", "1s"],
         &["probe", "read-latency", &file, "--for", "1s"],
     ] {

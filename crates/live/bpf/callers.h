@@ -37,21 +37,35 @@ INLINE void miss(u32 why)
 		*count += 1;
 }
 
-/* Whether the running process is to be watched. */
-INLINE int is_wanted(u32 pid)
+/* Whether a process of this number may be watched. */
+INLINE int is_wanted_pid(u32 pid)
 {
-	char comm[16] = {};
+	return pid != own_pid && (!only_pid || pid == only_pid);
+}
 
-	if (pid == own_pid || (only_pid && pid != only_pid))
-		return 0;
+/* Whether one of this name may be. */
+INLINE int is_wanted_name(const char *comm)
+{
 	if (!only_comm[0])
 		return 1;
-	current_comm(comm, sizeof(comm));
 #pragma unroll
 	for (u32 at = 0; at < 16; at++)
 		if (comm[at] != (char)only_comm[at])
 			return 0;
 	return 1;
+}
+
+/* Whether the running process is to be watched. */
+INLINE int is_wanted(u32 pid)
+{
+	char comm[16] = {};
+
+	if (!is_wanted_pid(pid))
+		return 0;
+	if (!only_comm[0])
+		return 1;
+	current_comm(comm, sizeof(comm));
+	return is_wanted_name(comm);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * Uninterruptible sleep: from the switch away from a task in this state to the switch back to it,
- * summed per process, name, kernel stack and whether it is accounted as a wait for I/O.
+ * summed per process, kernel stack and whether it is accounted as a wait for I/O.
  */
 #include "callers.h"
 
@@ -17,6 +17,8 @@ struct task_struct___waiter {
 	s32 pid;
 	u32 __state;
 	u32 in_iowait : 1;
+	struct task_struct___waiter *group_leader;
+	char comm[16];
 } KERNEL_FIELDS;
 
 /* Before 5.14 (2f064a59a11f). */
@@ -97,12 +99,16 @@ INLINE void begin(u64 *arguments, struct task_struct___waiter *task)
 	struct begun begun = {};
 	u32 thread = task->pid, pid = process();
 
-	if (!is_wanted(pid))
+	if (!is_wanted_pid(pid))
+		return;
+	/* Threads may have names of their own, the program has its first one's. */
+	read_kernel(begun.of.comm, sizeof(begun.of.comm), &task->group_leader->comm);
+	begun.of.comm[15] = 0;
+	if (!is_wanted_name(begun.of.comm))
 		return;
 	begun.of.pid = pid;
 	begun.of.for_io = waits_for_io(task);
 	begun.of.stack = get_stack(arguments, &traces, 0);
-	current_comm(begun.of.comm, sizeof(begun.of.comm));
 	begun.at = ktime_get_ns();
 	if (map_update(&waiting, &thread, &begun, 0))
 		miss(NO_START_KEPT);

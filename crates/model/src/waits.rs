@@ -156,8 +156,8 @@ pub fn server_awaited_in(function: &str) -> Option<&'static str> {
 }
 
 /// Functions of the scheduler and of waiting itself, which say nothing (kernel/sched/core.c,
-/// completion.c, wait_bit.c, kernel/time/sleep_timeout.c, block/blk-core.c).
-const PLUMBING: [&str; 26] = [
+/// completion.c, wait_bit.c, kernel/time/sleep_timeout.c, block/blk-core.c, block/bio.c).
+const PLUMBING: [&str; 29] = [
     "__schedule",
     "schedule",
     "schedule_idle",
@@ -183,7 +183,10 @@ const PLUMBING: [&str; 26] = [
     "wait_for_completion",
     "wait_for_completion_io",
     "wait_for_completion_state",
+    "wait_for_completion_timeout",
+    "wait_for_completion_io_timeout",
     "wait_for_completion_killable",
+    "submit_bio_wait",
 ];
 
 /// Functions that take a lock (kernel/locking/): its name is in none of them, so whoever calls them
@@ -253,8 +256,8 @@ const SAYS_WHAT: [(&str, &str); 28] = [
 
 /// The same of functions that say it only if they are the innermost: direct I/O (block/fops.c,
 /// fs/iomap/direct-io.c, fs/direct-io.c), pages (mm/filemap.c), blocks (fs/buffer.c), I/Os
-/// (block/bio.c, blk-mq.c), md (drivers/md/).
-const SAYS_WHAT_INNERMOST: [(&str, &str); 16] = [
+/// (block/blk-mq.c), md (drivers/md/).
+const SAYS_WHAT_INNERMOST: [(&str, &str); 15] = [
     ("__blkdev_direct_IO_simple", "its direct I/O"),
     ("__blkdev_direct_IO", "its direct I/O"),
     ("__iomap_dio_rw", "its direct I/O"),
@@ -267,7 +270,6 @@ const SAYS_WHAT_INNERMOST: [(&str, &str); 16] = [
     ("__wait_on_buffer", "a block of a file system"),
     ("wait_on_buffer", "a block of a file system"),
     ("xfs_buf_iowait", "a block of a file system"),
-    ("submit_bio_wait", "its I/O"),
     ("blk_execute_rq", "a command to a device"),
     ("raid5_get_active_stripe", "a free stripe of an array"),
     ("md_write_start", "an array to accept writes"),
@@ -339,7 +341,7 @@ mod tests {
                 "folio_wait_bit_common: Some(\"a page that is read or locked\")",
             ),
             (
-                &["schedule", "blk_io_schedule", "__blkdev_direct_IO_simple", "vfs_read"],
+                &["schedule", "submit_bio_wait+0x7", "__blkdev_direct_IO_simple", "vfs_read"],
                 "__blkdev_direct_IO_simple: Some(\"its direct I/O\")",
             ),
             (

@@ -3,8 +3,7 @@
 //! ## Watches
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
 //! of kernel workers), until it runs again: number, sum and longest, in the kernel, per process,
-//! thread name, kernel stack, and whether the scheduler accounts the wait as one for I/O
-//! (`in_iowait`). The time ends when the task has a CPU again, so it contains what it waits for one
+//! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time ends when the task has a CPU again, so it contains what it waits for one
 //! after it was woken. A wait that has not ended is counted up to the end of the watch.
 //!
 //! ## Needs
@@ -52,7 +51,7 @@ const BEGUN_WORDS: usize = 2 + WAIT_WORDS + 1;
 pub struct WaitCount {
     /// The process; 0 where it has no number in the namespace of whoever watches.
     pub pid: u32,
-    /// The thread's name.
+    /// Its name, that of its first thread.
     pub comm: String,
     /// The kernel's frames, innermost first, as `function+0x12`; none if they could not be kept.
     pub stack: Vec<String>,
@@ -165,7 +164,7 @@ impl Collector for Waits {
         sink.source().watched = Some(now - running.began);
         self.counts = running.read(now)?;
         let [no_sum, no_start] = missed(&running.missed)?;
-        sink.lost("waits not counted: too many processes, names and stacks", no_sum);
+        sink.lost("waits not counted: too many processes and stacks", no_sum);
         sink.lost("waits not counted: too many tasks waited at once", no_start);
         let without = |count: &&WaitCount| count.stack.is_empty();
         let no_stack = self.counts.iter().filter(without).map(|count| count.count).sum();
