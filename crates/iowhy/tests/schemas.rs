@@ -181,7 +181,7 @@ const WITHIN: &[(&str, &str)] = &[
     (
         "wait",
         "pid:integer comm:string for_io:boolean function:string|null waits_for:string|null stack:[string] count:integer \
-         unfinished:integer sum_ns:integer max_ns:integer",
+         unfinished:integer earlier:integer sum_ns:integer max_ns:integer",
     ),
 ];
 

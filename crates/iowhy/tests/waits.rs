@@ -152,7 +152,10 @@ fn a_wait_that_has_not_ended_is_counted_so_far_and_marked() {
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     rig::until(30, "it waits for its child", || state().contains(") D ").then_some(()));
     let began = Instant::now();
+    // Who comes later sees it as well, and that it had begun before.
+    let late = watching(&["--pid", &pid, "--json"]);
     std::thread::sleep(Duration::from_secs(1));
+    let late = object(late);
     let child = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     let object = object(watch);
     let at_most = began.elapsed().as_secs_f64() * 1e9 + 3e8;
@@ -160,9 +163,15 @@ fn a_wait_that_has_not_ended_is_counted_so_far_and_marked() {
     rig::run("kill", &["-KILL", child.trim()]);
     let _ = (std::fs::remove_file(&own), std::fs::remove_file(&source));
     let [row] = rows(&object) else { panic!("one wait: {object}") };
-    assert_eq!((&row["count"], &row["unfinished"]), (&1.into(), &1.into()), "{object}");
+    let counts = |row: &Value| ["count", "unfinished", "earlier"].map(|key| row[key].as_u64());
+    assert_eq!(counts(row), [Some(1), Some(1), Some(0)], "{object}");
+    let [seen] = rows(&late) else { panic!("one wait: {late}") };
+    assert_eq!(counts(seen), [Some(1), Some(1), Some(1)], "{late}");
+    assert_eq!((&seen["comm"], &seen["waits_for"]), (&row["comm"], &row["waits_for"]), "{late}");
+    let length = late["seconds"].as_f64().unwrap() * 1e9;
+    assert!((0.9..1.3).contains(&(seen["sum_ns"].as_f64().unwrap() / length)), "{late}");
     let (waited, longest) = (row["sum_ns"].as_f64().unwrap(), row["max_ns"].as_f64().unwrap());
     assert!(waited >= 1e9 && waited < at_most && waited == longest, "{at_most}: {object}");
     assert_eq!(row["for_io"], false, "{object}");
-    assert_eq!(row["waits_for"], "a child that starts a program (vfork)", "{object}");
+    assert_eq!(row["waits_for"], "its vfork child", "{object}");
 }

@@ -77,6 +77,11 @@ impl CallerGlobals {
         CallerGlobals { only_pid, own_pid, only_comm, pids: PidNamespace::own() }
     }
 
+    /// Whether the numbers of processes are those of the whole machine.
+    pub fn see_all_processes(&self) -> bool {
+        self.pids == PidNamespace::default()
+    }
+
     /// Hands them in before loading.
     pub fn set<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
         loader

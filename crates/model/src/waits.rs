@@ -219,11 +219,14 @@ const LOCKS: [&str; 24] = [
 ];
 
 /// Further functions that say what a task waits for if its whole stack is known, the outer ones
-/// too: flushes (block/blk-flush.c), commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/),
+/// too: throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c), commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/),
 /// write-back (fs/fs-writeback.c), an answer of a FUSE server (fs/fuse/dev.c), limits of control
 /// groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c, kernel/rcu/,
 /// kernel/workqueue.c, kernel/time/).
-const SAYS_WHAT: [(&str, &str); 28] = [
+const SAYS_WHAT: [(&str, &str); 31] = [
+    ("wbt_wait", "write-back throttling (wbt)"),
+    ("ioc_rqos_throttle", "its share of the device (io.cost)"),
+    ("blkcg_iolatency_throttle", "throttling for others (io.latency)"),
     ("blkdev_issue_discard", "a discard"),
     ("blkdev_issue_flush", "a flush of the device"),
     ("blkdev_issue_zeroout", "zeroing of a range"),
@@ -240,13 +243,13 @@ const SAYS_WHAT: [(&str, &str); 28] = [
     ("wb_wait_for_completion", "write-back of a file system"),
     ("__filemap_fdatawait_range", "pages under write-back"),
     ("request_wait_answer", "the answer of a FUSE server"),
-    ("mem_cgroup_handle_over_high", "throttling by the memory limit of its control group"),
-    ("__mem_cgroup_handle_over_high", "throttling by the memory limit of its control group"),
+    ("mem_cgroup_handle_over_high", "throttling by its memory limit"),
+    ("__mem_cgroup_handle_over_high", "throttling by its memory limit"),
     ("throttle_direct_reclaim", "free memory (reclaim)"),
     ("blk_mq_freeze_queue_wait", "a device queue to drain"),
     ("__bio_queue_enter", "a device queue that is frozen"),
     ("blk_queue_enter", "a device queue that is frozen"),
-    ("wait_for_vfork_done", "a child that starts a program (vfork)"),
+    ("wait_for_vfork_done", "its vfork child"),
     ("synchronize_rcu", "all CPUs (RCU)"),
     ("synchronize_rcu_expedited", "all CPUs (RCU)"),
     ("__synchronize_srcu", "all CPUs (RCU)"),
@@ -256,8 +259,10 @@ const SAYS_WHAT: [(&str, &str); 28] = [
 
 /// The same of functions that say it only if they are the innermost: direct I/O (block/fops.c,
 /// fs/iomap/direct-io.c, fs/direct-io.c), pages (mm/filemap.c), blocks (fs/buffer.c), I/Os
-/// (block/blk-mq.c), md (drivers/md/).
-const SAYS_WHAT_INNERMOST: [(&str, &str); 15] = [
+/// (block/blk-mq.c), md (drivers/md/), vfork (kernel/fork.c).
+const SAYS_WHAT_INNERMOST: [(&str, &str); 17] = [
+    ("kernel_clone", "its vfork child"),
+    ("_do_fork", "its vfork child"),
     ("__blkdev_direct_IO_simple", "its direct I/O"),
     ("__blkdev_direct_IO", "its direct I/O"),
     ("__iomap_dio_rw", "its direct I/O"),
@@ -311,8 +316,11 @@ pub fn of_stack(frames: &[impl AsRef<str>]) -> Option<(&str, Option<Cow<'static,
         let taker = outer.find(|one| !LOCKS.contains(one)).unwrap_or(innermost);
         return Some((taker, Some("a lock".into())));
     }
-    let what = within(&SAYS_WHAT_INNERMOST, innermost);
-    Some((innermost, what.or_else(|| wait_of(innermost).and_then(known))))
+    let what =
+        within(&SAYS_WHAT_INNERMOST, innermost).or_else(|| wait_of(innermost).and_then(known));
+    // A bit of a buffer (wait_on_buffer of linux/buffer_head.h, in whoever calls it).
+    let is_buffer = || frames.iter().map(name).any(|function| function == "bit_wait_io");
+    Some((innermost, what.or_else(|| is_buffer().then_some("a block of a file system".into()))))
 }
 
 #[cfg(test)]
@@ -363,6 +371,14 @@ mod tests {
             (
                 &["schedule", "blk_mq_get_tag"],
                 "blk_mq_get_tag: Some(\"a free tag in a device queue\")",
+            ),
+            (
+                &["schedule", "bit_wait_io", "__wait_on_bit", "ext4_read_bh"],
+                "ext4_read_bh: Some(\"a block of a file system\")",
+            ),
+            (
+                &["io_schedule", "rq_qos_wait", "wbt_wait", "blk_mq_submit_bio"],
+                "wbt_wait: Some(\"write-back throttling (wbt)\")",
             ),
             (&["schedule", "nobody_knows"], "nobody_knows: None"),
         ] {

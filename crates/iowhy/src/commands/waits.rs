@@ -9,9 +9,10 @@
 //! for a lock, the function that wants it.
 //!
 //! The rows are those with the longest sum; `--verbose` prints all, each with its stack. `--folded`
-//! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. A wait that has not
-//! ended is counted up to the end of the watch and marked. The time includes the wait for a CPU
-//! after the wake-up. Sums of several tasks overlap: they can exceed the time watched.
+//! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. Waits that had begun
+//! before the watch or had not ended at its end are counted within it, and marked. The time includes
+//! the wait for a CPU after the wake-up. Sums of several tasks overlap: they can exceed the time
+//! watched.
 //!
 //! ## Examples
 //! `iowhy waits --for 30s`: who waits, in which function, and is it I/O?
@@ -20,10 +21,9 @@
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
 //!
 //! ## Not in this output
-//! Waits that began before the watch and did not end in it. Interruptible sleep (state S): a program
-//! that waits for asynchronous I/O, such as io_uring or libaio, sleeps in it. Which device a wait
-//! was for, and how many waits ended with a block I/O: wake-ups are not traced (`snoop --stacks`
-//! shows who submits I/Os). Who holds a lock.
+//! Interruptible sleep (state S): a program that waits for asynchronous I/O, such as io_uring or
+//! libaio, sleeps in it. Which device a wait was for, and how many waits ended with a block I/O:
+//! wake-ups are not traced (`snoop --stacks` shows who submits I/Os). Who holds a lock.
 
 mod text;
 

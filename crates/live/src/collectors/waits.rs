@@ -4,24 +4,27 @@
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
 //! of kernel workers), until it runs again: number, sum and longest, in the kernel, per process,
 //! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time ends when the task has a CPU again, so it contains what it waits for one
-//! after it was woken. A wait that has not ended is counted up to the end of the watch.
+//! after it was woken. A wait that has not ended is counted up to the end of the watch, one that had
+//! begun before from its beginning on.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Names of kernel functions
-//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0.
+//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that wait already when the watch begins are
+//! seen since Linux 5.9, and not from inside a PID namespace.
 //!
 //! ## Costs
 //! One program per context switch.
 //!
 //! ## Not in this output
-//! Waits that began before the watch and never ended in it. Interruptible sleep (state S), waiting
-//! for a CPU, and CPU time. Which device a wait was for, and whether a completed block I/O ended
-//! it: the wake-up is not traced.
+//! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a
+//! CPU, and CPU time. Which device a wait was for, and whether a completed block I/O ended it: the
+//! wake-up is not traced.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use aya::maps::{HashMap, MapData, PerCpuArray, PerCpuHashMap, StackTraceMap};
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use iowhy_model::{Level, Nanos, Sampling, Sink, Source, Time};
 
@@ -41,6 +44,13 @@ static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waits.b
 /// The tracepoint and its program.
 const TRACEPOINT: &str = "sched_switch";
 const PROGRAM: &str = "change_task";
+/// What a program is shown to see all tasks, and that program.
+const TASKS: &str = "task";
+const LOOK: &str = "look_at_task";
+/// Frames of `struct stack`.
+const FRAMES: usize = 64;
+/// Numbers of stacks of tasks that waited before, plus the thread; as in the programs.
+const EARLIER: u32 = 1 << 30;
 /// Words of `struct wait`: process, stack, whether for I/O, name.
 const WAIT_WORDS: usize = 7;
 /// Words of `struct begun`: the time, a wait, and what fills its last 8 bytes.
@@ -61,6 +71,8 @@ pub struct WaitCount {
     pub count: u64,
     /// Those that had not ended.
     pub unfinished: u64,
+    /// Those that had begun before the watch.
+    pub earlier: u64,
     /// Their lengths added up.
     pub total: Nanos,
     /// The longest.
@@ -84,6 +96,7 @@ struct AttachedState {
     waiting: HashMap<MapData, u32, [u32; BEGUN_WORDS]>,
     waits: PerCpuHashMap<MapData, Wait, [u64; 3]>,
     traces: StackTraceMap<MapData>,
+    earlier: HashMap<MapData, u32, [u64; FRAMES]>,
     missed: PerCpuArray<MapData, u64>,
     symbols: KernelSymbols,
     listing: usize,
@@ -126,6 +139,7 @@ impl Collector for Waits {
         let waiting = HashMap::try_from(take("waiting")?).map_err(refused)?;
         let waits = PerCpuHashMap::try_from(take("waits")?).map_err(refused)?;
         let traces = StackTraceMap::try_from(take("traces")?).map_err(refused)?;
+        let earlier = HashMap::try_from(take("earlier")?).map_err(refused)?;
         let missed = PerCpuArray::try_from(take("missed")?).map_err(refused)?;
         let symbols = KernelSymbols::read();
         self.hides_names = symbols.are_hidden();
@@ -133,16 +147,22 @@ impl Collector for Waits {
         let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
         program.load(TRACEPOINT, &btf).map_err(refused)?;
         program.attach().map_err(refused)?;
+        let began = clock::now();
+        if globals.see_all_processes() {
+            // Older kernels cannot show a program the stacks of others.
+            let _ = look_at_tasks(&mut programs, &btf);
+        }
         let mut source = Source::new(NAME, "live", Level::B);
         source.sampling = Sampling::Traced;
         source.resolution = Some(Nanos(1));
-        let (listing, began) = (sink.begin(source), clock::now());
+        let listing = sink.begin(source);
         let programs = Some(programs);
         self.running = Some(AttachedState {
             programs,
             waiting,
             waits,
             traces,
+            earlier,
             missed,
             symbols,
             listing,
@@ -174,6 +194,19 @@ impl Collector for Waits {
     }
 }
 
+/// Has the program look at every task once.
+fn look_at_tasks(programs: &mut Ebpf, btf: &Btf) -> Result<(), Error> {
+    let program = programs.program_mut(LOOK).ok_or_else(|| absent(LOOK))?;
+    let program: &mut Iter = program.try_into().map_err(refused)?;
+    program.load(TASKS, btf).map_err(refused)?;
+    let link = program.attach().map_err(refused)?;
+    let link = program.take_link(link).map_err(refused)?;
+    let mut shown = link.into_file().map_err(refused)?;
+    // Nothing is printed; reading is what shows them.
+    let read = shown.read_to_end(&mut Vec::new());
+    read.map(|_| ()).map_err(|cause| Error::File { path: "bpf_iter".to_string(), cause })
+}
+
 impl AttachedState {
     /// All that ended, and all that had not at this time.
     fn read(&self, now: Time) -> Result<Vec<WaitCount>, Error> {
@@ -193,30 +226,54 @@ impl AttachedState {
             sum.add(1, took, took);
             sum.unfinished += 1;
         }
-        let mut counts: Vec<WaitCount> =
-            sums.into_iter().filter_map(|(of, sum)| self.named(of, sum)).collect();
+        // A stack that was there before and one of later may be the same.
+        let mut counts: BTreeMap<(u32, String, Vec<String>, bool), WaitCount> = BTreeMap::new();
+        for count in sums.into_iter().filter_map(|(of, sum)| self.named(of, sum)) {
+            let key = (count.pid, count.comm.clone(), count.stack.clone(), count.for_io);
+            match counts.get_mut(&key) {
+                Some(known) => known.add(&count),
+                None => drop(counts.insert(key, count)),
+            }
+        }
+        let mut counts: Vec<WaitCount> = counts.into_values().collect();
         counts.sort_by_key(|count| std::cmp::Reverse(count.total));
         Ok(counts)
     }
 
     fn named(&self, [pid, stack, for_io, name @ ..]: Wait, sum: WaitSum) -> Option<WaitCount> {
-        let trace = i32::try_from(stack.cast_signed()).ok().filter(|id| *id >= 0);
-        let trace = trace.and_then(|_| self.traces.get(&stack, 0).ok());
-        let frames = trace.map_or(Vec::new(), |trace| {
-            let addresses: Vec<u64> = trace.frames().iter().map(|frame| frame.ip).collect();
-            self.symbols.frames(&addresses)
-        });
+        let is_earlier = stack.cast_signed() >= EARLIER.cast_signed();
+        let addresses: Vec<u64> = if stack.cast_signed() < 0 {
+            Vec::new()
+        } else if is_earlier {
+            let frames = self.earlier.get(&(stack - EARLIER), 0).ok();
+            frames.into_iter().flatten().take_while(|address| *address > 0).collect()
+        } else {
+            let trace = self.traces.get(&stack, 0).ok();
+            trace.map_or(Vec::new(), |trace| trace.frames().iter().map(|one| one.ip).collect())
+        };
         let nanos = |ns: u64| Nanos(i64::try_from(ns).unwrap_or(i64::MAX));
         (sum.count > 0).then(|| WaitCount {
             pid,
             comm: name_in(&name.map(u32::to_ne_bytes).concat()),
-            stack: frames,
+            stack: self.symbols.frames(&addresses),
             for_io: for_io > 0,
             count: sum.count,
             unfinished: sum.unfinished,
+            earlier: if is_earlier { sum.count } else { 0 },
             total: nanos(sum.total),
             longest: nanos(sum.longest),
         })
+    }
+}
+
+impl WaitCount {
+    /// Adds others to these, of the same process and stack or of another.
+    pub fn add(&mut self, other: &WaitCount) {
+        self.count += other.count;
+        self.unfinished += other.unfinished;
+        self.earlier += other.earlier;
+        self.total = Nanos(self.total.ns().saturating_add(other.total.ns()));
+        self.longest = self.longest.max(other.longest);
     }
 }
 

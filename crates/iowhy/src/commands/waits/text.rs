@@ -14,45 +14,34 @@ use crate::sanitised;
 const ROWS: usize = 10;
 
 /// The waits of all processes of one name in one stack.
-#[derive(Clone, PartialEq, Debug)]
 struct WaitGroup {
-    comm: String,
     pids: BTreeSet<u32>,
-    /// Functions, innermost first, without the place in them, which differs from call to call.
-    stack: Vec<String>,
-    for_io: bool,
-    count: u64,
-    unfinished: u64,
-    total: Nanos,
-    longest: Nanos,
+    /// Their sums; of its stack functions only, without the place in them, which differs from call
+    /// to call.
+    waits: WaitCount,
 }
 
 /// By name and stack, the longest sum first.
 fn grouped(counts: &[WaitCount]) -> Vec<WaitGroup> {
     let mut groups: BTreeMap<(String, Vec<String>, bool), WaitGroup> = BTreeMap::new();
     for count in counts {
-        let comm = plain(&count.comm);
         let function = |frame: &String| plain(frame.split("+0x").next().unwrap_or_default());
-        let stack: Vec<String> = count.stack.iter().map(function).collect();
-        let key = (comm.clone(), stack.clone(), count.for_io);
-        let group = groups.entry(key).or_insert_with(|| WaitGroup {
-            comm,
-            pids: BTreeSet::new(),
-            stack,
-            for_io: count.for_io,
-            count: 0,
-            unfinished: 0,
-            total: Nanos(0),
-            longest: Nanos(0),
-        });
-        group.pids.insert(count.pid);
-        group.count += count.count;
-        group.unfinished += count.unfinished;
-        group.total = plus(group.total, count.total);
-        group.longest = group.longest.max(count.longest);
+        let (comm, stack) = (plain(&count.comm), count.stack.iter().map(function).collect());
+        let waits = WaitCount { comm, stack, ..count.clone() };
+        let key = (waits.comm.clone(), waits.stack.clone(), waits.for_io);
+        match groups.get_mut(&key) {
+            Some(group) => {
+                group.pids.insert(count.pid);
+                group.waits.add(count);
+            }
+            None => {
+                let pids = BTreeSet::from([count.pid]);
+                groups.insert(key, WaitGroup { pids, waits });
+            }
+        }
     }
     let mut groups: Vec<WaitGroup> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.total));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.waits.total));
     groups
 }
 
@@ -120,33 +109,35 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
         "waited", "waits", "mean", "longest", "I/O"
     )?;
     let rows = if verbose { groups.len() } else { ROWS };
-    for group in groups.iter().take(rows) {
-        let total = group.total.ns() as f64;
-        let pids = match group.pids.first() {
-            Some(pid) if group.pids.len() == 1 => format!("[{pid}]"),
-            _ => format!(", {}", numbers::several(group.pids.len() as u64, "process")),
+    for WaitGroup { pids, waits } in groups.iter().take(rows) {
+        let total = waits.total.ns() as f64;
+        let whose = match pids.first() {
+            Some(pid) if pids.len() == 1 => format!("[{pid}]"),
+            _ => format!(", {}", numbers::several(pids.len() as u64, "process")),
         };
         writeln!(
             out,
-            "{:>10} {:>9} {:>8} {:>8}  {:<3}  {}{pids}",
+            "{:>10} {:>9} {:>8} {:>8}  {:<3}  {}{whose}",
             numbers::duration(total),
-            group.count,
-            numbers::duration(total / group.count.max(1) as f64),
-            numbers::duration(group.longest.ns() as f64),
-            if group.for_io { "yes" } else { "no" },
-            group.comm,
+            waits.count,
+            numbers::duration(total / waits.count.max(1) as f64),
+            numbers::duration(waits.longest.ns() as f64),
+            if waits.for_io { "yes" } else { "no" },
+            waits.comm,
         )?;
-        let goes_on = match group.unfinished {
+        let edge = |number: u64, what: &str| match number {
             0 => String::new(),
-            number => format!("; {number} had not ended"),
+            number => format!("; {number} {what}"),
         };
-        writeln!(out, "{:10} {}{goes_on}", "", shown(&group.stack, group.for_io))?;
-        for function in group.stack.iter().filter(|_| verbose) {
+        let begun = edge(waits.earlier, "had begun before");
+        let over = edge(waits.unfinished, "had not ended");
+        writeln!(out, "{:10} {}{begun}{over}", "", shown(&waits.stack, waits.for_io))?;
+        for function in waits.stack.iter().filter(|_| verbose) {
             writeln!(out, "{:14} {function}", "")?;
         }
     }
     if let Some(rest) = groups.get(rows..).filter(|rest| !rest.is_empty()) {
-        let total = rest.iter().map(|group| group.total).fold(Nanos(0), plus);
+        let total = rest.iter().map(|group| group.waits.total).fold(Nanos(0), plus);
         let total = numbers::duration(total.ns() as f64);
         writeln!(out, "{total:>10} in {} more rows with --verbose", rest.len())?;
     }
@@ -162,13 +153,13 @@ pub fn folded(counts: &[WaitCount]) -> anyhow::Result<()> {
 fn fold(groups: &[WaitGroup], out: &mut dyn Write) -> std::io::Result<()> {
     let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
     for group in groups {
-        let mut line = group.comm.replace([';', ' '], "_");
-        for function in group.stack.iter().rev() {
+        let mut line = group.waits.comm.replace([';', ' '], "_");
+        for function in group.waits.stack.iter().rev() {
             line.push(';');
             line.push_str(&function.replace([';', ' '], "_"));
         }
         let sum = lines.entry(line).or_insert(Nanos(0));
-        *sum = plus(*sum, group.total);
+        *sum = plus(*sum, group.waits.total);
     }
     for (line, total) in lines {
         writeln!(out, "{line} {}", (total.ns() + 500) / 1000)?;
@@ -189,6 +180,7 @@ pub fn json(counts: &[WaitCount], losses: &[Loss], seconds: f64) -> anyhow::Resu
             "stack": count.stack,
             "count": count.count,
             "unfinished": count.unfinished,
+            "earlier": count.earlier,
             "sum_ns": count.total.ns(),
             "max_ns": count.longest.ns(),
         })
@@ -218,6 +210,7 @@ mod tests {
             for_io,
             count: 2,
             unfinished: u64::from(!for_io),
+            earlier: 0,
             total: Nanos(total),
             longest: Nanos(total / 2),
         }
