@@ -13,7 +13,9 @@
 //! seen since Linux 5.9, and not from inside a PID namespace.
 //!
 //! ## Costs
-//! One program per context switch.
+//! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one into
+//! state D, whose stack is walked (Linux 6.18, by `kernel.bpf_stats_enabled`). 8 MiB, and 0.2 MiB for
+//! each CPU.
 //!
 //! ## Not in this output
 //! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a

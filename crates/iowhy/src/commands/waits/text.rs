@@ -113,7 +113,7 @@ fn write(groups: &[WaitGroup], verbose: bool, out: &mut dyn Write) -> std::io::R
         let total = waits.total.ns() as f64;
         let whose = match pids.first() {
             Some(pid) if pids.len() == 1 => format!("[{pid}]"),
-            _ => format!(", {}", numbers::several(pids.len() as u64, "process")),
+            _ => format!(", {}", numbers::several(pids.len() as u64, "PID")),
         };
         writeln!(
             out,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "4 ms         4     1 ms   1.5 ms  yes  db;?[2J x, 2 processes",
+                "4 ms         4     1 ms   1.5 ms  yes  db;?[2J x, 2 PIDs",
                 "folio_wait_bit_common: a page that is read or locked",
                 "2 ms         2     1 ms     1 ms  no   cp[7]",
                 "open: a lock; 1 had not ended",
