@@ -219,10 +219,10 @@ const LOCKS: [&str; 24] = [
 ];
 
 /// Further functions that say what a task waits for if its whole stack is known, the outer ones
-/// too: throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c), commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/),
-/// write-back (fs/fs-writeback.c), an answer of a FUSE server (fs/fuse/dev.c), limits of control
-/// groups (mm/memcontrol.c), and what has nothing to do with I/O (kernel/fork.c, kernel/rcu/,
-/// kernel/workqueue.c, kernel/time/).
+/// too: throttling (block/blk-wbt.c, blk-iocost.c, blk-iolatency.c), flushes (block/blk-flush.c),
+/// commits and room of journals (fs/jbd2/, fs/xfs/, fs/btrfs/), write-back (fs/fs-writeback.c), an
+/// answer of a FUSE server (fs/fuse/dev.c), limits of control groups (mm/memcontrol.c), and what
+/// has nothing to do with I/O (kernel/fork.c, kernel/rcu/, kernel/workqueue.c, kernel/time/).
 const SAYS_WHAT: [(&str, &str); 31] = [
     ("wbt_wait", "write-back throttling (wbt)"),
     ("ioc_rqos_throttle", "its share of the device (io.cost)"),

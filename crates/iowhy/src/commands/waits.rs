@@ -10,20 +10,20 @@
 //!
 //! The rows are those with the longest sum; `--verbose` prints all, each with its stack. `--folded`
 //! prints every stack once, with its sum in microseconds, for `flamegraph.pl`. Waits that had begun
-//! before the watch or had not ended at its end are counted within it, and marked. The time includes
-//! the wait for a CPU after the wake-up. Sums of several tasks overlap: they can exceed the time
-//! watched.
+//! before the watch or had not ended at its end are counted within it, and marked. The time
+//! includes the wait for a CPU after the wake-up. Sums of several tasks overlap: they can exceed
+//! the time watched.
+//!
+//! Not in this output: interruptible sleep (state S), in which programs wait for asynchronous I/O
+//! such as io_uring or libaio; which device a wait was for, and how many waits ended with the
+//! completion of a block I/O, because wake-ups are not traced (`snoop --stacks` shows who submits
+//! I/Os); who holds a lock.
 //!
 //! ## Examples
 //! `iowhy waits --for 30s`: who waits, in which function, and is it I/O?
 //! `iowhy waits --pid 4242 --verbose`: one process, every stack.
 //! `iowhy waits --folded --for 30s | flamegraph.pl --countname us > waits.svg`: as a flame graph.
 //! `iowhy waits --comm postgres --json`: one object of schema `iowhy.waits/1`.
-//!
-//! ## Not in this output
-//! Interruptible sleep (state S): a program that waits for asynchronous I/O, such as io_uring or
-//! libaio, sleeps in it. Which device a wait was for, and how many waits ended with a block I/O:
-//! wake-ups are not traced (`snoop --stacks` shows who submits I/Os). Who holds a lock.
 
 mod text;
 

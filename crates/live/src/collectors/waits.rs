@@ -3,19 +3,20 @@
 //! ## Watches
 //! Every task that leaves its CPU in state D (uninterruptible or killable, but not the idle state I
 //! of kernel workers), until it runs again: number, sum and longest, in the kernel, per process,
-//! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time ends when the task has a CPU again, so it contains what it waits for one
-//! after it was woken. A wait that has not ended is counted up to the end of the watch, one that had
-//! begun before from its beginning on.
+//! kernel stack, and whether the scheduler accounts the wait as one for I/O (`in_iowait`). The time
+//! ends when the task has a CPU again, so it contains what it waits for one after it was woken. A
+//! wait that has not ended is counted up to the end of the watch, one that had begun before is
+//! counted from the start of the watch.
 //!
 //! ## Needs
 //! Linux 5.8 or later with BTF, and root or `CAP_BPF` with `CAP_PERFMON`. Names of kernel functions
-//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that wait already when the watch begins are
-//! seen since Linux 5.9, and not from inside a PID namespace.
+//! need `CAP_SYSLOG`, or `kernel.kptr_restrict` 0. Tasks that wait already when the watch begins
+//! are seen since Linux 5.9, and not from inside a PID namespace.
 //!
 //! ## Costs
-//! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one into
-//! state D, whose stack is walked (Linux 6.18, by `kernel.bpf_stats_enabled`). 8 MiB, and 0.2 MiB for
-//! each CPU.
+//! About 60 nanoseconds for every context switch on the machine, and one microsecond more for one
+//! into state D, whose stack is walked (Linux 6.18, by `kernel.bpf_stats_enabled`). 8 MiB, and 0.2
+//! MiB for each CPU.
 //!
 //! ## Not in this output
 //! How long a task had waited before the watch began. Interruptible sleep (state S), waiting for a
