@@ -256,7 +256,7 @@ fn why(given: &Given, server: &Server) -> Result<Vec<OsString>, String> {
     if live || given.has("seconds") {
         words.push(format!("--for={}s", given.number("seconds").unwrap_or(10)).into());
     }
-    words.push("--".into());
+    // Paths that begin with `/`: behind `--` stands a command to be run.
     words.extend(server.captures(given)?);
     Ok(words)
 }
