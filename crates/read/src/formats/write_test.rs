@@ -22,16 +22,17 @@
 //! ## Not in this output
 //! The device, the order of the latencies, and where on the disk each call went.
 
-use iowhy_model::Note;
 use iowhy_model::typed::Bytes;
 
-use crate::describe::report::*;
-use crate::histogram::buckets::{COUNT_LIMIT, histogram_of};
+use crate::histogram::buckets::COUNT_LIMIT;
+use crate::histogram_of;
+use crate::program::*;
 
-pub const FORMAT: Format = Format::labels(
+pub const FORMAT: Format = Format::program::<WriteTest>(
     "write(2) latency tester: mean, extremes and a histogram in whole milliseconds",
     Level::B,
-    &LABELS,
+    &["size="],
+    sniff,
 );
 
 /// Rows are whole milliseconds wide.
@@ -41,73 +42,136 @@ const ROW_NS: u64 = 1_000_000;
 const TOLERANCE: f64 = 0.01;
 /// No call takes longer than eleven days; a larger number is a damaged line.
 const LONGEST_MS: f64 = 1e9;
-/// Mean and extremes, ms.
-const SUMMARY: [&str; 3] = ["avg", "min", "max"];
 
-static LABELS: Labels = Labels {
-    lines: &[
-        begins("^size={:text}", |found, report, sink| {
-            sink.source().resolution = Some(Nanos(ROW_NS as i64));
-            report.quote_alone(found.line())
-        })
-        .when(|found| Run::of(found.line()).is_some())
-        .opens_record()
-        .like(&["size=1024, N=2000, took=4.450788 s, thput=3 mb/s seekc=1"]),
-        says("^{write:|read:}{*}", |found, report, _| {
-            report.enter(if found.line().starts_with('w') { "write" } else { "read" });
-            let of = |key| {
-                let value = field(found.line(), key).and_then(decimal);
-                value.filter(|value| (0.0..LONGEST_MS).contains(value))
-            };
-            let values = SUMMARY.map(of);
-            if !found.line().ends_with(" ms") || values.contains(&None) {
-                return report.fails("avg, min and max were expected, in ms");
-            }
-            let mut known = SUMMARY.into_iter().zip(values.into_iter().flatten());
-            known.try_for_each(|(what, value)| report.keep(what, value))
-        })
-        .like(&["write: avg=8.388851 max=24.998846 min=8.335624 ms"]),
-        perhaps("{ }ms: {:text}", |found, report, _| {
-            let is_row = found.line().ends_with("cases");
-            match rows(found.line()) {
-                Some(rows) => rows
-                    .into_iter()
-                    .try_for_each(|(low, n)| report.bucket(low, low.checked_add(ROW_NS)?, n)),
-                None if is_row => report.fails("a row `N ms: K cases` was expected"),
-                None => None,
-            }
-        })
-        .like(&["8 ms: 1992 cases", "8 ms: 2 cases 16 ms: 2 cases"]),
-    ],
-    end: Some(pour),
-    ..Labels::NEW
-};
+fn sniff(lines: &[&str]) -> Sniff {
+    let line = lines.first().copied().unwrap_or_default();
+    Sniff::from(heading(line).is_some())
+}
 
-/// A heading.
-struct Run<'t> {
+#[derive(Default)]
+struct WriteTest {
+    run: Option<Run>,
+}
+
+/// One run of the tester as it was printed.
+#[derive(Clone, Default, Debug, PartialEq)]
+struct Run {
     size: u64,
     n: u64,
     took_s: f64,
-    throughput: &'t str,
-    unit: &'t str,
+    throughput: String,
+    op: Option<Op>,
+    summary: Option<Summary>,
+    rows: Vec<(u64, u64, u64)>,
 }
 
-impl<'t> Run<'t> {
-    fn of(line: &'t str) -> Option<Run<'t>> {
-        let unit = line.split_once("thput=").and_then(|(_, rest)| rest.split_whitespace().nth(1));
-        let run = Run {
-            size: integer(field(line, "size")?)?,
-            n: integer(field(line, "N")?)?,
-            took_s: decimal(field(line, "took")?)?,
-            throughput: field(line, "thput").unwrap_or_default(),
-            unit: unit.unwrap_or_default(),
+/// Mean and extremes, ms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Summary {
+    mean: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Reader for WriteTest {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink) -> Step {
+        if let Some(run) = heading(line) {
+            self.finish(sink);
+            sink.source().resolution = Some(Nanos(ROW_NS as i64));
+            self.run = Some(run);
+            return Step::Took;
+        }
+        let Some(run) = &mut self.run else { return Step::Passed };
+        let text = line.trim();
+        for (word, op) in [("write:", Op::Write), ("read:", Op::Read)] {
+            let Some(rest) = text.strip_prefix(word) else { continue };
+            let Some(summary) = summary(rest) else {
+                return Step::skipped("avg, min and max were expected, in ms");
+            };
+            (run.op, run.summary) = (Some(op), Some(summary));
+            return Step::Took;
+        }
+        match rows(text) {
+            Some(mut rows) => {
+                run.rows.append(&mut rows);
+                Step::Took
+            }
+            None if text.contains(" ms:") && text.ends_with("cases") => {
+                Step::skipped("a row `N ms: K cases` was expected")
+            }
+            None => Step::Passed,
+        }
+    }
+
+    fn finish(&mut self, sink: &mut dyn Sink) {
+        let Some(run) = self.run.take() else { return };
+        for reason in run.contradictions() {
+            let text = run.heading();
+            sink.note(Note { line: 0, text, reason });
+        }
+        run.pour(sink);
+    }
+}
+
+impl Run {
+    fn pour(&self, sink: &mut dyn Sink) {
+        let took = Nanos::from_seconds(self.took_s);
+        let printed = self.throughput.as_str();
+        sink.add_fact(None, typed::WRITE_TEST_SIZE, Bytes(self.size));
+        sink.add_fact(None, typed::WRITE_TEST_N, self.n);
+        sink.add_fact(None, typed::WRITE_TEST_TOOK, took);
+        sink.add_fact(None, typed::WRITE_TEST_THROUGHPUT_PRINTED, printed);
+        // It waits for each of its writes before the next.
+        sink.add_fact(None, typed::RUN_AT_ONCE, 1u64);
+        let Some(histogram) = self.histogram() else { return };
+        let device = sink.device("");
+        let mut distribution = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
+        distribution.op = self.op;
+        distribution.length = Some(Nanos::from_seconds(self.took_s));
+        distribution.bytes = u32::try_from(self.size).ok();
+        sink.distribution(distribution);
+    }
+
+    /// The rows, with the printed mean and extremes where they are of the same calls.
+    fn histogram(&self) -> Option<Histogram> {
+        let Some(mut histogram) = histogram_of(self.rows.clone()) else {
+            let Summary { mean, min, max } = self.summary?;
+            return Some(Histogram::from_summary(self.n, mean * 1e6, ns(min), ns(max)));
         };
-        (run.took_s > 0.0 && run.n <= COUNT_LIMIT).then_some(run)
+        if let Some(Summary { mean, min, max }) = self.summary
+            && histogram.count() == self.n
+        {
+            histogram.sum_ns = Some(mean * 1e6 * self.n as f64);
+            (histogram.min_ns, histogram.max_ns) = (Some(ns(min)), Some(ns(max)));
+        }
+        Some(histogram)
+    }
+
+    /// What does not add up, from the listing alone.
+    fn contradictions(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(summary) = self.summary {
+            let busy = self.n as f64 * summary.mean / 1e3;
+            if busy > self.took_s * (1.0 + TOLERANCE) {
+                found.push(format!(
+                    "{} calls of {:.3} ms one after another take {busy:.2} s, but the run says it \
+                     took {:.2} s",
+                    self.n, summary.mean, self.took_s
+                ));
+            }
+        }
+        found.extend(self.wrong_throughput());
+        let counted = self.rows.iter().fold(0, |sum: u64, (.., cases)| sum.saturating_add(*cases));
+        if !self.rows.is_empty() && counted != self.n {
+            found.push(format!("the rows contain {counted} cases, the heading {}", self.n));
+        }
+        found
     }
 
     /// The printed throughput compared with size, N and time, read as MB and as Mbit.
     fn wrong_throughput(&self) -> Option<String> {
-        let (printed, unit) = (decimal(self.throughput)?, self.unit);
+        let (number, unit) = self.throughput.split_once(' ')?;
+        let printed = decimal(number)?;
         let megabytes = (self.size as f64 * self.n as f64) / self.took_s / 1e6;
         let megabits = megabytes * 8.0;
         let close = |value: f64| (value - printed).abs() <= printed * TOLERANCE;
@@ -123,63 +187,32 @@ impl<'t> Run<'t> {
             format!("{bytes} or {megabits:.2} Mbit/s, neither of which is {printed} {unit}")
         })
     }
-}
 
-/// Gives out a run, and what does not add up, from the listing alone.
-fn pour(report: &mut Report, sink: &mut dyn Sink) {
-    let heading = report.quoted().first().cloned().unwrap_or_default();
-    let Some(run) = Run::of(&heading) else { return };
-    let rows = report.buckets();
-    let counted = rows.iter().fold(0, |sum: u64, (.., cases)| sum.saturating_add(*cases));
-    let summary = match SUMMARY.map(|what| report.kept(what)) {
-        [Some(mean), Some(min), Some(max)] => Some((mean, ns(min), ns(max))),
-        _ => None,
-    };
-    let busy = summary.map_or(0.0, |(mean, ..)| run.n as f64 * mean / 1e3);
-    let too_busy = (busy > run.took_s * (1.0 + TOLERANCE)).then(|| {
-        format!(
-            "{} calls of {:.3} ms one after another take {busy:.2} s, but the run says it took \
-             {:.2} s",
-            run.n,
-            busy * 1e3 / run.n as f64,
-            run.took_s
-        )
-    });
-    let miscounted = (!rows.is_empty() && counted != run.n)
-        .then(|| format!("the rows contain {counted} cases, the heading {}", run.n));
-    for reason in [too_busy, run.wrong_throughput(), miscounted].into_iter().flatten() {
-        let text = format!("size={}, N={}, took={} s", run.size, run.n, run.took_s);
-        sink.note(Note { line: 0, text, reason });
+    fn heading(&self) -> String {
+        format!("size={}, N={}, took={} s", self.size, self.n, self.took_s)
     }
-    let printed = format!("{} {}", run.throughput, run.unit);
-    sink.add_fact(None, typed::WRITE_TEST_SIZE, Bytes(run.size));
-    sink.add_fact(None, typed::WRITE_TEST_N, run.n);
-    sink.add_fact(None, typed::WRITE_TEST_TOOK, Nanos::from_seconds(run.took_s));
-    sink.add_fact(None, typed::WRITE_TEST_THROUGHPUT_PRINTED, printed.trim());
-    // It waits for each of its writes before the next.
-    sink.add_fact(None, typed::RUN_AT_ONCE, 1u64);
-    let histogram = match (histogram_of(rows), summary) {
-        // The printed mean and extremes where they are of the same calls.
-        (Some(mut histogram), Some((mean, min, max))) if counted == run.n => {
-            histogram.sum_ns = Some(mean * 1e6 * run.n as f64);
-            (histogram.min_ns, histogram.max_ns) = (Some(min), Some(max));
-            histogram
-        }
-        (Some(histogram), _) => histogram,
-        (None, Some((mean, min, max))) => Histogram::from_summary(run.n, mean * 1e6, min, max),
-        (None, None) => return,
-    };
-    let device = report.device(sink);
-    let mut distribution = Distribution::new(device, Layer::Syscall, Stage::Total, histogram);
-    distribution.op = Op::from_name(report.part);
-    distribution.length = Some(Nanos::from_seconds(run.took_s));
-    distribution.bytes = u32::try_from(run.size).ok();
-    sink.distribution(distribution);
 }
 
 /// Milliseconds to the nearest nanosecond; a negative one is 0.
 fn ns(ms: f64) -> u64 {
     (ms * 1e6).round() as u64
+}
+
+fn heading(line: &str) -> Option<Run> {
+    if !line.trim_start().starts_with("size=") {
+        return None;
+    }
+    let took_s = decimal(field(line, "took")?)?;
+    let throughput = field(line, "thput").unwrap_or_default();
+    let unit = line.split_once("thput=").and_then(|(_, rest)| rest.split_whitespace().nth(1));
+    let run = Run {
+        size: integer(field(line, "size")?)?,
+        n: integer(field(line, "N")?)?,
+        took_s,
+        throughput: format!("{throughput} {}", unit.unwrap_or_default()).trim().to_string(),
+        ..Run::default()
+    };
+    (took_s > 0.0 && run.n <= COUNT_LIMIT).then_some(run)
 }
 
 /// The value of `key=value` among the words of a line, without the comma behind it.
@@ -190,12 +223,62 @@ fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim_end_matches(','))
 }
 
+fn summary(text: &str) -> Option<Summary> {
+    let ms = text.trim_end().ends_with(" ms");
+    let of =
+        |key| field(text, key).and_then(decimal).filter(|value| (0.0..LONGEST_MS).contains(value));
+    let summary = Summary { mean: of("avg")?, min: of("min")?, max: of("max")? };
+    ms.then_some(summary)
+}
+
 /// All rows of a line, several if it was re-flowed; `None` if anything else stands in it.
-fn rows(text: &str) -> Option<Vec<(u64, u64)>> {
+fn rows(text: &str) -> Option<Vec<(u64, u64, u64)>> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let row = |row: &[&str]| {
+    if words.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for row in words.chunks(4) {
         let [low, "ms:", cases, "cases"] = row else { return None };
-        Some((integer(low)?.checked_mul(ROW_NS)?, integer(cases)?))
-    };
-    words.chunks(4).map(row).collect()
+        let low = integer(low)?.checked_mul(ROW_NS)?;
+        rows.push((low, low.checked_add(ROW_NS)?, integer(cases)?));
+    }
+    Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_listing_of_2008_contradicts_itself_twice() {
+        let mut run = heading("size=1024, N=2000, took=4.450788 s, thput=3 mb/s seekc=1").unwrap();
+        run.summary = summary(" avg=8.388851 max=24.998846 min=8.335624 ms");
+        run.rows = rows("8 ms: 1992 cases 9 ms: 2 cases 10 ms: 6 cases").unwrap();
+        let found = run.contradictions();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("16.78 s") && found[0].contains("4.45 s"), "{}", found[0]);
+        assert!(found[1].contains("0.46 MB/s") && found[1].contains("3.68"), "{}", found[1]);
+        run.took_s = 16.9;
+        run.throughput = "0 mb/s".to_string();
+        assert_eq!(run.contradictions(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rows_must_sum_to_n_for_the_mean_to_be_theirs() {
+        let mut run = heading("size=512, N=4, took=1.0 s, thput=0 mb/s").unwrap();
+        run.summary = summary(" avg=8.5 max=9.5 min=8.25 ms");
+        run.rows = rows("8 ms: 2 cases 9 ms: 2 cases").unwrap();
+        assert_eq!(run.histogram().unwrap().mean_ns(), Some((8_500_000.0, true)));
+        run.n = 5;
+        assert_eq!(run.histogram().unwrap().sum_ns, None);
+        assert!(run.contradictions()[0].contains("4 cases"));
+    }
+
+    #[test]
+    fn other_text_is_no_row() {
+        assert_eq!(rows("8 ms: 3 cases of beer"), None);
+        assert_eq!(rows("8 ms: many cases"), None);
+        assert_eq!(heading("size=1024, N=2000"), None);
+    }
 }
