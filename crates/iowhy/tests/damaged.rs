@@ -111,6 +111,7 @@ const UNENDED: &str = "a row of known shape that lacks its line end is whole (de
 
 /// Where a kind answers otherwise than most: kind, damage, status, why.
 const OTHERWISE: &[(&str, &str, i32, &str)] = &[
+    ("aix-iostat", "cut", 0, UNENDED),
     ("atop", "cut", 0, "the half line is of no disk, and such lines are passed over"),
     ("biolatency", "cut", 0, UNENDED),
     ("bitesize", "cut", 0, UNENDED),
@@ -126,6 +127,7 @@ const OTHERWISE: &[(&str, &str, i32, &str)] = &[
     ("fio", "cut", 0, UNENDED),
     ("fio-json", "dropped", 1, "totals are declared"),
     ("fs-dist", "cut", 0, UNENDED),
+    ("linux-iostat", "cut", 0, UNENDED),
     (
         "innodb-status",
         "cut",

@@ -55,7 +55,7 @@ fn fact(listing: &Listing, key: FactKey) -> &Fact {
 fn missed_revolution_the_write_test_and_its_contradictions() {
     let Some(recording) = document(MISSED_REVOLUTION) else { return };
     let [listing] = &recording.listings[..] else { panic!("one listing") };
-    assert_eq!(place(listing), ("write-test", 22, 30));
+    assert_eq!(place(listing), ("write-test", 22, 29));
     assert_eq!((listing.source.level, listing.source.skipped), (Level::B, 0));
     let [run] = &listing.distributions[..] else { panic!("one run") };
     assert_eq!((run.layer, run.stage, run.op), (Layer::Syscall, Stage::Total, Some(Op::Write)));
@@ -190,7 +190,7 @@ fn every_listing_of_every_document() {
                 ("iostat", 168, 175),
             ],
         ),
-        (MISSED_REVOLUTION, &[("write-test", 22, 30)]),
+        (MISSED_REVOLUTION, &[("write-test", 22, 29)]),
         (
             CLOUD_VOLUME,
             &[("fio", 48, 49), ("iostat", 52, 53), ("fio", 105, 106), ("iostat", 109, 110)],

@@ -70,9 +70,14 @@ fn call(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option<()> {
     let (front, arguments) = found.text("call")?.split_once('(')?;
     let (task, name) = front.rsplit_once(char::is_whitespace).unwrap_or(("", front));
     let Some((op, of_file)) = file_op(name) else { return Some(()) };
-    let bytes = found.text("result")?.split_whitespace().next()?.parse::<i64>();
+    let mut words = found.text("result")?.split_whitespace();
+    let bytes = words.next()?.parse::<i64>();
     let file = file_of(arguments);
+    // A call that failed says why: `= -1 EAGAIN (Resource temporarily unavailable)`.
     let failed = bytes.as_ref().is_ok_and(|result| *result < 0);
+    if failed && words.next().is_none() {
+        return report.fails("a call that failed names its error");
+    }
     if failed || file == Some("") || file.is_none() && !of_file {
         return Some(());
     }
