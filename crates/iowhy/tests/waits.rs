@@ -142,13 +142,16 @@ fn a_wait_that_has_not_ended_is_counted_so_far_and_marked() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let own = folder.join(format!("vforks-{}", std::process::id()));
     let source = own.with_extension("c");
-    let text = "#include <unistd.h>\nint main(void)\n{\n\tusleep(1500000);\n\
+    let text = "#include <unistd.h>\nint main(void)\n{\n\tchar told;\n\
+                \tif (read(0, &told, 1) != 1) return 1;\n\
                 \tif (!vfork()) { sleep(120); _exit(0); }\n\treturn 0;\n}\n";
     std::fs::write(&source, text).unwrap();
     rig::run("cc", &["-o", own.to_str().unwrap(), source.to_str().unwrap()]);
-    let parent = Running(Command::new(&own).spawn().expect("the parent"));
+    let mut parent = Command::new(&own);
+    let mut parent = Running(parent.stdin(Stdio::piped()).spawn().expect("the parent"));
     let pid = parent.0.id().to_string();
     let watch = watching(&["--pid", &pid, "--json"]);
+    parent.0.stdin.as_mut().expect("its input").write_all(b"\n").expect("it is told");
     let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     rig::until(30, "it waits for its child", || state().contains(") D ").then_some(()));
     let began = Instant::now();
