@@ -76,12 +76,28 @@ impl Loop {
         let file = folder.file(name);
         std::fs::File::create(&file).unwrap().set_len(bytes).unwrap();
         let device = shell(&format!("losetup --find --show {options} {file}")).expect("losetup");
+        // A `losetup` of a neighbour, to which the kernel named the same free device, lets go of
+        // it.
+        for _ in 0..100 {
+            if !is_held(&device) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
         Loop { device, file }
     }
 
     pub fn checksum(&self) -> String {
         shell(&format!("sync; sha256sum < {}", self.file)).expect("sha256sum")
     }
+}
+
+/// Whether any process has the device open.
+fn is_held(device: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let files = processes.flat_map(|one| std::fs::read_dir(one.path().join("fd")).into_iter());
+    let mut open = files.flatten().flatten();
+    open.any(|file| std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == device))
 }
 
 impl Drop for Loop {
