@@ -10,9 +10,14 @@ const FACILITY: u64 = 8;
 /// Seconds since boot are fewer: thirty years.
 const LONGEST_UPTIME: usize = 9;
 
-/// The time as printed, and the message; the time is empty where only a difference was printed.
+/// The time as printed, and the message; the time is empty where only a difference was printed. A
+/// console may have printed it behind the prompt of a shell.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
-    let text = without_level(behind_prompt(line.trim_start()))?;
+    split_bare(line).or_else(|| split_bare(behind_prompt(line)?))
+}
+
+fn split_bare(line: &str) -> Option<(&str, &str)> {
+    let text = without_level(line.trim_start())?;
     if let Some((stamp, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         // `dmesg -e -T` prints a day and the whole date.
         if let Some((date, second)) =
@@ -73,13 +78,10 @@ pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     dated.then_some((stamp, message))
 }
 
-/// What a console printed behind the prompt of a shell: `[root@db1 ~]# [519825.439055] INFO: ...`.
-fn behind_prompt(line: &str) -> &str {
-    let prompt = ["# [", "$ ["].iter().find_map(|end| line.find(end));
-    match prompt.and_then(|at| line.split_at_checked(at + "# ".len())) {
-        Some((_, rest)) if rest.starts_with('[') && rest.contains("] ") => rest,
-        _ => line,
-    }
+/// `[519825.439055] INFO: ...` of `[root@db1 ~]# [519825.439055] INFO: ...`.
+fn behind_prompt(line: &str) -> Option<&str> {
+    let at = ["# [", "$ ["].iter().find_map(|end| line.find(end))?;
+    line.get(at + "# ".len()..).filter(|rest| rest.contains("] "))
 }
 
 /// The date in brackets behind another time in brackets, and what follows.
