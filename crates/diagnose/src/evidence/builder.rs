@@ -56,6 +56,14 @@ pub fn lines(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_string()).collect()
 }
 
+/// The next steps where no I/O was timed, or none that was is slow.
+pub fn look_elsewhere() -> Vec<String> {
+    lines(&[
+        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
+        "look above the block layer: CPU, locks, memory, network",
+    ])
+}
+
 /// A number read off a fact, as evidence: where it was read is said.
 pub fn cited(
     recording: &Recording,

@@ -16,8 +16,8 @@ use crate::phrase;
 const ALL_OF_IT: f64 = 0.9;
 /// What it is worth: the run states it of itself.
 const STATED: f64 = 0.93;
-/// Options of fio, and engines, that poll (HOWTO, I/O engine).
-const POLLS: [&str; 4] = ["hipri", "sqthread_poll", "hipri_percentage", "polled_io"];
+/// Options of fio (`fio --enghelp=io_uring`, `=pvsync2`), and engines, that poll.
+const POLLS: [&str; 3] = ["hipri", "hipri_percentage", "sqthread_poll"];
 const POLLING: [&str; 3] = ["spdk", "spdk_bdev", "xnvme"];
 
 /// Whether what issues the requests polls for their completion.
@@ -34,14 +34,13 @@ pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
     let runs = runs::runs(analysis);
     let listings = analysis.recording.listings.iter().enumerate();
     let bound = listings.filter_map(|(place, listing)| {
-        let mut here: Vec<&Run> = runs.iter().filter(|run| run.place() == place).collect();
+        let here: Vec<&Run> = runs.iter().filter(|run| run.place() == place).collect();
         let on_cpu = |run: &&Run| analysis.about(place, run.name()).number(key::RUN_CPU);
         let of_each = here.iter().map(on_cpu).collect::<Option<Vec<_>>>()?.into_iter();
         let (least, reading) = of_each.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
         (least >= ALL_OF_IT && !polls(listing)).then_some(())?;
-        here.sort_by(|a, b| b.throughput().total_cmp(&a.throughput()));
         let mut finding = new_finding(verdict, None, vec![place]);
-        let reached = here.first().map_or(0.0, |run| run.throughput());
+        let reached = here.iter().map(|run| run.throughput()).fold(0.0, f64::max);
         finding.sentence = format!(
             "the threads of the test need all the time of a CPU ({}): its {} are what the host \
              can issue, not what the disk can give",

@@ -8,7 +8,9 @@ use iowhy_model::{Bound, FactKey, Finding, Layer, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::analysis::samples::IntervalSample;
 use crate::detector::RankedFindings;
-use crate::evidence::builder::{EvidenceBuilder, computed, lines, new_finding, read_off};
+use crate::evidence::builder::{
+    EvidenceBuilder, computed, lines, look_elsewhere, new_finding, read_off,
+};
 use crate::evidence::confidence::{COMPLAINED_OF, SHAPE_ALONE};
 use crate::evidence::quick_programs;
 use crate::evidence::unaccused;
@@ -116,10 +118,7 @@ fn hardly_any(analysis: &Analysis, input: &str) -> Option<Finding> {
         "the problem did not occur during the capture",
         "the slow program uses a disk that is not listed, or a server",
     ]);
-    finding.next_step = lines(&[
-        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
-        "look above the block layer: CPU, locks, memory, network",
-    ]);
+    finding.next_step = look_elsewhere();
     Some(finding)
 }
 
@@ -194,9 +193,6 @@ fn nobody_waits(analysis: &Analysis, input: &str) -> Option<Finding> {
         "the problem did not occur while `vmstat` ran",
         "the slow program waits in another way: for a server, a lock, or an asynchronous request",
     ]);
-    finding.next_step = lines(&[
-        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
-        "look above the block layer: CPU, locks, memory, network",
-    ]);
+    finding.next_step = look_elsewhere();
     Some(finding)
 }

@@ -13,7 +13,7 @@ use iowhy_model::{
 
 use crate::analysis::Analysis;
 use crate::baseline::healthy_time::{HealthyServiceTime, Request};
-use crate::evidence::builder::{computed, lines, new_finding, read_off};
+use crate::evidence::builder::{computed, lines, look_elsewhere, new_finding, read_off};
 use crate::measures::tail;
 use crate::phrase;
 
@@ -147,10 +147,7 @@ pub fn nothing_slow(analysis: &Analysis, input: &str) -> Option<Finding> {
         "the problem did not occur while this was measured",
         "memory answered (the page cache): then the device was not asked at all",
     ]);
-    finding.next_step = lines(&[
-        "`iowhy why --for 60s` while it is slow: adds the latency of each I/O",
-        "look above the block layer: CPU, locks, memory, network",
-    ]);
+    finding.next_step = look_elsewhere();
     Some(finding)
 }
 

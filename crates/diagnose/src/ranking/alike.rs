@@ -64,7 +64,7 @@ fn one(analysis: &Analysis, mut group: Vec<Finding>) -> Finding {
     let mut joined = group[0].clone();
     let named = |finding: &Finding| {
         let device = finding.subject.device?;
-        Some((device, analysis.disk(device).to_string()))
+        Some((device, analysis.disk(device)))
     };
     let disks: Vec<_> = group.iter().filter_map(named).collect();
     let (devices, names): (Vec<_>, Vec<String>) = disks.into_iter().unzip();
