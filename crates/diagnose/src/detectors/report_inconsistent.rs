@@ -14,7 +14,9 @@
 //! ## Rule
 //! One of the following holds:
 //!
-//! - queue length and rate times latency differ by more than 10 % and more than rounding allows;
+//! - queue length and rate times latency differ by more than 10 % and more than rounding allows,
+//!   unless for every two completions one more request was in flight than their waits tell: those
+//!   did not complete in the interval;
 //! - a printed size is not throughput divided by rate, allowing half a digit in each;
 //! - all waits of a run add up to more than its duration times its maximum number in flight (one at
 //!   a time, or depth times jobs; not tested if the number is unknown);
