@@ -5,6 +5,7 @@ pub mod adapters;
 pub mod arrays;
 pub mod builder;
 pub mod busy_runs;
+pub mod busy_threads;
 pub mod candidates;
 pub mod ceilings;
 pub mod clean_bills;

@@ -16,6 +16,7 @@ mod aliases;
 pub mod disk_models;
 pub mod disk_names;
 pub mod kernel_log;
+pub mod kernel_threads;
 pub mod mount_options;
 pub mod probe_listing;
 pub mod reading;
@@ -283,13 +284,20 @@ impl<'s, 'a> About<'s, 'a> {
     /// The process that read or wrote most, and how many bytes a second: `17920.0 KiB/s mysqld
     /// (500)`.
     pub fn busiest_process(self, key: FactKey) -> Option<(f64, &'a str, FactReading<'a>)> {
-        let all = self.facts.machine.get(&key)?.iter();
-        let rates =
-            all.filter(|reading| self.facts.reaches(reading, self.input)).filter_map(|reading| {
-                let (rate, who) = reading.fact.value.of_process()?;
-                Some((rate, who, *reading))
-            });
-        rates.max_by(|a, b| a.0.total_cmp(&b.0))
+        self.processes(key).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// A number of each process, and its name: `17920.0 KiB/s mysqld (500)`.
+    pub fn processes(
+        self,
+        key: FactKey,
+    ) -> impl Iterator<Item = (f64, &'a str, FactReading<'a>)> + 's {
+        let all = self.facts.machine.get(&key).into_iter().flatten();
+        let here = all.filter(move |reading| self.facts.reaches(reading, self.input));
+        here.filter_map(|reading| {
+            let (number, who) = reading.fact.value.of_process()?;
+            Some((number, who, *reading))
+        })
     }
 
     /// All readings of a fact about the machine as numbers: each listing has its own.

@@ -454,6 +454,7 @@ fn explain_away(analysis: &Analysis, detectors: &[Detector], findings: &mut [Fin
                 speaker.verdict == detector.verdict
                     && (subjects::same_disk(analysis, speaker, finding)
                         || subjects::covers(analysis, speaker, finding)
+                        || subjects::serves(analysis, speaker, finding)
                         || finding.verdict == ABOVE_ALL)
                     && subjects::same_input(analysis, speaker, finding)
             })?;

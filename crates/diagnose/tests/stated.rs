@@ -120,6 +120,69 @@ fn processors_that_are_short_are_named_and_a_busy_one_is_not() {
 }
 
 #[test]
+fn a_kernel_thread_at_the_limit_of_its_cpu_is_named_and_a_program_is_not() {
+    let top = |share: &str, command: &str| {
+        format!(
+            "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n   4711 root \
+             20   0       0      0      0 R  {share}   0.0  12:50.67 {command}\n"
+        )
+    };
+    let disk = |busy: &str| {
+        format!(
+            "Device            r/s     rkB/s   r_await     w/s     wkB/s   w_await  aqu-sz  %util\nmd127            0.00      \
+             0.00    0.00     3.50     30.40    1.10   0.01  {busy}\n"
+        )
+    };
+    let says = |share: &str, command: &str, busy: &str| {
+        sure(&judged(&[&(top(share, command) + "\n" + &disk(busy))]), Verdict::LayerCpu)
+    };
+    for thread in ["kworker/u16:2+flush-9:127", "md127_raid6", "kworker/u8:3-kcryptd/253:0"] {
+        assert!(says("97.3", thread, "2.00") > 0.6, "{thread}");
+        // The disk may be what is waited for.
+        assert!(says("97.3", thread, "99.00") < 0.6, "{thread}");
+        assert!(says("41.0", thread, "2.00") <= 0.0, "{thread}");
+    }
+    assert!(says("97.3", "mysqld", "2.00") <= 0.0);
+    assert!(says("97.3", "kworker/0:1-events", "2.00") <= 0.0);
+}
+
+#[test]
+fn processes_that_ran_out_of_memory_name_it() {
+    let line = |at: u32, said: &str| format!("[ {at}.205801] {said}\n");
+    for said in [
+        "Out of memory: Killed process 1853 (named) total-vm:812kB, anon-rss:71kB",
+        "Out of memory: kill process 1853 (named) score 9937 or a child",
+        "Memory cgroup out of memory: Killed process 77 (java) total-vm:812kB",
+    ] {
+        let twice = line(5947, said) + &line(6001, said);
+        let short = judged(&[&twice]);
+        assert!(sure(&short, Verdict::LayerMemory) > 0.6, "{said}: {short:#?}");
+    }
+    let other = judged(&[&line(5947, "Out of memory is what a program may say of itself")]);
+    assert!(sure(&other, Verdict::LayerMemory) <= 0.0, "{other:#?}");
+}
+
+#[test]
+fn a_volume_at_its_limit_explains_what_the_program_above_it_waits_for() {
+    let fio = |per_s: u32| {
+        format!(
+            "job: (g=0): rw=randwrite, bs=16K-16K/16K-16K/16K-16K, ioengine=psync, iodepth=1\nfio-2.14\n\
+             Starting 16 processes\njob: (groupid=0, jobs=16): err= 0: pid=1657: Tue May  7 00:14:50 2024\n\
+             \x20 write: io=8231.8MB, bw=46828KB/s, iops={per_s}, runt=180006msec\n\
+             \x20   clat (usec): min=551, max=58452, avg=5463.27, stdev=1558.02\n\
+             \x20    lat (usec): min=551, max=58453, avg=5463.99, stdev=1558.03\n"
+        )
+    };
+    let disk = "Device:         rrqm/s   wrqm/s     r/s     w/s    rMB/s    wMB/s avgrq-sz avgqu-sz   await \
+                r_await w_await  svctm  %util\nnvme1n1           0.00     0.00    0.00 3000.00     0.00    \
+                46.88    32.00    15.84    5.28    0.00    5.28   0.33 100.00\n";
+    let first = |per_s: u32| judged(&[&(fio(per_s) + disk)])[0].verdict;
+    assert_eq!(first(2926), Verdict::CapVolume);
+    // Another load than what the disk served.
+    assert_eq!(first(1200), Verdict::LoadSaturated);
+}
+
+#[test]
 fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
     let vmstat = |so: u32| {
         let row = format!(

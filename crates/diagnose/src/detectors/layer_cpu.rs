@@ -15,7 +15,9 @@
 //! If disks were measured they must have lost time, and none of them be slow by itself; if each of
 //! them responds like a healthy one (a mean below three healthy service times) it is a note.
 //! Suspected: cached reads, which use no disk, run below 100 MB/s (`hdparm -T`). Or every thread of
-//! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll.
+//! a test (fio) is on a CPU for 90 % of its time or more, and its engine does not poll. Or a thread
+//! of the kernel that serves the disks (write-back, parity, encryption, completions) takes 90 % of
+//! a CPU or more: it can use one, so the disks get no more than it gets done.
 //!
 //! ## Wrong if
 //! The tasks that wait for a CPU are not the ones with the problem.
@@ -29,6 +31,7 @@ use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::lines;
 use crate::evidence::busy_runs;
+use crate::evidence::busy_threads;
 use crate::evidence::shortage;
 use crate::evidence::throughput;
 use crate::phrase;
@@ -70,5 +73,6 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     }
     findings.extend(throughput::slow_hosts(analysis, DETECTOR.verdict));
     findings.extend(busy_runs::findings(analysis, DETECTOR.verdict));
+    findings.extend(busy_threads::findings(analysis, DETECTOR.verdict));
     findings
 }

@@ -13,10 +13,10 @@
 //! ## Rule
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
-//! during memory reclaim (one alone stays a suspicion), or stacks of more than two tasks that free
-//! memory themselves. If disks were measured they must have lost
-//! time, and none of them be slow by itself. With I/O pressure, it explains no more of the waits
-//! than the ratio of memory pressure to I/O pressure.
+//! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
+//! ran out, or stacks of more than two tasks that free memory themselves. If disks were measured
+//! they must have lost time, and none of them be slow by itself. With I/O pressure, it explains no
+//! more of the waits than the ratio of memory pressure to I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -56,6 +56,9 @@ const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
 const HUNG: f64 = 0.75;
+/// Processes that the kernel ended: one says that memory ran out, not how long it was short (a
+/// choice).
+const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).
 const RECLAIM_AT_ONCE: f64 = 2.0;
 
@@ -83,6 +86,12 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
             key: key::TASKS_HUNG_IN_RECLAIM,
             quantity: "tasks that hung during memory reclaim",
             above: HUNG,
+            unit: Unit::Count,
+        },
+        Symptom {
+            key: key::TASKS_OUT_OF_MEMORY,
+            quantity: "processes ended because memory ran out (OOM killer)",
+            above: ENDED,
             unit: Unit::Count,
         },
         Symptom {

@@ -130,7 +130,7 @@ fn waits_for_io(analysis: &Analysis, input: &str) -> bool {
 }
 
 /// Whether a device of the input may be slow by itself.
-fn has_suspect(analysis: &Analysis, input: &str) -> bool {
+pub fn has_suspect(analysis: &Analysis, input: &str) -> bool {
     let of_input = |listing: usize| analysis.input(listing) == input;
     let mut traces = analysis.traces.iter().filter(|trace| of_input(trace.listing));
     let mut rows = analysis.intervals.iter().filter(|row| of_input(row.listing));

@@ -1,6 +1,6 @@
-//! Whether two findings speak of the same disk, and of the same input.
+//! Whether two findings speak of the same disk, of the same I/O, and of the same input.
 
-use iowhy_model::Finding;
+use iowhy_model::{DeviceId, Finding, Interval, Layer};
 
 use crate::analysis::Analysis;
 
@@ -15,6 +15,32 @@ pub fn covers(analysis: &Analysis, speaker: &Finding, finding: &Finding) -> bool
     let Some(device) = finding.subject.device else { return false };
     let disk = analysis.disk(device);
     speaker.subject.devices.iter().any(|device| analysis.disk(*device) == disk)
+}
+
+/// Two counts of the same requests differ by so much at most: the ends of their stretches (a
+/// choice).
+const SAME_RATE: f64 = 0.05;
+/// Requests per second from which on equal rates are no chance (a choice).
+const MANY_PER_S: f64 = 100.0;
+
+/// Whether what a program issued, as it counted by itself, is what the disk of another finding
+/// completed: as many requests per second.
+pub fn serves(analysis: &Analysis, disk: &Finding, program: &Finding) -> bool {
+    let issued = per_second(analysis, program, |layer| layer != Layer::Block);
+    let completed = per_second(analysis, disk, |layer| layer == Layer::Block);
+    issued.zip(completed).is_some_and(|(issued, completed)| {
+        issued >= MANY_PER_S && (completed / issued - 1.0).abs() <= SAME_RATE
+    })
+}
+
+/// The most requests per second in a row of the finding's device, as seen in one layer.
+fn per_second(analysis: &Analysis, finding: &Finding, is_in: fn(Layer) -> bool) -> Option<f64> {
+    let of = |device: DeviceId, row: &Interval| row.device == device && !row.since_boot;
+    let device = finding.subject.device?;
+    let listings = finding.subject.listings.iter();
+    let rows = listings.flat_map(|place| &analysis.recording.listings[*place].intervals);
+    let rows = rows.filter(|row| of(device, row) && is_in(row.layer));
+    rows.map(Interval::ios_per_s).reduce(f64::max)
 }
 
 /// Listings of one input speak of one machine; so do listings that were watched live together.

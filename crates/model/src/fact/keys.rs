@@ -202,6 +202,7 @@ keys {
     PROBE_REVOLUTION_SHARE "probe.revolution.share" Percent "share of these writes that took whole \
                                                              revolutions";
     PROBE_RPM "probe.rpm" Number "spindle speed measured by a probe, revolutions per minute";
+    PROCESS_CPU "process.cpu" ProcessShare "largest CPU time of a task, share of one CPU";
     PROCESS_IO_DELAY "process.io-delay" ProcessTime "longest wait of a process for block I/O in a report";
     PROCESS_IO_WAIT "process.io-wait" ProcessShare "largest share of its time a task waited for \
                                                     I/O";
@@ -285,6 +286,8 @@ keys {
     TASKS_BLOCKED "tasks.blocked" Count "maximum number of tasks in uninterruptible sleep";
     TASKS_HUNG_IN_RECLAIM "tasks.hung-in-reclaim" Count "tasks that hung during memory reclaim";
     TASKS_KSWAPD "tasks.kswapd" Percent "maximum CPU share of memory reclaim";
+    TASKS_OUT_OF_MEMORY "tasks.out-of-memory" Count "processes that the kernel ended because memory \
+                                                     ran out";
     TRACE_IN_FLIGHT "trace.in_flight" Count "requests in flight at the end of the capture";
     TRACE_IN_FLIGHT_OLDEST "trace.in_flight.oldest" Seconds "age of the oldest of them";
     TRACE_THRESHOLD "trace.threshold" Microseconds "latency threshold for listing an operation";

@@ -3,9 +3,10 @@
 //! ## Reads
 //! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines
 //! `%Cpu0  : ...`, with load average, swap in use and the number of tasks in uninterruptible sleep
-//! (`D`), and the share of a CPU that `kswapd` takes; the tables of `mpstat` and `sar -u`, their
-//! rows `all`. Mean and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`.
-//! iostat's own `avg-cpu` lines are read with its disks.
+//! (`D`), the share of a CPU that `kswapd` takes, and the tasks that take half a CPU or more
+//! (`process.cpu`); the tables of `mpstat` and `sar -u`, their rows `all`. Mean and maximum of each
+//! share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own `avg-cpu` lines are read
+//! with its disks.
 //!
 //! ## How to capture
 //! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
@@ -22,7 +23,9 @@
 //! ## Not in this output
 //! The disk, the waiting tasks, and the duration of waits.
 
-use iowhy_model::typed::{Bytes, Share};
+use std::collections::BTreeMap;
+
+use iowhy_model::typed::{Bytes, OfProcess, Share};
 
 use crate::counters::processor::{Processor, Shares, are_shares, shares};
 use crate::counters::stated::Column;
@@ -34,6 +37,11 @@ pub const FORMAT: Format = Format::program::<Cpu>(
     &["CPU", "Cpu", "load average: "],
     sniff,
 );
+
+/// Percent of a processor from which on a task is named, how many are, and how many are remembered.
+const MUCH: f64 = 50.0;
+const NAMED: usize = 8;
+const KEPT: usize = 10_000;
 
 /// Lines of top above its processors: the title and the tasks.
 const LEAD: usize = 4;
@@ -123,8 +131,12 @@ struct Cpu {
     /// uninterruptible sleep.
     state_at: Option<usize>,
     share_at: Option<usize>,
+    /// Where the command of a task begins.
+    command_at: Option<usize>,
     /// The largest share of a processor that a thread which reclaims memory took.
     reclaim: Option<f64>,
+    /// The largest share, in percent, of each task that took much of one.
+    busy: BTreeMap<String, f64>,
     blocked: u64,
     most_blocked: u64,
 }
@@ -152,7 +164,8 @@ impl Reader for Cpu {
             self.swap.take(kib);
         } else if let Some(place) = tasks(text) {
             (self.state_at, self.blocked) = (Some(place), 0);
-            self.share_at = text.split_whitespace().position(|word| word == "%CPU");
+            let at = |name: &str| text.split_whitespace().position(|word| word == name);
+            (self.share_at, self.command_at) = (at("%CPU"), at("COMMAND"));
         } else if text.starts_with("Tasks:") || text.starts_with("Threads:") || memory(text) {
             return Step::Took;
         } else {
@@ -173,6 +186,12 @@ impl Reader for Cpu {
         self.swap.state(None, swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
         if let Some(share) = self.reclaim {
             sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
+        }
+        let mut busy: Vec<(String, f64)> = std::mem::take(&mut self.busy).into_iter().collect();
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        for (who, share) in busy.into_iter().take(NAMED) {
+            let value = Share::from_percent(share);
+            sink.add_fact(None, typed::PROCESS_CPU, OfProcess { value, who });
         }
         if self.most_blocked > 0 {
             sink.add_fact(None, typed::TASKS_BLOCKED, self.most_blocked);
@@ -230,6 +249,15 @@ impl Cpu {
         self.blocked += u64::from(state == Some(&"D"));
         let share = self.share_at.and_then(|place| words.get(place)).and_then(|word| decimal(word));
         let name = words.last().map_or("", |name| name.trim_start_matches('['));
+        let command = self.command_at.and_then(|place| words.get(place..)).unwrap_or_default();
+        if let Some(share) = share.filter(|share| *share >= MUCH && !command.is_empty()) {
+            let pid = words.first().copied().unwrap_or_default();
+            let who = format!("{} ({pid})", command.join(" "));
+            if self.busy.len() < KEPT || self.busy.contains_key(&who) {
+                let most = self.busy.entry(who).or_default();
+                *most = most.max(share);
+            }
+        }
         if let Some(share) = share.filter(|_| name.starts_with("kswapd")) {
             self.reclaim = Some(self.reclaim.map_or(share, |most| most.max(share)));
         }

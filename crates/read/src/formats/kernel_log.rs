@@ -22,6 +22,7 @@
 //! `remote` (an NFS or SMB server, an iSCSI session or a DRBD peer that did not respond). Facts
 //! `kernel.log.KIND.count` count all messages of a kind, and `kernel.log.lines` the lines read, so
 //! that silence is known too; `kernel.log.end` is the time of the last of them.
+//! `tasks.out-of-memory` counts processes that the kernel ended because memory ran out.
 //!
 //! ## How to capture
 //! `dmesg`, `journalctl -k -o short-iso`, support archives.
@@ -144,6 +145,20 @@ fn sniff(lines: &[&str]) -> Sniff {
         return Sniff::Yes;
     }
     journal::sniff(lines)
+}
+
+/// Whether memory ran out and the kernel ended a process, of the machine or of a control group:
+/// `Out of memory: Killed process 1853 (named) total-vm:...` (mm/oom_kill.c; `Kill process` and
+/// `Out of Memory` before 5.3). What it prints of that process in a second line is no second one.
+fn ends_a_process(message: &str) -> bool {
+    let said = message.strip_prefix("Memory cgroup out of memory: ").or_else(|| {
+        let rest = message.strip_prefix("Out of ")?;
+        rest.strip_prefix("memory: ").or_else(|| rest.strip_prefix("Memory: "))
+    });
+    said.is_some_and(|rest| {
+        let rest = rest.strip_prefix(['K', 'k']).unwrap_or_default();
+        rest.starts_with("ill process ") || rest.starts_with("illed process ")
+    })
 }
 
 fn is_bare_complaint(line: &str) -> bool {
@@ -458,6 +473,9 @@ struct KernelLog {
     waits: BTreeMap<&'static str, (u64, String)>,
     /// Tasks that hung while memory was freed.
     hung_in_reclaim: u64,
+    /// Processes that were ended because memory ran out, and where the first stands.
+    out_of_memory: u64,
+    first_ended: String,
     /// In what form the log came.
     form: Form,
     /// The last record of /dev/kmsg, until the fields behind it are read.
@@ -727,6 +745,11 @@ impl KernelLog {
         if hung > 0 {
             sink.add_fact_at(None, typed::TASKS_HUNG_IN_RECLAIM, hung, &place);
         }
+        let ended = std::mem::take(&mut self.out_of_memory);
+        if ended > 0 {
+            let first = std::mem::take(&mut self.first_ended);
+            sink.add_fact_at(None, typed::TASKS_OUT_OF_MEMORY, ended, &first);
+        }
         self.complaints.close(self.lines, std::mem::take(&mut self.end), sink);
     }
 
@@ -849,6 +872,12 @@ impl KernelLog {
         self.tell_port(named, message, &place, sink);
         if let Some(said) = message.strip_prefix("md: ") {
             self.array(said);
+        }
+        if ends_a_process(message) {
+            if self.out_of_memory == 0 {
+                self.first_ended.clone_from(&place);
+            }
+            self.out_of_memory += 1;
         }
         let reset = Message::new(stamp, message);
         self.buses.learn(&reset, &place);

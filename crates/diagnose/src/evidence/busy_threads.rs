@@ -1,0 +1,95 @@
+//! Threads of the kernel that need all of a CPU for their part of the I/O.
+//!
+//! Write-back of a device, parity of an array, encryption and checksums each run in threads that
+//! can use one CPU and no more. Where such a thread is always on its CPU, the disks below get what
+//! it gets done, and wait for it.
+
+use iowhy_model::{Bound, Finding, Interval, Layer, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::complaint::UNKNOWN_SHARE;
+use crate::evidence::confidence::SHAPE_ALONE;
+use crate::evidence::shortage;
+use crate::facts::kernel_threads;
+use crate::phrase;
+
+/// Share of a CPU that a thread takes at least: the rest is the rounding of a screen (a choice).
+const ALL_OF_IT: f64 = 0.9;
+/// What it is worth where the disks of the input are not busy, and where none was measured.
+const BESIDE_IDLE: f64 = 0.78;
+const ALONE: f64 = 0.68;
+/// Busy share from which on a disk itself may be what is waited for, and requests per second that
+/// no disk is busy with (choices).
+const BUSY: f64 = 0.8;
+const FEW_PER_S: f64 = 20.0;
+
+/// A finding of each listing in which such a thread is at the limit of its CPU.
+pub fn findings(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let places = 0..analysis.recording.listings.len();
+    places.filter_map(|place| of_listing(analysis, place, verdict)).collect()
+}
+
+/// What rows of averages say of the disks of an input.
+enum Disks {
+    Busy,
+    Quiet,
+    Unknown,
+}
+
+fn disks(analysis: &Analysis, input: &str) -> Disks {
+    let listings = analysis.recording.listings.iter().enumerate();
+    let own = listings.filter(|(place, _)| analysis.input(*place) == input);
+    let rows = own.flat_map(|(_, listing)| &listing.intervals);
+    let rows: Vec<&Interval> =
+        rows.filter(|row| row.layer == Layer::Block && !row.since_boot).collect();
+    let is_busy = |row: &&Interval| row.busy.is_some_and(|busy| busy >= BUSY);
+    let is_quiet = |row: &&Interval| row.busy.is_some() || row.ios_per_s() < FEW_PER_S;
+    match rows.as_slice() {
+        rows if rows.iter().any(is_busy) || shortage::has_suspect(analysis, input) => Disks::Busy,
+        [] => Disks::Unknown,
+        rows if rows.iter().all(is_quiet) => Disks::Quiet,
+        _ => Disks::Unknown,
+    }
+}
+
+fn of_listing(analysis: &Analysis, place: usize, verdict: Verdict) -> Option<Finding> {
+    let input = analysis.input(place);
+    let about = analysis.facts.about(Some(input), "");
+    let own = about.processes(key::PROCESS_CPU).filter(|(_, _, reading)| reading.listing == place);
+    let threads = own.filter_map(|(share, who, reading)| {
+        Some((share, who, reading, kernel_threads::does(who)?))
+    });
+    let (share, who, reading, does) = threads.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (share >= ALL_OF_IT).then_some(())?;
+    let mut finding = new_finding(verdict, None, vec![place]);
+    finding.sentence = format!(
+        "{who} needs all of a CPU ({}): {does}; the disks get no more than this thread gets done",
+        phrase::percent(share)
+    );
+    let what = "CPU time of a kernel thread that serves the disks, share of one CPU";
+    finding.evidence = vec![
+        cited(analysis.recording, &reading, what, (share, Unit::Share))
+            .held(Bound::Above(ALL_OF_IT)),
+    ];
+    let disks = disks(analysis, input);
+    match disks {
+        Disks::Quiet => {
+            finding.assume(BESIDE_IDLE, "a kernel thread at the limit of one CPU, its disks quiet");
+        }
+        _ => finding.assume(ALONE, "a kernel thread at the limit of one CPU"),
+    }
+    let busy = "a disk of the same input is busy, or slow by itself";
+    finding.doubt_if(matches!(disks, Disks::Busy), busy, SHAPE_ALONE);
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by = lines(&[
+        "the disks below are busy all the time while it runs: `iostat -x 1`",
+        "the thread is on its CPU for seconds only: `pidstat -p PID 1`",
+    ]);
+    finding.next_step = lines(&[
+        "`perf top -t PID` or `perf record -g -p PID`: in which function does it spend its time?",
+        "for parity: `group_thread_cnt` of the array; for encryption: `cryptsetup benchmark`; for \
+         write-back: is the file system nearly full, or in many small files?",
+    ]);
+    Some(finding)
+}

@@ -1,0 +1,76 @@
+//! What threads of the kernel do for the disks, by their names.
+//!
+//! Each does its part of the I/O on one CPU. Names are those of `/proc/PID/comm`; a worker of the
+//! kernel's pools carries its queue behind its own name (Documentation/core-api/workqueue.rst).
+
+/// What threads of such a name do.
+struct KernelThread {
+    /// The name begins so.
+    begins: &'static str,
+    /// And contains this behind it.
+    contains: &'static str,
+    does: &'static str,
+}
+
+const fn thread(begins: &'static str, contains: &'static str, does: &'static str) -> KernelThread {
+    KernelThread { begins, contains, does }
+}
+
+const WRITES_BACK: &str = "it writes dirty pages of a file system back: allocation of blocks, and \
+                           the code of the file system";
+const ENCRYPTS: &str = "it encrypts what goes to the disks";
+const OF_ARRAY: &str = "it computes parity and issues the requests of an array";
+const OF_POOL: &str = "it compresses, checksums and issues what a pool writes";
+const OF_BTRFS: &str = "it commits transactions, or computes checksums and compresses";
+const COMPLETES: &str = "it handles completions and network packets";
+const STACKED: &str = "every request to that device passes through it";
+
+/// The first that fits counts.
+const THREADS: [KernelThread; 21] = [
+    thread("kworker", "flush-", WRITES_BACK),
+    thread("flush-", "", WRITES_BACK),
+    thread("pdflush", "", WRITES_BACK),
+    thread("kworker", "crypt", ENCRYPTS),
+    thread("kcryptd", "", ENCRYPTS),
+    thread("dmcrypt_write", "", ENCRYPTS),
+    thread("md", "_raid", OF_ARRAY),
+    thread("txg_sync", "", OF_POOL),
+    thread("z_wr_", "", OF_POOL),
+    thread("z_rd_", "", OF_POOL),
+    thread("btrfs-", "", OF_BTRFS),
+    thread("kworker", "btrfs", OF_BTRFS),
+    thread("kworker", "xfs", "it completes writes and allocations of XFS"),
+    thread("xfsaild", "", "it writes the journal's items of XFS to their places"),
+    thread("jbd2/", "", "it commits the journal of ext4"),
+    thread("ksoftirqd", "", COMPLETES),
+    thread("irq/", "", COMPLETES),
+    thread("loop", "", STACKED),
+    thread("mmcqd/", "", STACKED),
+    thread("usb-storage", "", STACKED),
+    thread("drbd", "", STACKED),
+];
+
+/// What a thread of the kernel does for the disks, by its name with the process in brackets behind
+/// it: `md127_raid6 (812)`. `None` for programs, and for threads that do something else.
+pub fn does(who: &str) -> Option<&'static str> {
+    let name = who.split_whitespace().next()?.trim_matches(['[', ']']);
+    let known = THREADS.iter().find(|thread| {
+        name.strip_prefix(thread.begins).is_some_and(|rest| rest.contains(thread.contains))
+    });
+    known.map(|thread| thread.does)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_known_by_their_names() {
+        assert_eq!(does("kworker/u16:2+flush-9:127 (1491995)"), Some(WRITES_BACK));
+        assert_eq!(does("[md0_raid5] (812)"), Some(OF_ARRAY));
+        assert_eq!(does("kworker/u8:3-kcryptd/253:0 (77)"), Some(ENCRYPTS));
+        for other in ["mysqld (500)", "kworker/0:1-events (3)", "mdadm (9)", ""] {
+            assert_eq!(does(other), None, "{other}");
+        }
+    }
+}
