@@ -10,13 +10,14 @@ use super::{Complaint, Source, Tree};
 const FOLDER: &str = "crates/diagnose/src/";
 /// Files that know a grammar: names, models, mount options and paths of facts; tables of the
 /// crate's own; digits of numbers.
-const GRAMMARS: [&str; 9] = [
+const GRAMMARS: [&str; 10] = [
     "baseline/healthy_time.rs",
     "baseline/history.rs",
     "facts.rs",
     "facts/aliases.rs",
     "facts/disk_models.rs",
     "facts/disk_names.rs",
+    "facts/kernel_threads.rs",
     "facts/mount_options.rs",
     "phrase.rs",
     "ranking/calibration.rs",
