@@ -9,6 +9,7 @@ pub mod busy_threads;
 pub mod candidates;
 pub mod ceilings;
 pub mod clean_bills;
+pub mod committers;
 pub mod complaint;
 pub mod confidence;
 pub mod controllers;

@@ -183,6 +183,142 @@ fn a_volume_at_its_limit_explains_what_the_program_above_it_waits_for() {
 }
 
 #[test]
+fn who_waits_for_a_reply_of_another_service_is_not_the_one_that_holds_it_up() {
+    let line = |waits: &str| {
+        format!(
+            "2026-03-31 13:01:46.933955 osd.22 192.0.2.7:6814/42154 172583 : cluster [WRN] slow request \
+             60.530961 seconds old, received at 2026-03-31 13:01:06.402041: osd_op(client.324182.0:461 \
+             1.e637a4b3 measure [write 0~4096] ondisk+write e2231) currently {waits}\n"
+        )
+    };
+    let named = |waits: &str| judged(&[&line(waits)])[0].sentence.clone();
+    assert!(named("waiting for subops from 23").contains("osd.23"));
+    assert!(named("waiting for subops from [1]").contains("osd.1:"));
+    assert!(named("waiting for rw locks").contains("osd.22"));
+}
+
+#[test]
+fn medium_errors_from_before_a_refusal_are_the_drives_own() {
+    let sense =
+        |at: u32, key: &str| format!("[{at}.369096] sd 0:0:0:0: [sda] tag#1 Sense Key : {key} \n");
+    let medium = |at: u32| {
+        format!("[{at}.369195] blk_update_request: critical medium error, dev sda, sector 2641\n")
+    };
+    let before = sense(8772, "0x3") + &medium(8772) + &sense(9100, "0x7");
+    assert!(sure(&judged(&[&before]), Verdict::DeviceMedia) > 0.6);
+    // What a locked drive refuses, the kernel words as a medium error.
+    let of_it = sense(9100, "0x7") + &medium(9100);
+    assert!(sure(&judged(&[&of_it]), Verdict::DeviceMedia) <= 0.0);
+}
+
+/// `hdparm -t` of some disks, MB in 3 s.
+fn streams(disks: &[(&str, u32)]) -> String {
+    let one = |(disk, mb): &(&str, u32)| {
+        let rate = f64::from(*mb) / 3.0;
+        format!(
+            "\n/dev/{disk}:\n Timing buffered disk reads: {mb} MB in  3.00 seconds =  {rate:.2} MB/sec\n"
+        )
+    };
+    disks.iter().map(one).collect()
+}
+
+#[test]
+fn a_disk_far_behind_its_peers_in_one_test_is_suspected() {
+    let behind =
+        |mb: u32| judged(&[&streams(&[("sda", 146), ("sdb", 154), ("sdc", mb), ("sdd", 161)])]);
+    let slow = behind(30);
+    assert!((0.3..0.6).contains(&sure(&slow, Verdict::PeerOutlier)), "{slow:#?}");
+    assert!(sure(&behind(120), Verdict::PeerOutlier) <= 0.0);
+    // Two slow ones of three are no outliers.
+    let most = judged(&[&streams(&[("sda", 146), ("sdb", 30), ("sdc", 31)])]);
+    assert!(sure(&most, Verdict::PeerOutlier) <= 0.0);
+}
+
+#[test]
+fn an_array_that_is_slower_than_one_of_its_members_is_no_disk() {
+    let of = |mb: u32| judged(&[&streams(&[("sda2", 148), ("sdb2", 147), ("md0", mb)])]);
+    assert!(sure(&of(64), Verdict::LayerAbove) > 0.6);
+    assert!(sure(&of(130), Verdict::LayerAbove) <= 0.0);
+}
+
+#[test]
+fn a_thread_that_commits_and_waits_is_named_with_who_writes() {
+    let iotop = |thread: &str, waits: &str| {
+        format!(
+            "Total DISK READ :       0.00 B/s | Total DISK WRITE :     221.22 K/s\n\
+             Actual DISK READ:       0.00 B/s | Actual DISK WRITE:      20.90 M/s\n    \
+             TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN     IO>    COMMAND\n    \
+             876 be/3 root        0.00 B/s    0.00 B/s  0.00 % {waits} % [{thread}]\n  \
+             21837 be/4 root        0.00 B/s  210.00 K/s  0.00 %  3.11 % shipper -c /etc/shipper.yml\n"
+        )
+    };
+    let journal = judged(&[&iotop("jbd2/dm-0-8", "68.14")]);
+    assert!(sure(&journal, Verdict::LoadFlush) > 0.6, "{journal:#?}");
+    assert!(journal[0].sentence.contains("shipper"), "{}", journal[0].sentence);
+    assert!(sure(&judged(&[&iotop("btrfs-transacti", "98.60")]), Verdict::LayerAbove) > 0.6);
+    assert!(sure(&judged(&[&iotop("jbd2/dm-0-8", "21.00")]), Verdict::LoadFlush) <= 0.0);
+    assert!(sure(&judged(&[&iotop("kworker/0:1", "98.00")]), Verdict::LoadFlush) <= 0.0);
+}
+
+#[test]
+fn services_of_a_cluster_that_went_down_are_one_finding() {
+    let down = |osd: u32| format!("[6476{osd}.112461] libceph: osd{osd} down\n");
+    let findings = judged(&[&(down(56) + &down(54) + &down(50))]);
+    assert_eq!(findings[0].verdict, Verdict::LayerRemote);
+    assert_eq!(findings[0].subject.devices.len(), 0);
+    assert!(findings[0].sentence.starts_with("osd50, osd54 and osd56"), "{findings:#?}");
+}
+
+#[test]
+fn a_test_of_a_cluster_that_hardly_goes_on_is_no_load() {
+    let bench = |mean: &str, max: &str| {
+        format!(
+            "Maintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304 for up to 60 \
+             seconds or 0 objects\nTotal time run:         62.366\nTotal writes made:      102\n\
+             Write size:             4194304\nAverage Latency(s):     {mean}\nMax latency(s):         {max}\n"
+        )
+    };
+    assert!(sure(&judged(&[&bench("9.5217", "62.2725")]), Verdict::LayerRemote) > 0.6);
+    assert!(sure(&judged(&[&bench("2.1217", "5.2725")]), Verdict::LayerRemote) <= 0.0);
+}
+
+#[test]
+fn a_device_of_another_machine_that_is_slow_alone_is_not_this_machines() {
+    let rows = |disk: &str, ms: &str, queue: &str| {
+        let row = format!(
+            "{disk}             0.00      0.00     0.00   0.00    0.00     0.00    1.00      0.01     0.00   \
+             0.00 {ms}     8.00   {queue} 74.40\n"
+        );
+        format!(
+            "Device            r/s     rMB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wMB/s   wrqm/s  \
+             %wrqm w_await wareq-sz  aqu-sz  %util\n{row}{row}{row}"
+        )
+    };
+    let remote = |disk: &str, ms: &str, queue: &str| {
+        sure(&judged(&[&rows(disk, ms, queue)]), Verdict::LayerRemote)
+    };
+    assert!(remote("rbd4", "820.00", "0.82") > 0.6);
+    assert!(remote("rbd4", "3.00", "0.01") <= 0.0);
+    assert!(remote("sdb", "820.00", "0.82") <= 0.0);
+}
+
+#[test]
+fn ways_to_flush_are_judged_by_the_middle_and_cleared_by_the_quickest() {
+    let ways = |sync: &str| {
+        format!(
+            "Compare file sync methods using one 8kB write:\n        open_datasync    1002.075 ops/sec     998 \
+             usecs/op\n        fdatasync        1062.147 ops/sec     941 usecs/op\n        fsync             \
+             597.879 ops/sec    1673 usecs/op\n        {sync}\n"
+        )
+    };
+    let odd = judged(&[&ways("open_sync          34.400 ops/sec   29070 usecs/op")]);
+    assert_eq!(odd[0].verdict, Verdict::Healthy, "{odd:#?}");
+    // Where only one of them reaches the medium, that is the one.
+    let only = judged(&[&ways("fsync_writethrough   55.117 ops/sec   18143 usecs/op")]);
+    assert_ne!(only[0].verdict, Verdict::Healthy, "{only:#?}");
+}
+
+#[test]
 fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
     let vmstat = |so: u32| {
         let row = format!(

@@ -96,6 +96,9 @@ const EIO: u16 = 5;
 /// What the kernel's own word is worth, nats: with the prior it makes nineteen in twenty.
 const LOGGED: f64 = 4.3;
 const KERNEL_LOG: &str = "lines of the kernel's log";
+/// Seconds before the first refusal of a drive from which on a medium error is one of its own:
+/// the lines of one command are milliseconds apart, its tries up to half a minute (a choice).
+const APART_S: f64 = 60.0;
 /// The same where a target speaks in a drive's place (`layer.remote`). With the prior below
 /// one half.
 const OF_A_TARGET: f64 = 0.5;
@@ -311,11 +314,14 @@ fn share(candidate: &FaultCandidate, is_proven: bool) -> f64 {
 
 /// Sectors that the kernel says could not be read.
 fn from_log(analysis: &Analysis, candidate: &FaultCandidate, builder: &mut EvidenceBuilder) -> f64 {
-    // What a locked drive refuses, the kernel words as a medium error.
-    if candidate.about().logged(MessageKind::Denied).next().is_some() {
-        return 0.0;
-    }
-    let reading: Vec<&LogLine> = candidate.about().logged(MessageKind::Medium).collect();
+    // What a locked drive refuses, the kernel words as a medium error: from the first refusal on.
+    let refused = candidate.about().logged(MessageKind::Denied);
+    let refused_s = refused.map(|line| line.message.at_s.unwrap_or(0.0)).reduce(f64::min);
+    let is_before = |line: &&LogLine| {
+        refused_s.is_none_or(|at_s| line.message.at_s.is_some_and(|own_s| own_s < at_s - APART_S))
+    };
+    let reading: Vec<&LogLine> =
+        candidate.about().logged(MessageKind::Medium).filter(is_before).collect();
     let (of_array, of_drive): (Vec<&LogLine>, Vec<&LogLine>) =
         reading.into_iter().partition(|line| line.message.is_of_an_array());
     if of_drive.is_empty() {

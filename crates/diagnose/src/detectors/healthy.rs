@@ -253,12 +253,15 @@ fn denied(
     denied
 }
 
-/// Whether something about the device itself is suspected, if only faintly.
+/// Whether something about the device itself is suspected, if only faintly; what a program names,
+/// a folder or a job, may be on any disk of its input.
 fn suspected(analysis: &Analysis, ranked: &RankedFindings, input: &str, disk: &str) -> bool {
+    let may_be_on_any = !disk.is_empty() && !disk_names::is_of_a_disk(disk);
     ranked.findings.iter().any(|known| {
+        let mut devices = known.subject.device.iter().chain(&known.subject.devices);
         known.blames_a_disk()
             && known.confidence() > SUSPECTED
-            && known.subject.device.is_some_and(|device| analysis.disk(device) == disk)
+            && devices.any(|device| may_be_on_any || analysis.disk(*device) == disk)
             && known.subject.listings.iter().any(|place| analysis.input(*place) == input)
     })
 }

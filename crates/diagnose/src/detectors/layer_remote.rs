@@ -113,8 +113,10 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         .chain(does_not_answer(analysis))
         .chain(inactive(analysis))
         .chain(blocked(analysis))
+        .chain(slow_alone(analysis))
         .chain(shares::waits(analysis, DETECTOR.verdict))
         .chain(round_trips::findings(analysis, DETECTOR.verdict))
+        .chain(round_trips::tests_of_a_cluster(analysis, DETECTOR.verdict))
         .collect()
 }
 
@@ -221,7 +223,7 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
             |line: &LogLine| line.message.is_of_iscsi() || line.message.adapter.is_some();
         let logged = candidate.about().logged(MessageKind::Remote);
         let logged: Vec<&LogLine> = logged.filter(|line| !of_others(line)).collect();
-        if logged.is_empty() {
+        if logged.is_empty() || disk_names::kind(&candidate.disk) == OSD {
             return None;
         }
         let mut builder = EvidenceBuilder::default();
@@ -236,11 +238,102 @@ fn does_not_answer(analysis: &Analysis) -> Vec<Finding> {
     });
     let lost = analysis.inputs().into_iter().filter_map(|input| lost_sessions(analysis, input));
     let hung = analysis.inputs().into_iter().filter_map(|input| hung(analysis, input));
-    findings.chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
+    let down = analysis.inputs().into_iter().filter_map(|input| services_down(analysis, input));
+    findings.chain(down).chain(lost).chain(hung).chain(lost_paths(analysis)).collect()
+}
+
+/// Services of a Ceph cluster that keep its data, as the kernel names them (`osd56`).
+const OSD: &str = "osd";
+
+/// Services of a cluster that went down: one fault, of their host, their network or themselves.
+fn services_down(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let is_one = |line: &&LogLine| {
+        line.kind == MessageKind::Remote
+            && line.disk.as_deref().is_some_and(|name| disk_names::kind(name) == OSD)
+            && analysis.input(line.reading.listing) == input
+    };
+    let down: Vec<&LogLine> = analysis.facts.log().filter(is_one).collect();
+    let names: BTreeSet<String> = down.iter().filter_map(|line| line.disk.clone()).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    let first = names.first()?;
+    let mut builder = EvidenceBuilder::default();
+    let n = (names.len() as f64, Unit::Count);
+    let above = Some(Bound::Above(0.0));
+    builder.fact(
+        analysis,
+        &down.first()?.reading,
+        "services of a cluster that went down",
+        n,
+        above,
+    );
+    let sentence = format!(
+        "{} of the Ceph cluster went down: I/O to the data that only they serve waits, and the rest \
+         is slower until others have taken over",
+        phrase::list(&names)
+    );
+    let device = analysis.recording.find_device(first).filter(|_| names.len() == 1);
+    let mut finding = remote(device, builder.listings.clone(), sentence, builder);
+    finding.next_step.insert(
+        0,
+        "`ceph -s`, `ceph osd tree down`: do they share a host, a switch or a network card?"
+            .to_string(),
+    );
+    Some(finding)
 }
 
 /// Devices whose data another machine keeps, by their names (Ceph, network block devices).
 const ELSEWHERE: [&str; 3] = ["rbd", "nbd", "rnbd"];
+
+/// Mean latency, ms, of a device of another machine that no load of a few requests explains, and
+/// requests in flight up to which they are few (as of round trips, and of a queue).
+const SLOW_MS: f64 = 100.0;
+const FEW_IN_FLIGHT: f64 = 5.0;
+/// Rows with I/O from which on it is no single moment, and what it is worth.
+const ROWS: usize = 3;
+const SLOW_ALONE: f64 = 0.90;
+
+/// Devices of another machine that are slow with next to nothing in flight: the way or what keeps
+/// the data, never a disk of this machine.
+fn slow_alone(analysis: &Analysis) -> Vec<Finding> {
+    let found = analysis.rows_by_listing().into_iter().filter_map(|rows| {
+        let first = rows.first()?;
+        ELSEWHERE.contains(&disk_names::kind(&first.disk)).then_some(())?;
+        let active: Vec<_> =
+            rows.iter().filter(|row| row.per_s() > 0.0 && !row.interval.since_boot).collect();
+        let n: f64 = active.iter().map(|row| row.per_s()).sum();
+        let in_flight: f64 =
+            active.iter().map(|row| row.per_s() * row.await_ms().unwrap_or(0.0) / 1e3).sum();
+        let mean_ms = 1e3 * in_flight / n;
+        let most = rows.iter().filter_map(|row| row.interval.queue_len).fold(0.0, f64::max);
+        (mean_ms >= SLOW_MS && most <= FEW_IN_FLIGHT).then_some(())?;
+        let mut finding = new_finding(DETECTOR.verdict, Some(first.device), vec![first.listing]);
+        finding.sentence = format!(
+            "{} takes {} per request with at most {} in flight: another machine keeps its data, and it \
+             or the network to it is slow",
+            phrase::disk(&first.disk),
+            phrase::ms(mean_ms),
+            phrase::digits(most)
+        );
+        let (source, rows) = (analysis.source(first.listing), active.len() as u64);
+        finding.evidence = vec![
+            computed("mean latency (await) over the rows with I/O", mean_ms, Unit::Ms, rows, source)
+                .above(SLOW_MS),
+            read_off("in flight at most (aqu-sz)", most, Unit::Requests, rows, source)
+                .below(FEW_IN_FLIGHT),
+        ];
+        finding.assume(SLOW_ALONE, "a device of another machine, slow with few in flight");
+        finding.doubt_if(active.len() < ROWS, "one or two rows with I/O", SHAPE_ALONE);
+        finding.explained_share = 1.0;
+        finding.refuted_by = lines(&["the same requests are fast from another client"]);
+        finding.next_step = lines(&[
+            "on the other machine: `iostat -x 1` of the disk that keeps it; for Ceph `ceph osd perf` \
+             and `ceph health detail`",
+            "check that the network is intact: `ping`, `ss -ti`, `nstat -az TcpRetransSegs`",
+        ]);
+        Some(finding)
+    });
+    found.collect()
+}
 
 /// Tasks that hung while they wrote to a device of another machine.
 fn hung(analysis: &Analysis, input: &str) -> Option<Finding> {

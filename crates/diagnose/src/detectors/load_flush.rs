@@ -16,7 +16,8 @@
 //! (etcd, Ceph) is not evidence: the number of fast ones is not known, and a flush of a second
 //! waits for a slow device or much other I/O. If such a log names the tasks (`ext4slower`), a task
 //! that spends 30 % of its time or more in flushes is limited by them; if flushes are 80 % of the
-//! time of all slow operations, and 5 % of the time watched, they are suspected.
+//! time of all slow operations, and 5 % of the time watched, they are suspected. In `iotop`, a
+//! thread that commits a journal (`jbd2`) and waits for I/O 60 % of its time shows it.
 //!
 //! ## Rule
 //! Empty flushes and writes with FUA or a preceding flush are in flight for more than 30 % of the
@@ -40,6 +41,7 @@ use crate::analysis::samples::IntervalSample;
 use crate::baseline::healthy_time;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{computed, estimated, lines, new_finding, read_off};
+use crate::evidence::committers;
 use crate::evidence::confidence;
 use crate::evidence::programs;
 use crate::measures::durability::{self, FlushCost, Kind, ServedRequest};
@@ -81,7 +83,8 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
     let waits = programs::flushes(analysis, DETECTOR.verdict);
     let held_up = programs::held_up(analysis, DETECTOR.verdict);
     let off = programs::cache_off(analysis, DETECTOR.verdict);
-    traced.chain(rows).chain(waits).chain(held_up).chain(off).collect()
+    let commits = committers::of_journals(analysis, DETECTOR.verdict);
+    traced.chain(rows).chain(waits).chain(held_up).chain(off).chain(commits).collect()
 }
 
 fn from_events(analysis: &Analysis, requests: &Requests) -> Option<Finding> {

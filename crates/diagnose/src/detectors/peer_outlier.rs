@@ -42,6 +42,7 @@ use crate::evidence::confidence::{self, SHAPE_ALONE};
 use crate::evidence::forecast::from_means;
 use crate::evidence::peer_families::{self, Member, PeerMetric};
 use crate::evidence::programs;
+use crate::evidence::throughput;
 use crate::measures::peers::{self, Peer, PeerRank, View};
 use crate::phrase;
 
@@ -91,6 +92,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         })
         .flat_map(|(listing, family)| judge_family(analysis, listing, &family))
         .chain(programs::laggard(analysis, DETECTOR.verdict))
+        .chain(throughput::behind_peers(analysis, DETECTOR.verdict))
         .chain(slow_members(analysis))
         .collect()
 }

@@ -218,6 +218,25 @@ fn timed(analysis: &Analysis, input: &str) -> Option<Vec<Timed>> {
                 tail::slow_part(&one.histogram, slow_ns).map_or(0.0, |slow| slow.of_time);
             all.push(part);
         }
+        keep_quickest_way(analysis, place, &mut all);
     }
     Some(all)
+}
+
+/// The way to flush that reaches the medium on systems where the others do not (macOS, Windows).
+const WRITETHROUGH: &str = "fsync_writethrough";
+
+/// Of several ways to flush that a test tried, the quickest is what the device can do, unless only
+/// one of them flushes it.
+fn keep_quickest_way(analysis: &Analysis, place: usize, all: &mut Vec<Timed>) {
+    let facts = analysis.listing(place).facts.iter();
+    let ways: Vec<DeviceId> =
+        facts.filter(|fact| fact.key == key::FLUSH_TIME).filter_map(|fact| fact.device).collect();
+    let name = |way: &DeviceId| analysis.recording.device_of(*way).name.as_str();
+    let is_way = |one: &Timed| one.place == place && one.op == Some(Op::Flush);
+    let quickest = all.iter().filter(|one| is_way(one)).map(|one| one.mean_ms);
+    let Some(quickest) = quickest.reduce(f64::min) else { return };
+    if ways.len() > 1 && !ways.iter().any(|way| name(way) == WRITETHROUGH) {
+        all.retain(|one| !is_way(one) || one.mean_ms <= quickest);
+    }
 }

@@ -137,20 +137,21 @@ fn above_the_device(op: Op) -> &'static str {
     }
 }
 
-/// Waits of programs that a source summed up.
+/// Waits of programs that a source summed up: first what they waited longest for in all.
 fn counted_for_programs(analysis: &Analysis, place: usize, listing: &Listing) -> Vec<Observation> {
+    let total = |(mean_ns, n): (f64, u64)| mean_ns * n as f64;
     let mut by_op: BTreeMap<(DeviceId, Option<Op>), (f64, u64)> = BTreeMap::new();
     for known in listing.histograms().filter(|known| known.layer != Layer::Block) {
         let Some((mean_ns, _)) = known.histogram.mean_ns() else { continue };
-        let longest = by_op.entry((known.device, known.op)).or_default();
-        let n = known.histogram.count();
-        *longest = if mean_ns > longest.0 { (mean_ns, n) } else { *longest };
+        let most = by_op.entry((known.device, known.op)).or_default();
+        let one = (mean_ns, known.histogram.count());
+        *most = if total(one) > total(*most) { one } else { *most };
     }
     let source = analysis.source(place);
     let of_device = |((device, op), (mean_ns, n))| (device, op, mean_ns, n);
     let mut lines: Vec<(DeviceId, Option<Op>, f64, u64)> =
         by_op.into_iter().map(of_device).collect();
-    lines.sort_by(|a, b| b.2.total_cmp(&a.2));
+    lines.sort_by(|a, b| total((b.2, b.3)).total_cmp(&total((a.2, a.3))));
     let line = |(device, op, mean_ns, n): (DeviceId, Option<Op>, f64, u64)| {
         let name = &analysis.recording.device_of(device).name;
         let of = phrase::plural(op.unwrap_or(Op::Other));

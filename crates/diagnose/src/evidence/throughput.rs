@@ -207,6 +207,9 @@ pub fn at_their_links(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
 /// Times a volume's disks are faster than it, so that it is what lies between (a choice: encryption
 /// on one CPU of a small machine costs as much, a copy beside the test a half).
 const BETWEEN: f64 = 2.5;
+/// The same of an array, which reads at least as fast as one of its members (a choice: read-ahead
+/// that is too short for a stripe costs a third).
+const BETWEEN_MEMBERS: f64 = 1.8;
 /// Bytes per second that a disk gives which is no part of the trouble (a choice: any of 2005 does).
 const WELL_PER_S: f64 = 2e7;
 /// What that is worth.
@@ -229,16 +232,19 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
         };
         let disk = runs.iter().filter(same).min_by(|a, b| a.throughput().total_cmp(&b.throughput()))?;
         let times = disk.throughput() / volume.throughput();
-        (times >= BETWEEN).then_some(())?;
+        let is_array = disk_names::kind(volume.name()) == "md";
+        let between = if is_array { BETWEEN_MEMBERS } else { BETWEEN };
+        (times >= between).then_some(())?;
         let mut finding = new_finding(verdict, Some(volume.device()), vec![volume.place()]);
         finding.sentence = format!(
             "one stream of {} reaches {} from {}, and {} from {} in the same test: what lies between \
-             them costs it (encryption, a volume manager, its layout), not the disk",
+             them costs it ({}), not the disk",
             phrase::plural(volume.op()),
             phrase::rate(volume.throughput()),
             volume.name(),
             phrase::rate(disk.throughput()),
-            disk.name()
+            disk.name(),
+            if is_array { "read-ahead, chunk size, a rebuild" } else { "encryption, a volume manager, its layout" }
         );
         let rate = |run: &Run| {
             let what = format!("throughput of one stream of {}", run.name());
@@ -246,7 +252,7 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             read_off(&what, run.throughput(), Unit::BytesPerSecond, 1, source)
         };
         let source = analysis.source(volume.place());
-        let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(BETWEEN);
+        let ratio = computed("ratio of the two", times, Unit::Ratio, 2, source).above(between);
         finding.evidence = vec![ratio, rate(volume), rate(disk)];
         finding.assume(COSTS, "a volume slower than every disk of the same test");
         (finding.explained_share, finding.share_is_assumed) = (1.0, true);
@@ -254,14 +260,91 @@ pub fn slow_volumes(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
             "the volume is not stacked on that disk: `lsblk -s`",
             "other programs used the volume during its test only",
         ]);
-        finding.next_step = lines(&[
-            "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup benchmark`, \
-             and `top` during the test: is one CPU full?",
-            "the same test of each layer, one after the other, twice",
-        ]);
+        let between = match is_array {
+            true => {
+                "`cat /proc/mdstat`, `blockdev --getra` of the array and of a member: is it being \
+                 rebuilt, and does its read-ahead span a few stripes?"
+            }
+            false => {
+                "`lsblk -s`, `dmsetup table`: what lies between? For encryption: `cryptsetup \
+                 benchmark`, and `top` during the test: is one CPU full?"
+            }
+        };
+        finding.next_step =
+            lines(&[between, "the same test of each layer, one after the other, twice"]);
         Some(finding)
     });
     slow.collect()
+}
+
+/// Times as fast as this disk its peers are in the same test, so that it is behind them; how near
+/// these lie together, and how many there are at least (choices: zones of one disk differ by two).
+const BEHIND: f64 = 3.0;
+const TOGETHER: f64 = 1.5;
+const PEERS: usize = 3;
+
+/// Disks far behind their peers in the same test of one stream each.
+pub fn behind_peers(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    let runs = streams(analysis);
+    let mut inputs: Vec<&str> = runs.iter().map(|run| analysis.input(run.place())).collect();
+    inputs.dedup();
+    inputs.into_iter().filter_map(|input| behind(analysis, &runs, input, verdict)).collect()
+}
+
+fn behind(analysis: &Analysis, runs: &[Run], input: &str, verdict: Verdict) -> Option<Finding> {
+    // Of each disk its best run counts.
+    let mut best: Vec<&Run> = Vec::new();
+    for run in runs.iter().filter(|run| analysis.input(run.place()) == input) {
+        match best.iter_mut().find(|known| known.device() == run.device()) {
+            Some(known) if known.op() != run.op() => return None,
+            Some(known) if known.throughput() < run.throughput() => *known = run,
+            Some(_) => {}
+            None => best.push(run),
+        }
+    }
+    best.sort_by(|a, b| a.throughput().total_cmp(&b.throughput()));
+    let kind = disk_names::kind(best.first()?.name());
+    best.iter().all(|run| disk_names::kind(run.name()) == kind).then_some(())?;
+    let middle = best[best.len() / 2].throughput();
+    let is_slow = |run: &&&Run| BEHIND * run.throughput() < middle;
+    let slow: Vec<&Run> = best.iter().take_while(is_slow).copied().collect();
+    let others = best.get(slow.len()..)?;
+    let least = others.first()?.throughput();
+    let most = others.last()?.throughput();
+    (!slow.is_empty() && others.len() >= PEERS && most <= TOGETHER * least).then_some(())?;
+    let (first, names) = (slow[0], slow.iter().map(|run| run.name().to_string()));
+    let names: Vec<String> = names.collect();
+    let mut finding = new_finding(verdict, Some(first.device()), vec![first.place()]);
+    if slow.len() > 1 {
+        finding.subject.device = None;
+        finding.subject.devices = slow.iter().map(|run| run.device()).collect();
+    }
+    finding.sentence = format!(
+        "one stream of {} reached {} from {}, and {} to {} from each of {} in the same test",
+        phrase::plural(first.op()),
+        phrase::list(&slow.iter().map(|run| phrase::rate(run.throughput())).collect::<Vec<_>>()),
+        phrase::list(&names),
+        phrase::rate(least),
+        phrase::rate(most),
+        phrase::count(others.len() as f64, "other disk(s)")
+    );
+    let (source, n) = (analysis.source(first.place()), others.len() as u64);
+    let ratio = middle / slow[slow.len() - 1].throughput();
+    finding.evidence = vec![
+        computed("ratio of the median to the fastest of them", ratio, Unit::Ratio, n, source)
+            .above(BEHIND),
+        read_off("throughput of the slowest", first.throughput(), Unit::BytesPerSecond, 1, source),
+        computed("median of all disks", middle, Unit::BytesPerSecond, n, source),
+    ];
+    finding.assume(SLOW, "far behind its peers in the same test");
+    finding.doubt("other programs may have used the disk during the test", SHAPE_ALONE);
+    finding.explained_share = 1.0;
+    finding.refuted_by = lines(&["the same test is fast while nothing else uses the disk"]);
+    finding.next_step = vec![
+        format!("the same test of {} again, while nothing else uses it", phrase::list(&names)),
+        format!("`smartctl -x` of {} and of a peer: errors, link speed, model", names[0]),
+    ];
+    Some(finding)
 }
 
 /// Hosts whose memory is as slow as a disk: the test says nothing of the disk.

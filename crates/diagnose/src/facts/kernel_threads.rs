@@ -50,6 +50,32 @@ const THREADS: [KernelThread; 21] = [
     thread("drbd", "", STACKED),
 ];
 
+/// Threads that write a file system's changes to its journal or its next state, and whether
+/// programs make them do so by their flushes alone: ext4 and its kin commit every 5 s by
+/// themselves, and at once for an fsync.
+const COMMITTERS: [(&str, Committer); 5] = [
+    ("jbd2/", Committer::Journal),
+    ("kjournald", Committer::Journal),
+    ("btrfs-transacti", Committer::Transaction),
+    ("txg_sync", Committer::Transaction),
+    ("xfsaild", Committer::Transaction),
+];
+
+/// What a thread that commits writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Committer {
+    /// The journal of ext3 or ext4.
+    Journal,
+    /// The changes of a file system that are due.
+    Transaction,
+}
+
+/// Whether a thread commits a file system, by its name.
+pub fn committer(who: &str) -> Option<Committer> {
+    let name = who.trim_start_matches('[');
+    COMMITTERS.iter().find(|(begins, _)| name.starts_with(begins)).map(|(_, what)| *what)
+}
+
 /// What a thread of the kernel does for the disks, by its name with the process in brackets behind
 /// it: `md127_raid6 (812)`. `None` for programs, and for threads that do something else.
 pub fn does(who: &str) -> Option<&'static str> {

@@ -2,7 +2,8 @@
 //!
 //! ## Reads
 //! `log_latency slow operation observed for kv_commit, latency = 5.8s` of an OSD's log,
-//! `slow request 30.1 seconds old` of the same or of the cluster's, and the health messages
+//! `slow request 30.1 seconds old` of the same or of the cluster's (blocked at the OSDs whose
+//! replies it waits for, where it says `waiting for subops from`), and the health messages
 //! `3 slow ops, oldest one blocked for 65 sec, daemons [osd.12,osd.22] have slow ops`, an OSD's own
 //! `get_health_metrics reporting 3 slow ops, oldest is osd_op(...)`, before Nautilus
 //! `24 ops are blocked > 32.768 sec on osd.15`. Each operation of the store becomes an event of
@@ -133,12 +134,18 @@ impl<'a> Entry<'a> {
         let (seconds, rest) = rest.split_once(" seconds old, received at ")?;
         let oldest_s = decimal(seconds).filter(|s| (0.0..LONGEST_S).contains(s))? as u64;
         let asked = rest.contains("osd_op") || rest.contains("osd_repop");
-        asked.then(|| Entry::Blocked {
-            osds: osd_of(before).into_iter().collect(),
-            count: 1,
-            oldest_s: Some(oldest_s),
-        })
+        let waits_for = awaited(rest);
+        let osds =
+            if waits_for.is_empty() { osd_of(before).into_iter().collect() } else { waits_for };
+        asked.then_some(Entry::Blocked { osds, count: 1, oldest_s: Some(oldest_s) })
     }
+}
+
+/// The OSDs whose replies a request waits for: `waiting for subops from 23,41`, `currently waiting
+/// for subops from [1]` (src/osd/PrimaryLogPG.cc). Who logs it is held up as well.
+fn awaited(rest: &str) -> Vec<u64> {
+    let Some((_, osds)) = rest.split_once("waiting for subops from ") else { return Vec::new() };
+    osds.trim_start_matches('[').split(',').map_while(|osd| leading(osd.trim())).collect()
 }
 
 /// `24 ops are blocked > 32.768 sec on osd.15`, or `150 requests are blocked > 32 sec; 11 osds have

@@ -247,7 +247,10 @@ fn device(message: &str) -> Option<&str> {
             || numbered("mmc")
             || numbered("mr_sas")
             || numbered("ahcich")
+            || numbered("osd")
+            || numbered("rbd")
             || word.starts_with("3w-")
+            || word.starts_with("STORVSC")
             || *word == "aacraid"
     });
     port.or_else(|| message.split_whitespace().take(3).find_map(pci))

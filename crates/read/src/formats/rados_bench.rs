@@ -5,7 +5,7 @@
 //! the last becomes averages as the program saw them: operations and their mean latency. Seconds in
 //! which operations were in flight and none finished are counted. The lines at the end (`Average
 //! Latency(s):`, `Max latency(s):`, `Total writes made:`) become a distribution with its mean and
-//! maximum.
+//! maximum. `Maintaining 16 concurrent writes` says how many are in flight.
 //!
 //! ## How to capture
 //! `rados bench -p POOL 60 write`, `... seq`, `... rand`.
@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format::labels(
 
 static LABELS: Labels = Labels {
     nameless: "rados bench",
-    near: 3,
+    near: 6,
     resumes: true,
     lines: &[
         // It is printed again every twenty seconds.
@@ -45,6 +45,13 @@ static LABELS: Labels = Labels {
             report.enter(if found.line().contains(" write") { "write" } else { "read" })
         })
         .like(&["$ rados bench -p rbd 10 write --no-cleanup", "rados -p data bench 60 rand"]),
+        announces("^Maintaining {n:u} concurrent ", |found, report, sink| {
+            let at_once = found.count("n")?;
+            let device = report.device(sink);
+            sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
+            Some(())
+        })
+        .like(&["Maintaining 16 concurrent writes of 4194304 bytes to objects of size 4194304"]),
         begins("^Total time run:", |_, _, _| Some(())).like(&["Total time run:         10.5"]),
         follows("^Total writes made:{n:u}$", |found, report, _| {
             report.enter("write");

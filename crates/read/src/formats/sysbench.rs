@@ -36,7 +36,7 @@ pub const FORMAT: Format =
 
 static LABELS: Labels = Labels {
     nameless: "sysbench",
-    near: 3,
+    near: 8,
     lines: &[
         begins("^Operations performed:{r:n} Read,{w:n} Write,{o:n} Other", |found, report, _| {
             report.keep("counted reads", found.number("r")?);
@@ -73,9 +73,10 @@ static LABELS: Labels = Labels {
             Some(())
         })
         .like(&["Periodic FSYNC enabled, calling fsync() each 100 requests."]),
-        says("^Number of threads: {n:u}$", |found, _, sink| {
-            sink.add_fact(None, typed::SYSBENCH_THREADS, found.count("n")?);
-            Some(())
+        announces("^Number of threads: {n:u}$", |found, report, sink| {
+            let threads = found.count("n")?;
+            sink.add_fact(None, typed::SYSBENCH_THREADS, threads);
+            report.keep("threads", threads as f64)
         })
         .like(&["Number of threads: 8"]),
         // Requests by their latency, ms (`--histogram`).
@@ -178,4 +179,11 @@ fn pour(run: &mut Report, sink: &mut dyn Sink) {
         Some(_) => PageCache::No,
     };
     sink.add_fact(device, typed::RUN_CACHED, cached);
+    // Each thread waits for its request (`Using synchronous I/O mode`). Where it waits for flushes
+    // as well, the requests in flight are fewer.
+    let flushes = run.kept("counted others").or(run.kept("fsyncs")).unwrap_or(0.0);
+    let threads = run.kept("threads").filter(|threads| *threads >= 1.0 && flushes < 1.0);
+    if let Some(threads) = threads {
+        sink.add_fact(device, typed::RUN_AT_ONCE, threads as u64);
+    }
 }

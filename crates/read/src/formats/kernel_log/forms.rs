@@ -222,6 +222,10 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Controller, &[L::Megaraid], &["FW in FAULT state"]),
     row(K::Controller, &[L::Megaraid], &["FW detected to be in faultstate"]),
     row(K::Controller, &[L::Megaraid], &["resetting fusion adapter"]),
+    // drivers/scsi/megaraid, without the address of the adapter (before 4.9)
+    row(K::Controller, &[L::Other], &["megasas: Found FW in FAULT state"]),
+    row(K::Controller, &[L::Megaraid], &["Diag reset adapter never cleared"]),
+    row(K::Controller, &[L::Megaraid], &["Reset failed, killing adapter"]),
     // usr/src/uts/common/io/mr_sas of illumos
     row(K::Controller, &[L::MrSas], &["io_timeout_checker: FW Fault"]),
     row(K::Controller, &[L::MrSas], &["io_timeout_checker: ", "RESET FAILED"]),
@@ -279,6 +283,13 @@ pub(super) const KNOWN: &[KnownMessage] = &[
     row(K::Remote, &[L::Nbd], &["Other side returned error ("]),
     row(K::Remote, &[L::Nbd], &["Possible stuck request "]),
     row(K::Remote, &[L::Nvme], &["Reconnecting in "]),
+    // net/ceph/osdmap.c, mon_client.c; drivers/block/rbd.c
+    row(K::Remote, &[L::Other], &["libceph: osd", " down"]),
+    row(K::Remote, &[L::Other], &["libceph: mon", " session lost, hunting for new mon"]),
+    row(K::Remote, &[L::Other], &["rbd: rbd", " result -"]),
+    // drivers/scsi/storvsc_drv.c: the hypervisor did not complete requests.
+    row(K::Remote, &[L::Other], &["STORVSC_DRV: sdev ", "host resetting..."]),
+    row(K::Remote, &[L::Other], &["STORVSC: resetting host adapter"]),
     // An initiator on macOS.
     row(K::Remote, &[L::Other], &["iscsi: Connection timeout"]),
     row(K::Remote, &[L::Other], &["iscsi: Task timeout"]),

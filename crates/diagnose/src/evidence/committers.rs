@@ -1,0 +1,90 @@
+//! Threads that commit a file system and wait for I/O most of their time.
+//!
+//! `iotop` and `pidstat` name the task that waits longest. Where that is the thread which writes a
+//! journal or a transaction, programs wait behind it: with each fsync for the journal, with each
+//! change for a transaction. How long a commit takes, and on which disk, is not in it.
+
+use iowhy_model::{Bound, Finding, Unit, Verdict, key};
+
+use crate::analysis::Analysis;
+use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::complaint::UNKNOWN_SHARE;
+use crate::facts::kernel_threads::{self, Committer};
+use crate::phrase;
+
+/// Share of its time that such a thread waits from which on it is in commits all along (a choice:
+/// one commit in 5 s that takes 1 s is 20 %).
+const ALL_ALONG: f64 = 0.6;
+/// What that is worth: a slow disk makes few commits long, too.
+const WAITS: f64 = 0.67;
+/// Bytes per second of a process that is worth naming beside it (a choice).
+const WRITES: f64 = 1e4;
+
+/// Journals that are committed all along: `load.flush`.
+pub fn of_journals(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    findings(analysis, verdict, Committer::Journal)
+}
+
+/// Transactions that are written all along: `layer.above`.
+pub fn of_transactions(analysis: &Analysis, verdict: Verdict) -> Vec<Finding> {
+    findings(analysis, verdict, Committer::Transaction)
+}
+
+fn findings(analysis: &Analysis, verdict: Verdict, of: Committer) -> Vec<Finding> {
+    let inputs = analysis.inputs();
+    inputs.into_iter().filter_map(|input| of_input(analysis, verdict, input, of)).collect()
+}
+
+fn of_input(analysis: &Analysis, verdict: Verdict, input: &str, of: Committer) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let (share, who, reading) = about.waiting_task()?;
+    let is_it = kernel_threads::committer(who) == Some(of);
+    (is_it && share >= ALL_ALONG && analysis.input(reading.listing) == input).then_some(())?;
+    let mut finding = new_finding(verdict, None, vec![reading.listing]);
+    let writes = about.processes(key::PROCESS_WRITES);
+    let programs = writes
+        .filter(|(per_s, name, _)| *per_s >= WRITES && kernel_threads::committer(name).is_none());
+    let most = programs.max_by(|a, b| a.0.total_cmp(&b.0));
+    let by = most.as_ref().map_or(String::new(), |(per_s, name, _)| {
+        format!("; {name} writes most, {}", phrase::rate(*per_s))
+    });
+    let does = match of {
+        Committer::Journal => {
+            "it commits the journal again and again, as programs ask with each fsync, and they wait \
+             for it"
+        }
+        Committer::Transaction => {
+            "it writes the changes of the file system, and programs that change files wait until it \
+             has ended"
+        }
+    };
+    finding.sentence =
+        format!("{who} waits for I/O {} of its time: {does}{by}", phrase::percent(share));
+    let what = "time that the thread which commits waited for I/O, share";
+    finding.evidence = vec![
+        cited(analysis.recording, &reading, what, (share, Unit::Share))
+            .held(Bound::Above(ALL_ALONG)),
+    ];
+    if let Some((per_s, name, reading)) = most {
+        let what = format!("written by {name}");
+        let number = (per_s, Unit::BytesPerSecond);
+        finding.evidence.push(cited(analysis.recording, &reading, &what, number));
+    }
+    finding.assume(WAITS, "the thread that commits the file system waits most");
+    (finding.explained_share, finding.share_is_assumed) = (UNKNOWN_SHARE, true);
+    finding.refuted_by = lines(&[
+        "a single write to the same disk is slow while nothing else uses it: then it is the disk",
+        "`iostat -x 1`: hardly any writes per second while it waits",
+    ]);
+    finding.next_step = match of {
+        Committer::Journal => lines(&[
+            "`iowhy syscalls --for 30s`: which program calls fsync, how often, and how long does it take?",
+            "`iostat -x 1`: `w/s`, `f/s` and `w_await` of its disk",
+        ]),
+        Committer::Transaction => lines(&[
+            "`iostat -x 1`: reads or writes, how many, and how long do they take on its disk?",
+            "many snapshots, quotas, deduplication or a nearly full pool make each commit larger",
+        ]),
+    };
+    Some(finding)
+}
