@@ -8,6 +8,7 @@ pub mod busy_runs;
 pub mod busy_threads;
 pub mod candidates;
 pub mod ceilings;
+pub mod class_of_runs;
 pub mod clean_bills;
 pub mod committers;
 pub mod complaint;

@@ -302,9 +302,17 @@ impl<'s, 'a> About<'s, 'a> {
 
     /// All readings of a fact about the machine as numbers: each listing has its own.
     pub fn machine_numbers(self, key: FactKey) -> impl Iterator<Item = f64> + 's {
+        self.readings_of_machine(key).map(|(number, _)| number)
+    }
+
+    /// The same with the readings.
+    pub fn readings_of_machine(
+        self,
+        key: FactKey,
+    ) -> impl Iterator<Item = (f64, FactReading<'a>)> + 's {
         let all = self.facts.machine.get(&key).into_iter().flatten();
         let here = all.filter(move |reading| self.facts.reaches(reading, self.input));
-        here.filter_map(|reading| reading.number())
+        here.filter_map(|reading| Some((reading.number()?, *reading)))
     }
 
     /// A fact about the machine as a number.

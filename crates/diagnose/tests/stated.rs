@@ -319,6 +319,41 @@ fn ways_to_flush_are_judged_by_the_middle_and_cleared_by_the_quickest() {
 }
 
 #[test]
+fn a_machine_that_reads_its_own_pages_again_is_short_of_memory() {
+    let top = |wait: &str, free: &str, swapped: &str| {
+        format!(
+            "top - 10:41:41 up  1:57,  4 users,  load average: 12.59, 13.06, 11.32\nTasks:  96 total,   1 \
+             running,  95 sleeping,   0 stopped,   0 zombie\nCpu(s):  0.3%us,  6.1%sy,  0.0%ni,  0.0%id, \
+             {wait}%wa,  0.6%hi,  0.0%si,  0.0%st\nMem:    254252k total,   250132k used,   {free}k free,      \
+             76k buffers\nSwap:   738948k total,   {swapped}k used,        0k free,     3460k cached\n"
+        )
+    };
+    let short = judged(&[&top("92.9", "4120", "738948")]);
+    assert!(sure(&short, Verdict::LayerMemory) > 0.8, "{short:#?}");
+    for other in
+        [top("92.9", "104120", "738948"), top("92.9", "4120", "948"), top("12.9", "4120", "738948")]
+    {
+        assert!(sure(&judged(&[&other]), Verdict::LayerMemory) <= 0.0, "{other}");
+    }
+}
+
+#[test]
+fn reads_that_were_alone_say_of_which_class_they_would_be_healthy() {
+    let mark = |read: u32| {
+        format!(
+            "CrystalDiskMark 6.0.0 x64 (C) 2007-2017 hiyohiyo\n   Sequential Read (Q= 32,T= 1) :    91.559 \
+             MB/s\n  Random Read 4KiB (Q=  1,T= 1) :     {:.3} MB/s [   {read}.0 IOPS]\n Random Write 4KiB (Q=  \
+             1,T= 1) :     2.260 MB/s [    551.8 IOPS]\n",
+            f64::from(read) * 4096.0 / 1e6
+        )
+    };
+    let told = |read: u32| judged(&[&mark(read)])[0].sentence.clone();
+    assert!(told(1293).contains("a memory card or eMMC takes if it is healthy"), "{}", told(1293));
+    assert!(told(120).contains("a spinning disk takes if it is healthy"), "{}", told(120));
+    assert!(told(15).contains("is longer than any healthy disk takes"), "{}", told(15));
+}
+
+#[test]
 fn memory_that_is_short_is_named_and_a_little_swapping_is_not() {
     let vmstat = |so: u32| {
         let row = format!(

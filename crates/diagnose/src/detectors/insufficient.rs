@@ -31,6 +31,7 @@ use crate::analysis::{Analysis, requests};
 use crate::detector::{Detector, Needs, RankedFindings, Rule};
 use crate::evidence::arrays;
 use crate::evidence::builder::{cited, computed, lines, new_finding, read_off};
+use crate::evidence::class_of_runs;
 use crate::evidence::medium_readings;
 use crate::evidence::observations;
 use crate::evidence::unaccused;
@@ -307,6 +308,12 @@ fn nothing_to_judge(analysis: &Analysis, ranked: &RankedFindings) -> Option<Find
     let spoken_of: Vec<String> = analysis.facts.disks().map(str::to_string).collect();
     let (pointer, seen) = observations::pointer(analysis, ranked, &source.input, &spoken_of);
     finding.seen = seen;
+    let alone = class_of_runs::told(analysis, &source.input);
+    if let Some(alone) = alone.filter(|_| useless.is_none()) {
+        finding.sentence = format!("no block I/O was timed; {alone}");
+        finding.next_step.insert(0, class_of_runs::STEP.to_string());
+        return Some(finding);
+    }
     // Where there is I/O of no use, that comes first.
     if let Some(pointer) = pointer.filter(|_| useless.is_none()) {
         finding.sentence = pointer.sentence;
@@ -477,6 +484,10 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     if let Some(both) = suspicion.and_then(|known| by_class(analysis, known)) {
         finding.sentence += &both;
     }
+    let alone = by_program.then(|| class_of_runs::told(analysis, input)).flatten();
+    if let Some(alone) = &alone {
+        finding.sentence += &format!("; {alone}");
+    }
     if let Some(place) = listings.first() {
         let source = analysis.source(*place);
         finding.evidence.push(computed(
@@ -514,7 +525,8 @@ fn finding(analysis: &Analysis, ranked: &RankedFindings, input: &str, disks: &[S
     // Slow is slow for a class.
     let by_class = suspicion.is_some_and(class_decides);
     let made_of = ((rich || by_class) && unstated).then(|| MADE_OF.to_string());
-    finding.next_step = made_of.into_iter().chain([capture]).collect();
+    let of_class = alone.map(|_| class_of_runs::STEP.to_string());
+    finding.next_step = of_class.into_iter().chain(made_of).chain([capture]).collect();
     finding.seen = observations::of(analysis, ranked, input, disks);
     let unseen = unseen(ranked.detectors, analysis.level(&listings));
     if !unseen.is_empty() {

@@ -14,9 +14,11 @@
 //! Tasks wait for memory more than a tenth of the time, or more than 1 MB/s is swapped out on
 //! average, or `kswapd` uses more than half of a CPU, or the kernel's log shows tasks that hung
 //! during memory reclaim (one alone stays a suspicion), or processes that were ended because memory
-//! ran out, or stacks of more than two tasks that free memory themselves. If disks were measured
-//! they must have lost time, and none of them be slow by itself. With I/O pressure, it explains no
-//! more of the waits than the ratio of memory pressure to I/O pressure.
+//! ran out, or stacks of more than two tasks that free memory themselves. Or less than 8 % of
+//! memory is available while 10 % of the swap is in use and the CPUs idle for I/O half of the time
+//! (`top`, `free`). If disks were measured they must have lost time, and none of them be slow by
+//! itself. With I/O pressure, it explains no more of the waits than the ratio of memory pressure to
+//! I/O pressure.
 //!
 //! ## Wrong if
 //! A single program was swapped in once, as after a pause.
@@ -24,12 +26,15 @@
 //! ## Next step
 //! Find the processes that use the memory; add memory, or run less at once.
 
-use iowhy_model::{Finding, Level, Unit, Verdict, key};
+use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
-use crate::evidence::builder::lines;
+use crate::evidence::builder::{cited, lines, new_finding};
+use crate::evidence::complaint;
 use crate::evidence::shortage::{self, Symptom};
+use crate::facts::reading::FactReading;
+use crate::phrase;
 
 /// Entry in the list of detectors.
 pub const DETECTOR: Detector = Detector {
@@ -102,14 +107,18 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         },
     ];
     let mut findings = shortage::findings(analysis, DETECTOR.verdict, &symptoms);
+    let thrashing = analysis.inputs().into_iter().filter_map(|input| thrashing(analysis, input));
+    findings.extend(thrashing);
     for finding in &mut findings {
         let Some(first) = finding.evidence.first() else { continue };
-        finding.sentence = format!(
-            "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
+        if finding.sentence.is_empty() {
+            finding.sentence = format!(
+                "memory is short ({}: {}): the machine swaps or rereads evicted pages, and programs \
              wait for that",
-            first.quantity,
-            first.amount.words()
-        );
+                first.quantity,
+                first.amount.words()
+            );
+        }
         finding.explained_share = finding.explained_share.min(share_of_io_waits(analysis, finding));
         finding.refuted_by = lines(&["`vmstat 1 10`: `si` and `so` stay at 0"]);
         finding.next_step = lines(&[
@@ -119,6 +128,50 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
         ]);
     }
     findings
+}
+
+/// Share of all memory that programs may still have, of all swap that is in use, and of the time in
+/// which processors idle for I/O, that are a machine which reads its own pages again and again
+/// (choices: a page cache of a few per cent holds no program's working set).
+const LITTLE: f64 = 0.08;
+const SWAPPED_OUT: f64 = 0.1;
+const WAITS: f64 = 0.5;
+/// What that is worth, and where swap is full.
+const THRASHES: f64 = 0.72;
+const SWAP_IS_FULL: f64 = 0.85;
+const FULL: f64 = 0.9;
+
+/// Next to no memory is left, part of what programs hold is swapped out, and tasks wait for I/O.
+fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
+    let about = analysis.facts.about(Some(input), "");
+    let number = |key: FactKey| about.machine_number(key);
+    let own = |reading: &FactReading| analysis.input(reading.listing) == input;
+    let little = number(key::MEMORY_AVAILABLE)
+        .filter(|(share, reading)| *share <= LITTLE && own(reading))?;
+    let swapped = number(key::SWAP_USED_SHARE).filter(|(share, _)| *share >= SWAPPED_OUT)?;
+    let waits = [key::CPU_MEAN.of("iowait"), key::VMSTAT_MEAN.of("wa")];
+    let waits = waits.into_iter().flat_map(|key| about.readings_of_machine(key));
+    let waits = waits.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share >= WAITS)?;
+    let mut finding = new_finding(DETECTOR.verdict, None, vec![little.1.listing]);
+    finding.sentence = format!(
+        "memory is short: {} of it is left for the page cache, {} of the swap is in use, and tasks \
+         wait for I/O {} of the time: evicted pages are read again and again",
+        phrase::percent(little.0),
+        phrase::percent(swapped.0),
+        phrase::percent(waits.0)
+    );
+    let line = |(share, reading): &(f64, FactReading), what: &str, bound: Bound| {
+        cited(analysis.recording, reading, what, (*share, Unit::Share)).held(bound)
+    };
+    finding.evidence = vec![
+        line(&little, "available memory, share of all", Bound::Below(LITTLE)),
+        line(&swapped, "swap in use, share of all", Bound::Above(SWAPPED_OUT)),
+        line(&waits, "idle CPU time with outstanding I/O (iowait)", Bound::Above(WAITS)),
+    ];
+    let worth = if swapped.0 >= FULL { SWAP_IS_FULL } else { THRASHES };
+    finding.assume(worth, "no memory left, part of it swapped out, tasks wait for I/O");
+    (finding.explained_share, finding.share_is_assumed) = (complaint::UNKNOWN_SHARE, true);
+    Some(finding)
 }
 
 /// At most what share of the waits for I/O are waits for memory: who waits for a page to come back

@@ -70,6 +70,8 @@ const AT_ONCE_NS: f64 = 1_000.0;
 const HANDED_OVER_NS: f64 = 50_000.0;
 /// What the depth of a generator explains: it is known, and so are rate and latency.
 const STATED: f64 = 0.90;
+/// What it is worth where pauses come on top.
+const BESIDE_PAUSES: f64 = 0.82;
 /// The same where the depth is rate times latency of the run itself: exact over a whole run
 /// (Little's law).
 const INFERRED: f64 = 0.87;
@@ -77,6 +79,9 @@ const INFERRED: f64 = 0.87;
 /// exponential waits (1/e). Where some are answered from a cache, fewer do; the bound is a choice
 /// below that.
 const EVEN: f64 = 0.2;
+/// Share of the requests in flight that the median accounts for, where the queue makes it (a
+/// choice): what is beyond are pauses.
+const HALF: f64 = 0.5;
 /// So few requests are no queue (a choice).
 const FEW_SHARE: f64 = 0.001;
 
@@ -290,6 +295,18 @@ fn uneven(analysis: &Analysis, run: &Run) -> bool {
     of_run.any(|(slow, mean)| slow < mean) || a_few_may_be_all(analysis, run)
 }
 
+/// Whether the queue makes the median all the same: by Little's law most of what is in flight waits
+/// as long.
+fn is_queue_of_most(analysis: &Analysis, run: &Run, in_flight: f64) -> bool {
+    let of_run = histograms_of(analysis, run).filter(|sample| {
+        sample.known.op.is_none_or(|op| op == run.op)
+            && sample.known.stage == Stage::Total
+            && !peer_families::is_summary(&sample.known.histogram)
+    });
+    let mut medians = of_run.filter_map(|sample| sample.known.histogram.quantile(0.5));
+    medians.any(|median| median.low_ns as f64 / 1e9 * run.per_s >= HALF * in_flight)
+}
+
 /// Whether nothing but minimum, mean and maximum is known of a run, and one request in a thousand
 /// that took the longest would make up the mean: then no queue need have made it.
 fn a_few_may_be_all(analysis: &Analysis, run: &Run) -> bool {
@@ -324,7 +341,8 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 return None;
             }
             // Where most are quick and a few are slow, no queue made the mean.
-            if uneven(analysis, run) {
+            let is_uneven = uneven(analysis, run);
+            if is_uneven && !is_queue_of_most(analysis, run, in_flight) {
                 return None;
             }
             let source = analysis.source(run.listing);
@@ -369,6 +387,9 @@ pub fn deep(analysis: &Analysis, verdict: Verdict, of_large: bool) -> Vec<Findin
                 None => (INFERRED, "the depth is inferred"),
             };
             finding.assume(worth, why);
+            let pauses = "a few requests took far longer than the rest: pauses of the device, a \
+                          file system or a host come on top";
+            finding.doubt_if(is_uneven, pauses, BESIDE_PAUSES);
             finding.explained_share = (1.0 - revolution_ms.max(s0.median_ms()) / latency).max(0.0);
             finding.refuted_by = lines(&[
                 "the same run at depth 1 is just as slow",

@@ -2,11 +2,11 @@
 //!
 //! ## Reads
 //! top's lines `%Cpu(s):  5.9 us,  5.9 sy, ... 0.0 wa, ... 0.0 st`, or the mean of its lines
-//! `%Cpu0  : ...`, with load average, swap in use and the number of tasks in uninterruptible sleep
-//! (`D`), the share of a CPU that `kswapd` takes, and the tasks that take half a CPU or more
-//! (`process.cpu`); the tables of `mpstat` and `sar -u`, their rows `all`. Mean and maximum of each
-//! share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own `avg-cpu` lines are read
-//! with its disks.
+//! `%Cpu0  : ...`, with load average, available memory, swap in use and the number of tasks in
+//! uninterruptible sleep (`D`), the share of a CPU that `kswapd` takes, and the tasks that take
+//! half a CPU or more (`process.cpu`); the tables of `mpstat` and `sar -u`, their rows `all`. Mean
+//! and maximum of each share become facts: `cpu.iowait.mean`, `cpu.steal.max`. iostat's own
+//! `avg-cpu` lines are read with its disks.
 //!
 //! ## How to capture
 //! `top -b -d 5 -n 3`, `mpstat 1 10`, `sar -u 1 10`.
@@ -125,8 +125,13 @@ struct Cpu {
     /// The processors of this screen, where each has a line.
     each: Processor,
     load: Column,
-    /// Swap in use, KiB.
+    /// Swap in use, KiB, and the most of all swap, as a share.
     swap: Column,
+    swapped: f64,
+    /// Memory of this screen, KiB: all, and what programs may have; and the least share of it.
+    total: Option<f64>,
+    available: Option<f64>,
+    least_available: Option<f64>,
     /// Where the state of a task and its share of a processor stand in the rows below, and tasks in
     /// uninterruptible sleep.
     state_at: Option<usize>,
@@ -160,13 +165,15 @@ impl Reader for Cpu {
             self.screen(shares);
         } else if let Some(shares) = one_of_top(text) {
             self.each.take(&shares);
-        } else if let Some(kib) = swap(text) {
-            self.swap.take(kib);
+        } else if let Some(sizes) = sizes(text, "Swap:").or_else(|| sizes(text, "Swap ")) {
+            self.swap(&sizes);
+        } else if let Some(sizes) = sizes(text, "Mem:").or_else(|| sizes(text, "Mem ")) {
+            self.memory(&sizes);
         } else if let Some(place) = tasks(text) {
             (self.state_at, self.blocked) = (Some(place), 0);
             let at = |name: &str| text.split_whitespace().position(|word| word == name);
             (self.share_at, self.command_at) = (at("%CPU"), at("COMMAND"));
-        } else if text.starts_with("Tasks:") || text.starts_with("Threads:") || memory(text) {
+        } else if text.starts_with("Tasks:") || text.starts_with("Threads:") {
             return Step::Took;
         } else {
             return self.task(text);
@@ -184,6 +191,12 @@ impl Reader for Cpu {
         self.load.state(None, load, |tasks| tasks, sink);
         let swap = ["mean", "max"].map(|of| typed::SWAP_IN_USE.of(of));
         self.swap.state(None, swap, |kib| Bytes::from_kib(kib.round() as u64), sink);
+        if let Some(share) = self.least_available {
+            sink.add_fact(None, typed::MEMORY_AVAILABLE, Share(share));
+        }
+        if self.swapped > 0.0 {
+            sink.add_fact(None, typed::SWAP_USED_SHARE, Share(self.swapped));
+        }
         if let Some(share) = self.reclaim {
             sink.add_fact(None, typed::TASKS_KSWAPD, Share::from_percent(share));
         }
@@ -204,6 +217,29 @@ impl Cpu {
     fn close_screen(&mut self) {
         if let Some(shares) = std::mem::take(&mut self.each).mean() {
             self.screen(shares);
+        }
+    }
+
+    /// Free memory, buffers and page cache are what programs may have; some versions print the cache
+    /// beside the swap.
+    fn memory(&mut self, sizes: &Sizes) {
+        self.total = sizes.get("total");
+        let parts = ["free", "buffers", "buff/cache"].map(|what| sizes.get(what));
+        self.available = Some(parts.iter().flatten().sum());
+    }
+
+    fn swap(&mut self, sizes: &Sizes) {
+        let Some(used) = sizes.get("used") else { return };
+        self.swap.take(used);
+        let of_all = sizes.get("total").filter(|total| *total > 0.0).map(|total| used / total);
+        self.swapped = self.swapped.max(of_all.unwrap_or(0.0));
+        let cached = sizes.get("cached").unwrap_or(0.0);
+        let available = sizes.get("avail").or(self.available.map(|kib| kib + cached));
+        let share = available.zip(self.total).filter(|(_, total)| *total > 0.0);
+        if let Some((available, total)) = share {
+            let share = (available / total).min(1.0);
+            self.least_available =
+                Some(self.least_available.map_or(share, |least| least.min(share)));
         }
     }
 
@@ -273,22 +309,31 @@ fn tasks(line: &str) -> Option<usize> {
     words.iter().position(|word| *word == "S").filter(|_| top)
 }
 
-/// `MiB Mem :   3770.8 total, ...` and its predecessors.
-fn memory(line: &str) -> bool {
-    line.contains("Mem") && line.contains("total,") && line.contains(':')
-}
-
-/// `KiB Swap:  2097148 total,  2097148 free,        0 used.`: what is used, KiB.
-fn swap(line: &str) -> Option<f64> {
-    let (head, rest) = line.split_once("Swap:")?;
+/// The sizes of a line of memory or swap: `MiB Mem :   3770.8 total,    181.9 free, ...`, `Swap:
+/// 738948k total,   738948k used,        0k free,     3460k cached`.
+fn sizes<'l>(line: &'l str, name: &str) -> Option<Sizes<'l>> {
+    let (head, rest) = line.split_once(name)?;
     let scale = match head.trim() {
         "" | "KiB" => 1.0,
         "MiB" => 1024.0,
         "GiB" => 1024.0 * 1024.0,
         _ => return None,
     };
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let place = words.iter().position(|word| word.starts_with("used"))?;
-    let used = words.get(place.checked_sub(1)?)?.trim_end_matches(['k', '+']);
-    decimal(used).map(|used| used * scale)
+    let rest = rest.trim_start().trim_start_matches(':');
+    rest.contains("total").then_some(Sizes { rest, scale })
+}
+
+/// The sizes of such a line, KiB.
+struct Sizes<'l> {
+    rest: &'l str,
+    scale: f64,
+}
+
+impl Sizes<'_> {
+    fn get(&self, what: &str) -> Option<f64> {
+        let words: Vec<&str> = self.rest.split_whitespace().collect();
+        let place = words.iter().position(|word| word.trim_end_matches([',', '.']) == what)?;
+        let size = words.get(place.checked_sub(1)?)?.trim_end_matches(['k', '+']);
+        decimal(size).map(|size| size * self.scale)
+    }
 }

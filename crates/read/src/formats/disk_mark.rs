@@ -104,8 +104,11 @@ fn rate_alone(found: &Found, report: &mut Report, sink: &mut dyn Sink) -> Option
     let size = size.trim().trim_end_matches('B').trim_end_matches('i');
     report.name(&format!("{order}{size} {at_once} at once"));
     row(found, report, Some(op), sink)?;
-    // Without a latency the depth alone would make one of the rate.
+    // Without a latency the depth alone would make one of the rate: only one at a time is exact.
     let device = report.device(sink);
+    if at_once == 1 {
+        sink.add_fact(device, typed::RUN_AT_ONCE, at_once);
+    }
     sink.add_fact(device, typed::RUN_CACHED, PageCache::No);
     Some(())
 }

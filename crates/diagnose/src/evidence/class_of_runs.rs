@@ -1,0 +1,103 @@
+//! Small reads that a program made one at a time, and the class of disk that needs as long.
+//!
+//! Alone a read waits for no other, so what it took is the disk's, the file system's and, where it
+//! was quick, the page cache's. Of which class that would be healthy, and how slow it would be for
+//! the others, is told where the class is not known (docs/METHOD.md, 3 Healthy service times).
+
+use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
+
+use crate::analysis::Analysis;
+use crate::baseline::healthy_time::{HealthyServiceTime, Request};
+use crate::phrase;
+
+/// Bytes up to which a read takes no time worth a word beside the access.
+const SMALL: f64 = 16_384.0;
+/// Requests in flight up to which a read is alone.
+const ALONE: f64 = 1.05;
+/// Below so many ms memory may have answered (a choice: no flash behind a bus does).
+const BY_MEMORY_MS: f64 = 0.06;
+/// Times a healthy device of a class, least and most, that is still of it (docs/METHOD.md, 1
+/// Replay; a choice for the least).
+const OF_IT: std::ops::RangeInclusive<f64> = 0.4..=2.5;
+/// Classes that a disk may be of, the quickest first.
+const CLASSES: [Medium; 4] = [Medium::Nvme, Medium::Flash, Medium::Card, Medium::Rotational];
+/// Reads without which a mean is none.
+const FEWEST: u64 = 20;
+
+/// A mean over small reads that were alone.
+struct Alone {
+    device: DeviceId,
+    bytes: f64,
+    ms: f64,
+}
+
+fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
+    let here = |place: usize| analysis.input(place) == input;
+    let is_small = |bytes: f64| (512.0..=SMALL).contains(&bytes);
+    let listings = analysis.recording.listings.iter().enumerate();
+    let rows = listings.filter(|(place, _)| here(*place)).flat_map(|(place, listing)| {
+        let present = |row: &&Interval| row.layer == Layer::Application && !row.since_boot;
+        listing.intervals.iter().filter(present).map(move |row| (place, row))
+    });
+    let of_rows = rows.filter_map(|(place, row)| {
+        let [(Op::Read, rates)] = row.rates.as_slice() else { return None };
+        let bytes = rates.mean_bytes().unwrap_or(4096.0);
+        let stated = analysis.at_once(place, row.device);
+        let known_ms = rates.await_ns.map(|ns| ns / 1e6);
+        let in_flight = stated.or(known_ms.map(|ms| ms * rates.ios_per_s / 1e3))?;
+        let ms = known_ms.unwrap_or(1e3 / rates.ios_per_s);
+        let is_alone = in_flight <= ALONE && rates.ios_per_s > 0.0 && is_small(bytes);
+        is_alone.then_some(Alone { device: row.device, bytes, ms })
+    });
+    let counted = analysis.histograms.iter().filter(|sample| {
+        let known = &sample.known;
+        here(sample.listing)
+            && known.layer == Layer::Application
+            && known.stage == Stage::Total
+            && matches!(known.op, Some(Op::Read) | None)
+            && known.histogram.count() >= FEWEST
+            && analysis.at_once(sample.listing, known.device).is_some_and(|n| n <= ALONE)
+    });
+    let of_counts = counted.filter_map(|sample| {
+        let bytes = sample.known.bytes.map_or(4096.0, f64::from);
+        let ms = sample.known.histogram.mean_ns()?.0 / 1e6;
+        is_small(bytes).then_some(Alone { device: sample.known.device, bytes, ms })
+    });
+    of_rows.chain(of_counts).find(|one| one.ms >= BY_MEMORY_MS)
+}
+
+/// `6.7 ms per read of 4 KiB, one at a time, is what a healthy spinning disk takes; SATA flash
+/// would be 40 times slower than healthy`.
+pub fn told(analysis: &Analysis, input: &str) -> Option<String> {
+    let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
+    let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
+    let times = |medium: Medium| {
+        one.ms / HealthyServiceTime::of(&[(medium, 1.0)], request, None).median_ms().max(1e-9)
+    };
+    let is_of = |medium: &&Medium| OF_IT.contains(&times(**medium));
+    let healthy: Vec<&str> =
+        CLASSES.iter().filter(is_of).map(|medium| phrase::medium(*medium)).collect();
+    let mut too_slow = CLASSES.iter().filter(|medium| times(**medium) > *OF_IT.end());
+    let slowest = too_slow.next_back().map(|medium| {
+        format!(
+            "; {} would be {} times slower than healthy",
+            phrase::medium(*medium),
+            phrase::digits(times(*medium).round())
+        )
+    });
+    let is = match healthy.as_slice() {
+        [] if slowest.is_none() => return None,
+        [] => "is longer than any healthy disk takes".to_string(),
+        some => format!("is what {} takes if it is healthy", some.join(" or ")),
+    };
+    Some(format!(
+        "{} per read of {}, one at a time, {is}{}",
+        phrase::ms(one.ms),
+        phrase::bytes(one.bytes),
+        slowest.unwrap_or_default()
+    ))
+}
+
+/// What decides between the classes.
+pub const STEP: &str =
+    "`lsblk -d -o NAME,ROTA,TRAN,MODEL` of the disk below: its class decides whether that is slow";
