@@ -31,7 +31,7 @@ use iowhy_model::{Bound, FactKey, Finding, Level, Unit, Verdict, key};
 use crate::analysis::Analysis;
 use crate::detector::{Detector, Needs, Rule};
 use crate::evidence::builder::{cited, lines, new_finding};
-use crate::evidence::complaint;
+use crate::evidence::reported_problem;
 use crate::evidence::shortage::{self, Symptom};
 use crate::facts::reading::FactReading;
 use crate::phrase;
@@ -61,7 +61,7 @@ const RECLAIM: f64 = 0.5;
 /// Tasks that hung while memory was freed: what they wait for is a disk in the end, so one alone is
 /// a suspicion (a choice).
 const HUNG: f64 = 0.75;
-/// Processes that the kernel ended: one says that memory ran out, not how long it was short (a
+/// Processes that the kernel ended: one shows that memory ran out, not how long it was short (a
 /// choice).
 const ENDED: f64 = 0.6;
 /// Tasks that free memory at one moment: one alone may be passing through (a choice).
@@ -132,7 +132,7 @@ fn detect(analysis: &Analysis) -> Vec<Finding> {
 
 /// Share of all memory that programs may still have, of all swap that is in use, and of the time in
 /// which processors idle for I/O, that are a machine which reads its own pages again and again
-/// (choices: a page cache of a few per cent holds no program's working set).
+/// (choices: a page cache of a few per cent contains no program's working set).
 const LITTLE: f64 = 0.08;
 const SWAPPED_OUT: f64 = 0.1;
 const WAITS: f64 = 0.5;
@@ -170,7 +170,7 @@ fn thrashing(analysis: &Analysis, input: &str) -> Option<Finding> {
     ];
     let worth = if swapped.0 >= FULL { SWAP_IS_FULL } else { THRASHES };
     finding.assume(worth, "no memory left, part of it swapped out, tasks wait for I/O");
-    (finding.explained_share, finding.share_is_assumed) = (complaint::UNKNOWN_SHARE, true);
+    (finding.explained_share, finding.share_is_assumed) = (reported_problem::UNKNOWN_SHARE, true);
     Some(finding)
 }
 

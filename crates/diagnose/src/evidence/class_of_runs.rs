@@ -1,8 +1,8 @@
 //! Small reads that a program made one at a time, and the class of disk that needs as long.
 //!
 //! Alone a read waits for no other, so what it took is the disk's, the file system's and, where it
-//! was quick, the page cache's. Of which class that would be healthy, and how slow it would be for
-//! the others, is told where the class is not known (docs/METHOD.md, 3 Healthy service times).
+//! was fast, the page cache's. Of which class that would be healthy, and how slow it would be for
+//! the others, is reported where the class is not known (docs/METHOD.md, 3 Healthy service times).
 
 use iowhy_model::{DeviceId, Interval, Layer, Medium, Op, Stage};
 
@@ -19,7 +19,7 @@ const BY_MEMORY_MS: f64 = 0.06;
 /// Times a healthy device of a class, least and most, that is still of it (docs/METHOD.md, 1
 /// Replay; a choice for the least).
 const OF_IT: std::ops::RangeInclusive<f64> = 0.4..=2.5;
-/// Classes that a disk may be of, the quickest first.
+/// Classes that a disk may be of, the fastest first.
 const CLASSES: [Medium; 4] = [Medium::Nvme, Medium::Flash, Medium::Card, Medium::Rotational];
 /// Reads without which a mean is none.
 const FEWEST: u64 = 20;
@@ -68,7 +68,7 @@ fn alone(analysis: &Analysis, input: &str) -> Option<Alone> {
 
 /// `6.7 ms per read of 4 KiB, one at a time, is what a healthy spinning disk takes; SATA flash
 /// would be 40 times slower than healthy`.
-pub fn told(analysis: &Analysis, input: &str) -> Option<String> {
+pub fn reported(analysis: &Analysis, input: &str) -> Option<String> {
     let one = alone(analysis, input).filter(|one| analysis.medium(one.device).is_none())?;
     let request = Request { op: Op::Read, bytes: one.bytes, sequential: Some(false) };
     let times = |medium: Medium| {
